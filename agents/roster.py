@@ -1,0 +1,89 @@
+"""The roster: every agent is a TOML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+
+from broker.app import STAGE_QUEUES, TRAINER_QUEUE
+from broker.errors import BadInput
+from broker.messages import MAX_MEMORIES, Name
+from broker.presence import AgentCard
+from broker.settings import Settings
+from broker.toml_files import load
+
+BUNDLED = Path(__file__).parent / "roster"
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+RecallMode = Literal["dense", "hybrid"]
+
+
+class Kind(BaseModel):
+    """A kind of task that an agent knows, with instructions of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    instructions: Text
+    recall: RecallMode | None = Field(default=None, description="where it differs from the agent's")
+
+
+class Agent(BaseModel):
+    """One agent: what it is told, where its memories live and how many it is shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name = ""
+    description: Text
+    instructions: Text = Field(description="used when a task names no kind")
+    pool: Name
+    rubric: Name
+    memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
+    recall: RecallMode = "dense"
+    model: str | None = None
+    kinds: dict[Name, Kind] = {}
+
+    def kind(self, name: str | None) -> Kind:
+        """The kind of a task; without a name, the agent's general instructions. `BadInput` if unknown."""
+        if name is None:
+            return Kind(instructions=self.instructions, recall=self.recall)
+        if name not in self.kinds:
+            known = ", ".join(self.kinds) or "none; leave the kind out"
+            raise BadInput(f"Agent {self.name!r} has no kind {name!r}. It has: {known}.")
+        return self.kinds[name]
+
+    def card(self, model: str) -> AgentCard:
+        return AgentCard(name=self.name, kinds=tuple(self.kinds), pool=self.pool, model=self.model or model)
+
+
+def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
+    """The bundled agents and those of the user's folder, by name; the user's file wins over a bundled one.
+
+    Raises `BadInput` as FILE:LINE: reason for a file that cannot be used.
+    """
+    if agents_dir is not None and not agents_dir.is_dir():
+        raise BadInput(f"MEMSHARE_AGENTS_DIR={str(agents_dir)!r} is no folder.")
+    files = {file.stem: file for folder in (BUNDLED, agents_dir) if folder for file in _agent_files(folder)}
+    return {name: _load_agent(name, file) for name, file in sorted(files.items())}
+
+
+def cards(settings: Settings) -> list[AgentCard]:
+    """What clients have to know of the agents of this machine."""
+    model = settings.model_for("agents")
+    return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
+
+
+def _agent_files(folder: Path) -> list[Path]:
+    return [file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".rubric.toml")]
+
+
+def _load_agent(name: str, file: Path) -> Agent:
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValidationError as error:
+        raise BadInput(f"{file}:1: an agent's file is named NAME.toml with NAME of a-z, 0-9, _ and -.") from error
+    if name in (*STAGE_QUEUES, TRAINER_QUEUE):
+        raise BadInput(f"{file}:1: an agent cannot be called {name!r}: the queue of that name is taken.")
+    agent = load(file, Agent)
+    return agent.model_copy(update={"name": name})

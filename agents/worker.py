@@ -1,0 +1,43 @@
+"""Builds the agents and serves their queues; `celery -A agents.worker worker -Q poem` runs them alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from celery import Celery
+
+from agents.roster import cards, load_roster
+from agents.tasks import Answering, register
+from broker.settings import Settings
+from broker.worker import Part, open_desk, worker_app
+from llm.models import open_chat
+from memory_service.worker import open_recall
+
+
+@functools.cache
+def _answering(settings: Settings, name: str) -> Answering:
+    agent = load_roster(settings.agents_dir)[name]
+    model = agent.model or settings.model_for("agents")
+    chat = open_chat(model, timeout=settings.model_timeout, connections=settings.concurrency)
+    return Answering(agent, chat, open_recall(settings), settings.prompt_limit)
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    for name, agent in load_roster(settings.agents_dir).items():
+        register(app, agent, lambda: open_desk(settings), functools.partial(_answering, settings, name))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    for name in load_roster(settings.agents_dir):
+        if name in queues:
+            _answering(settings, name)
+
+
+part = Part(
+    queues=lambda settings: list(load_roster(settings.agents_dir)),
+    register=_register,
+    warm=_warm,
+    cards=cards,
+)
+app = worker_app(part)

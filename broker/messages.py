@@ -1,0 +1,174 @@
+"""The messages that travel between workers, as frozen models that refuse unknown fields."""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated, Any, Literal
+from uuid import NAMESPACE_DNS, UUID, uuid5
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+MAX_MEMORIES = 20
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
+Priority = Annotated[int, Field(ge=0, le=9)]
+
+_NAMESPACE = uuid5(NAMESPACE_DNS, "memshare")
+
+
+def derived_id(*parts: str) -> UUID:
+    """The same parts give the same id (UUIDv5), so that whatever runs twice writes one thing."""
+    return uuid5(_NAMESPACE, "\x1f".join(parts))
+
+
+class Message(BaseModel):
+    """The parent of everything that crosses a process."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Turn(Message):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Embedding(Message):
+    """A dense vector, and the encoder that made it: another encoder's vectors mean something else."""
+
+    encoder: str
+    data: str
+
+    @classmethod
+    def pack(cls, encoder: str, vector: NDArray[np.float32]) -> Embedding:
+        return cls(encoder=encoder, data=base64.b64encode(vector.astype("<f4").tobytes()).decode())
+
+    def unpack(self) -> NDArray[np.float32]:
+        """The vector, of shape (dimension,)."""
+        return np.frombuffer(base64.b64decode(self.data), dtype="<f4")
+
+
+class AgentTask(Message):
+    """What a client submits to `agents.NAME`: a prompt, or a conversation that ends with the task."""
+
+    prompt: str | None = None
+    messages: tuple[Turn, ...] | None = None
+    kind: str | None = None
+    memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES)
+    submitter: str = Field(default="anonymous", min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _one_task(self) -> AgentTask:
+        if (self.prompt is None) == (self.messages is None):
+            raise ValueError("give either 'prompt' or 'messages', and not both")
+        if self.messages is not None:
+            if not self.messages or self.messages[-1].role != "user":
+                raise ValueError("'messages' must end with a turn of role 'user': the task")
+            if any(turn.role == "system" for turn in self.messages):
+                raise ValueError("'messages' takes the roles 'user' and 'assistant'; the agent gives the system turn")
+        if any(not turn.content.strip() for turn in self.turns):
+            raise ValueError("the prompt is empty")
+        return self
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        return self.messages or (Turn(role="user", content=self.prompt or ""),)
+
+    @property
+    def text(self) -> str:
+        """The task as one text, which is what is encoded, graded and remembered."""
+        if len(self.turns) == 1:
+            return self.turns[0].content
+        return "\n".join(f"{turn.role.capitalize()}: {turn.content}" for turn in self.turns)
+
+
+class Usage(Message):
+    """Tokens that model calls used."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
+
+class Shown(Message):
+    """A memory that was shown in a prompt, and its cosine similarity to the task."""
+
+    id: UUID
+    similarity: float
+
+
+class Answer(Message):
+    """The result of an agent's task."""
+
+    task_id: str
+    agent: str
+    kind: str | None
+    answer: str
+    model: str
+    memories: tuple[Shown, ...]
+    retriever_version: int
+    usage: Usage
+    seconds: float
+
+
+class AnsweredTask(Message):
+    """From an agent to the scorer: the pair, and where it came from."""
+
+    journey: str
+    agent: str
+    kind: str | None
+    pool: str
+    rubric: str
+    prompt: str
+    answer: str
+    model: str
+    submitter: str
+    shown: tuple[Shown, ...]
+    embedding: Embedding
+
+
+class CriterionScore(Message):
+    """The range a pair got for one criterion, out of its points."""
+
+    low: float
+    high: float
+    points: float
+
+
+class Score(Message):
+    """The grade of one pair: the total is out of 100."""
+
+    total: float
+    threshold: float
+    accepted: bool
+    criteria: dict[str, CriterionScore]
+    rubric: str
+    rubric_version: str
+    model: str
+    usage: Usage
+
+
+class GradedTask(Message):
+    """From the scorer to the memory service: the pair with its score."""
+
+    task: AnsweredTask
+    score: Score
+
+
+class Settlement(Message):
+    """What the memory service did with a graded pair."""
+
+    memory_id: UUID | None
+    outcome: Literal["stored", "duplicate", "replaced", "rejected"]
+    reason: str
+
+
+Record = dict[str, Any]

@@ -1,0 +1,92 @@
+"""Every setting, read from `MEMSHARE_…` environment variables."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from broker.errors import BadInput
+from broker.redis_server import socket_url
+
+Role = Literal["agents", "scorer", "trainer"]
+
+DEFAULT_OPENAI = "openai:gpt-5.6-luna"
+DEFAULT_MISTRAL = "mistral:mistral-small-latest"
+
+
+class Settings(BaseSettings):
+    """The settings of one process; each field's description is its line in the README."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
+
+    data: Path = Field(
+        default=Path("~/.memshare"), description="Folder of the embedded Redis and pool, and of nothing else."
+    )
+    redis_url: str | None = Field(
+        default=None,
+        description="Redis to use, as redis://HOST:PORT/DB. Unset: the embedded one of `memshare up`.",
+    )
+    qdrant_url: str | None = Field(
+        default=None,
+        description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine.",
+    )
+    qdrant_api_key: SecretStr | None = Field(default=None, description="Qdrant's API key.")
+    model: str | None = Field(
+        default=None,
+        description="Chat model: openai:NAME, mistral:NAME or offline. Unset: by the API key that is set.",
+    )
+    model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
+    model_scorer: str | None = Field(default=None, description="Chat model of the scorer, where it differs.")
+    model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
+    model_timeout: float = Field(default=120, gt=0, le=140, description="Seconds a model may take to reply.")
+    agents_dir: Path | None = Field(
+        default=None, description="Folder of your own agents: NAME.toml and NAME.rubric.toml."
+    )
+    encoder: str | None = Field(
+        default=None,
+        description="A sentence-transformers model or folder. Unset: the bundled all-MiniLM-L6-v2.",
+    )
+    prompt_limit: int = Field(default=20_000, ge=1, description="Longest prompt that is taken, in characters.")
+    scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
+    concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
+    tries: int = Field(default=6, ge=1, le=20, description="How often a task is tried before it is a dead letter.")
+    lease: float = Field(
+        default=330,
+        gt=0,
+        description="Seconds after which a task that is in no queue and no worker is sent again.",
+    )
+    keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
+
+    @field_validator("data", "agents_dir")
+    @classmethod
+    def _expand(cls, folder: Path | None) -> Path | None:
+        return folder.expanduser().absolute() if folder else None
+
+    @cached_property
+    def redis(self) -> str:
+        """The Redis URL in redis-py's form, embedded or configured."""
+        return self.redis_url or socket_url(self.data)
+
+    def model_for(self, role: Role) -> str:
+        """The chat model of a role: its own, the common one, or what the API keys allow."""
+        own: str | None = getattr(self, f"model_{role}")
+        if own or self.model:
+            return own or self.model or ""
+        if os.environ.get("OPENAI_API_KEY"):
+            return DEFAULT_OPENAI
+        return DEFAULT_MISTRAL if os.environ.get("MISTRAL_API_KEY") else "offline"
+
+
+def load_settings() -> Settings:
+    """The settings of this process; raises `BadInput` naming the variable that cannot be used."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"MEMSHARE_{str(first['loc'][0]).upper()}"
+        raise BadInput(f"{name}={first['input']!r} cannot be used: {first['msg']}.") from error

@@ -1,0 +1,188 @@
+"""The shell around every stage: read the message, run the pure part, record it once, send the next message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import celery
+from celery import Celery
+from celery.exceptions import Ignore
+from celery.utils.time import get_exponential_backoff_interval
+from kombu.exceptions import OperationalError
+from pydantic import ValidationError
+
+from broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
+from broker.connection import DOWN
+from broker.dead_letters import DeadLetters, Kind, letter_for, unreadable
+from broker.errors import BadInput, GiveUp, MemshareError, TryAgain
+from broker.ledger import Entry, Ledger, publish
+from broker.messages import Message, Record, derived_id
+
+M = TypeVar("M", bound=Message)
+log = logging.getLogger(__name__)
+
+STARTS_BEFORE_CRASH = 5
+BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
+
+
+class Following(NamedTuple):
+    """The message for the next stage."""
+
+    task: str
+    queue: str
+    stage: str
+    body: Message
+
+
+class Outcome(NamedTuple):
+    """What a stage did, for its journey and its caller, and what comes after it."""
+
+    record: Message
+    following: Following | None = None
+
+
+@dataclass(frozen=True)
+class Stage(Generic[M]):
+    """One hop of a journey: a Celery task by name, the message it takes and the function that does the work.
+
+    `run` gets the journey's id and the message. It may be called twice for one message.
+    """
+
+    task: str
+    name: str
+    message: type[M]
+    run: Callable[[str, M], Outcome]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What every stage needs of the broker."""
+
+    ledger: Ledger
+    dead_letters: DeadLetters
+    tries: int
+
+
+def add_stage(app: Celery, stage: Stage[M], desk: Callable[[], Desk]) -> None:
+    """Register a stage as a Celery task; `desk` is called when the first message comes."""
+
+    @app.task(name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH)
+    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record:
+        return _work(task, stage, desk(), args, kwargs)
+
+
+def _work(
+    task: celery.Task[Any, Any], stage: Stage[M], desk: Desk, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Record:
+    # 1. Read the message. What cannot be read will not get better by waiting.
+    entry, message, fault = _read(task.request, stage, args, kwargs)
+
+    # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
+    starts, done = desk.ledger.begin(entry)
+    if done is not None:
+        return done
+    if starts < 0:
+        raise Ignore
+    tries = task.request.retries + 1
+    if fault is not None or message is None:
+        return _bury(desk, entry, fault or GiveUp("The message is empty."), tries, kind="malformed")
+    if starts > STARTS_BEFORE_CRASH:
+        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.")
+        return _bury(desk, entry, crash, starts - 1, kind="crash")
+
+    # 3. Do the work.
+    try:
+        outcome = stage.run(entry.journey, message)
+    except TryAgain as error:
+        if tries >= desk.tries:
+            return _bury(desk, entry, error, tries)
+        countdown = _countdown(error, task.request.retries)
+        log.warning("Tries again in %.0f s: %s task_id=%s try=%d", countdown, error, entry.id, tries)
+        desk.ledger.postpone(entry, countdown)
+        raise task.retry(exc=error, countdown=countdown, max_retries=desk.tries) from error
+    except BadInput as error:
+        return _bury(desk, entry, error, tries, kind="malformed")
+    except DOWN:
+        raise  # The ledger keeps the message open: it is sent again once Redis is back.
+    except Exception as error:  # noqa: BLE001 - anything else is a bug: kept with its traceback
+        return _bury(desk, entry, error, tries)
+
+    # 4. Record it, strike the message off and open the next one, in one step; then publish the next.
+    following = _entry_of(outcome.following, entry) if outcome.following else None
+    record = desk.ledger.commit(entry, outcome.record.model_dump(mode="json"), following)
+    if following:
+        try:
+            publish(task.app, following)
+        except OperationalError as error:
+            log.warning("The next message is sent by the sweeper: %s task_id=%s", error, following.id)
+    return record
+
+
+def _read(
+    request: Any, stage: Stage[M], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Entry, M | None, Exception | None]:
+    queue = (request.delivery_info or {}).get("routing_key") or "unknown"
+    if len(args) != 1 or kwargs or not isinstance(args[0], dict):
+        entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
+        return entry, None, GiveUp(f"{stage.task} takes one JSON object as its only argument.")
+    body = args[0]
+    journey = request.id if stage.name == "answer" else str(body.get("journey") or _journey_of(body) or request.id)
+    entry = Entry(
+        id=request.id,
+        task=stage.task,
+        queue=queue,
+        body=body,
+        journey=journey,
+        stage=stage.name,
+        priority=_priority(request),
+    )
+    try:
+        return entry, stage.message.model_validate(body), None
+    except ValidationError as error:
+        return entry, None, GiveUp(readable(error, stage.task))
+
+
+def _journey_of(body: dict[str, Any]) -> Any:
+    task = body.get("task")
+    return task.get("journey") if isinstance(task, dict) else None
+
+
+def _priority(request: Any) -> int:
+    priority = (request.delivery_info or {}).get("priority")
+    return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
+
+
+def readable(error: ValidationError, what: str) -> str:
+    """A validation error as one line: which field, what is wrong with it."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{what}: {field + ': ' if field else ''}{message}."
+
+
+def _entry_of(following: Following, parent: Entry) -> Entry:
+    return Entry(
+        id=str(derived_id(parent.journey, following.stage)),
+        task=following.task,
+        queue=following.queue,
+        body=following.body.model_dump(mode="json"),
+        journey=parent.journey,
+        stage=following.stage,
+        priority=parent.priority,
+    )
+
+
+def _countdown(error: TryAgain, retries: int) -> float:
+    if error.wait is not None:
+        return min(error.wait, LONGEST_COUNTDOWN)
+    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, BACK_OFF_CAP, full_jitter=True)
+
+
+def _bury(desk: Desk, entry: Entry, error: Exception, tries: int, kind: Kind | None = None) -> Record:
+    letter = letter_for(entry, error, tries=tries, kind=kind)
+    desk.dead_letters.add(letter)
+    log.error("Gave up: %s task_id=%s kind=%s tries=%d", letter.error, entry.id, letter.kind, tries)
+    raise GiveUp(letter.error) from error

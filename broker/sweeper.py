@@ -1,0 +1,66 @@
+"""Finds messages that got lost between queue and worker, and sends them again under the same id."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+
+import redis
+from celery import Celery
+
+from broker.app import lists_of
+from broker.ledger import MESSAGES, QUEUES, Entry, open_key, publish
+
+log = logging.getLogger(__name__)
+
+LOCK = "memshare:sweeping"
+UNACKNOWLEDGED = "unacked"  # kombu's hash of the messages that workers hold
+PAGE = 1000
+
+
+def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
+    """Send again what showed no sign of life for `lease` seconds and is nowhere; returns the ids.
+
+    One process sweeps at a time. What waits in a queue or is held by a worker is renewed, so that a long
+    queue is read through once a lease and not at every sweep.
+    """
+    if not client.set(LOCK, "1", nx=True, ex=60):
+        return []
+    sent = []
+    try:
+        for queue in sorted(map(str, client.smembers(QUEUES))):
+            seconds, microseconds = client.time()
+            now = seconds + microseconds / 1e6
+            stale = [str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)]
+            if not stale:
+                continue
+            present = set(_waiting(client, queue)) | set(_held(client))
+            for message_id in stale:
+                client.zadd(open_key(queue), {message_id: now}, xx=True)
+                text = None if message_id in present else client.hget(MESSAGES, message_id)
+                if text is not None:
+                    publish(app, Entry.model_validate_json(text))
+                    log.warning("Sent a lost message again. task_id=%s queue=%s", message_id, queue)
+                    sent.append(message_id)
+    finally:
+        client.delete(LOCK)
+    return sent
+
+
+def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:
+    for name in lists_of(queue):
+        start = 0
+        while texts := client.lrange(name, start, start + PAGE - 1):
+            yield from _ids(json.loads(text) for text in texts)
+            start += PAGE
+
+
+def _held(client: redis.Redis) -> Iterator[str]:
+    pairs = client.hscan_iter(UNACKNOWLEDGED, count=PAGE)
+    yield from _ids(json.loads(text)[0] for _, text in pairs)
+
+
+def _ids(messages: Iterable[dict[str, dict[str, str]]]) -> Iterator[str]:
+    for message in messages:
+        yield message.get("headers", {}).get("id", "")

@@ -1,0 +1,127 @@
+"""A worker: the Celery app of one or more packages, and the two things every worker does beside its tasks.
+
+It says every few seconds that it is there, and one of all workers looks for lost messages.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from celery import Celery, signals
+
+from broker.app import make_app
+from broker.connection import DOWN, connect
+from broker.dead_letters import DeadLetters
+from broker.errors import MemshareError
+from broker.ledger import Ledger
+from broker.presence import INTERVAL, AgentCard, Presence, announce, withdraw
+from broker.settings import Settings, load_settings
+from broker.stage import Desk
+from broker.sweeper import sweep
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a package adds to a worker."""
+
+    queues: Callable[[Settings], Sequence[str]]
+    register: Callable[[Celery, Settings], None]
+    """Registers the package's tasks. Runs before the first message, builds nothing heavy."""
+    warm: Callable[[Settings, Sequence[str]], None]
+    """Builds what the tasks need for these queues, so that no message waits for it, and no fault hides."""
+    cards: Callable[[Settings], Sequence[AgentCard]] = lambda _: ()
+
+
+@functools.cache
+def open_desk(settings: Settings) -> Desk:
+    """The broker's side of every stage, one for a process."""
+    client = connect(settings.redis)
+    ledger = Ledger(client, settings.keep_days)
+    return Desk(ledger, DeadLetters(client, ledger), settings.tries)
+
+
+def worker_app(*parts: Part) -> Celery:
+    """The app of a worker that serves the queues of these parts; also what `celery -A` finds."""
+    app = make_app(lambda settings: [queue for part in parts for queue in part.queues(settings)])
+
+    @signals.worker_init.connect(weak=False)
+    def build(sender: Any, **_: Any) -> None:
+        if sender.app is not app:
+            return
+        for chatty in ("httpx", "httpx2"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
+        with _clear_exit():
+            settings = load_settings()
+            for part in parts:
+                part.register(app, settings)
+            if sender.pool_cls.__module__ != "celery.concurrency.prefork":  # torch must not be forked once warm
+                for part in parts:
+                    part.warm(settings, list(app.amqp.queues.consume_from))
+
+    @signals.worker_ready.connect(weak=False)
+    def watch(sender: Any, **_: Any) -> None:
+        if sender.app is app:
+            cards = [card for part in parts for card in part.cards(load_settings())]
+            _Watch(app, sender.hostname, cards).start()
+
+    return app
+
+
+class _clear_exit:  # noqa: N801 - reads as a statement
+    """End the worker with one clear line; Celery's signals would swallow anything but `SystemExit`."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, MemshareError):
+            print(f"memshare: {error}", file=sys.stderr)
+            raise SystemExit(1) from error
+        if isinstance(error, Exception):
+            log.exception("The worker could not be built.")
+            raise SystemExit(1) from error
+
+
+class _Watch(threading.Thread):
+    """Announces the worker and sweeps, until the process ends."""
+
+    def __init__(self, app: Celery, node: str, cards: Sequence[AgentCard]) -> None:
+        super().__init__(name="memshare-watch", daemon=True)
+        settings = load_settings()
+        queues = tuple(app.amqp.queues.consume_from)
+        self._app = app
+        self._lease = settings.lease
+        self._client: redis.Redis = connect(settings.redis)
+        self._presence = Presence(
+            node=node,
+            pid=os.getpid(),
+            queues=queues,
+            agents=tuple(card for card in cards if card.name in queues),
+        )
+        self._stopped = threading.Event()
+        signals.worker_shutdown.connect(self._stop, weak=False)
+
+    def run(self) -> None:
+        while not self._stopped.wait(0 if not self.ident else INTERVAL):
+            try:
+                announce(self._client, self._presence)
+                sweep(self._app, self._client, self._lease)
+            except DOWN as error:
+                log.warning("Redis does not answer: %s", error)
+
+    def _stop(self, **_: Any) -> None:
+        self._stopped.set()
+        try:
+            withdraw(self._client, self._presence)
+        except DOWN:
+            log.warning("Redis does not answer; this worker is forgotten by itself.")

@@ -1,0 +1,78 @@
+"""Reading a chat completion: the JSON body that every compatible server sends."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field, ValidationError
+
+from broker.errors import GiveUp, TryAgain
+from broker.messages import Usage
+from llm.chat import Reply
+
+MAX_TEXT = 200_000
+
+_CUT_OFF = {"length", "model_length"}
+
+
+class _Part(BaseModel):
+    """A part of a content that comes in parts; the parts without `text` are the model's reasoning."""
+
+    text: str = ""
+
+
+class _Message(BaseModel):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+
+def read_completion(model: str, body: str | bytes) -> Reply:
+    """The reply in a completion; unknown fields are ignored, absent usage counts as 0.
+
+    Raises `TryAgain` if it is cut off, empty or no completion at all; `GiveUp` if the model refused.
+    """
+    try:
+        completion = _Completion.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the body"
+        raise TryAgain(f"{model} sent something that is no chat completion: {where}: {first['msg']}") from error
+    choice = completion.choices[0]
+    text = choice.message.text
+    if choice.message.refusal:
+        raise GiveUp(f"{model} refused: {choice.message.refusal[:500]}")
+    if choice.finish_reason == "content_filter":
+        raise GiveUp(f"{model} refused: its content filter stopped the answer.")
+    if choice.finish_reason in _CUT_OFF:
+        raise TryAgain(f"{model} was cut off by its limit of tokens after {len(text):,} characters.")
+    if choice.finish_reason == "error":
+        raise TryAgain(f"{model} broke off with an error of its own.")
+    if not text.strip():
+        raise TryAgain(f"{model} sent an empty reply.")
+    if len(text) > MAX_TEXT:
+        raise GiveUp(f"{model} sent {len(text):,} characters; at most {MAX_TEXT:,} are taken: ask for less.")
+    usage = completion.usage or _Usage()
+    return Reply(
+        text=text,
+        model=model,
+        usage=Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0),
+    )

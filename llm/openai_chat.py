@@ -1,0 +1,69 @@
+"""Chat models of OpenAI and of every server that speaks its chat completions (vLLM, Ollama, llama.cpp)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import openai
+from pydantic import BaseModel
+
+from broker.messages import Turn
+from llm.chat import Reply
+from llm.completion import read_completion
+from llm.endpoint import find_endpoint
+from llm.http_client import open_client
+from llm.http_errors import translate
+from llm.strict_schema import schema_name, strict_schema
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionMessageParam
+    from openai.types.shared_params import ResponseFormatJSONSchema
+
+
+class OpenAIChat:
+    """A model behind `OPENAI_API_KEY`, or behind the server at `OPENAI_BASE_URL`.
+
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
+    Sends no temperature and no limit of tokens: reasoning models refuse them.
+    """
+
+    def __init__(self, model: str, *, timeout: float, connections: int) -> None:
+        key, address = find_endpoint("OPENAI", "https://api.openai.com/v1")
+        http = open_client(timeout=timeout, connections=connections)
+        weakref.finalize(self, http.close)
+        self.name = f"openai:{model}"
+        self._model = model
+        # Retries are the queue's: the SDK's own would hold a worker's thread and exceed the timeout.
+        self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        messages = [_message(turn) for turn in turns]
+        try:
+            # The raw body, because the SDK does not check what a compatible server sends.
+            completion = self._client.chat.completions.with_raw_response.create(
+                model=self._model,
+                messages=messages,
+                response_format=_response_format(schema) if schema else openai.omit,
+            )
+        except openai.APIStatusError as error:
+            raise translate(self.name, error, error.response) from error
+        except openai.APIError as error:
+            raise translate(self.name, error) from error
+        return read_completion(self.name, completion.content)
+
+
+def _message(turn: Turn) -> ChatCompletionMessageParam:
+    if turn.role == "system":
+        return {"role": "system", "content": turn.content}
+    if turn.role == "assistant":
+        return {"role": "assistant", "content": turn.content}
+    return {"role": "user", "content": turn.content}
+
+
+def _response_format(schema: type[BaseModel]) -> ResponseFormatJSONSchema:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
+    }

@@ -1,0 +1,161 @@
+"""What people do with a pool: look, add, edit, forget, bring in and take out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
+
+import redis
+from pydantic import Field
+
+from broker.errors import BadInput
+from broker.messages import Message, Name
+from memory_service.memory import Memory, Status, memory_id
+from memory_service.recall import Mode, Recall
+from memory_service.store import Hit, Page, Where
+
+SEEDS = "memshare:seeds"  # hash: pool → mean score of the memories that came with a score and without a task
+BATCH = 200
+
+
+class NewMemory(Message):
+    """A pair, or a statement without a prompt, that a person brings in."""
+
+    pool: Name
+    prompt: str | None = Field(default=None, min_length=1)
+    answer: str = Field(min_length=1)
+    agent: str | None = None
+    kind: str | None = None
+    submitter: str = "anonymous"
+    score: float | None = Field(default=None, ge=0, le=100)
+
+
+class Edit(Message):
+    """What to change of a memory; None leaves it as it is."""
+
+    id: UUID
+    prompt: str | None = Field(default=None, min_length=1)
+    answer: str | None = Field(default=None, min_length=1)
+    status: Status | None = None
+
+
+class Forget(Message):
+    """Which memories to forget: these, all of a submitter, or all of a task."""
+
+    ids: tuple[UUID, ...] = ()
+    submitter: str | None = None
+    task_id: str | None = None
+    with_children: bool = False
+
+
+class Curate:
+    """The pool as people see it."""
+
+    def __init__(self, recall: Recall, client: redis.Redis) -> None:
+        self._recall = recall
+        self._store = recall.store
+        self._client = client
+
+    def search(self, pool: str, text: str, k: int, mode: Mode) -> list[Hit]:
+        """What an agent with this task would be shown."""
+        return self._recall.nearest(pool, text, self._recall.embed(text).unpack(), k, mode).hits
+
+    def page(self, where: Where, limit: int, after: UUID | None) -> Page:
+        return self._store.page(where, limit, after)
+
+    def stats(self) -> dict[str, int]:
+        """Memories by pool."""
+        return self._store.count(Where())
+
+    def get(self, memory: UUID) -> Memory:
+        """One memory; raises `BadInput` for an unknown id."""
+        found = self._store.page(Where(ids=[memory]), 1).memories
+        if not found:
+            raise BadInput(f"No memory has the id {str(memory)!r}. `memshare memories list` shows them.")
+        return found[0]
+
+    def add(self, new: Sequence[NewMemory]) -> list[UUID]:
+        """Bring memories in; the same again is the same memory, and keeps its history."""
+        return self.restore(
+            [
+                Memory(id=memory_id(one.pool, one.prompt, one.answer), created=time.time(), **one.model_dump())
+                for one in new
+            ],
+            keep_existing=True,
+        )
+
+    def restore(self, memories: Sequence[Memory], *, keep_existing: bool = False) -> list[UUID]:
+        """Write memories as they are, such as exported ones."""
+        existing: set[UUID] = set()
+        if keep_existing:
+            ids = [memory.id for memory in memories]
+            existing = {memory.id for memory in self._store.page(Where(ids=ids), len(ids)).memories}
+        wanted = [memory for memory in memories if memory.id not in existing]
+        for start in range(0, len(wanted), BATCH):
+            batch = wanted[start : start + BATCH]
+            self._store.put(list(zip(batch, self._recall.vectors(batch), strict=True)))
+        self._note_seeds(wanted)
+        return [memory.id for memory in memories]
+
+    def edit(self, edit: Edit) -> Memory:
+        """Change a memory in its place: it keeps its id."""
+        changes = {name: value for name, value in edit.model_dump(exclude={"id"}).items() if value is not None}
+        changed = self.get(edit.id).model_copy(update=changes)
+        self._store.put([(changed, self._recall.vectors([changed])[0])])
+        return changed
+
+    def forget(self, forget: Forget) -> list[UUID]:
+        """Remove memories, and with_children all that was derived from them; returns what was removed."""
+        doomed = {memory.id: memory for where in _meant(forget) for memory in self._all(where)}
+        missing = [str(one) for one in forget.ids if one not in doomed]
+        if missing:
+            raise BadInput(f"No memory has the id {missing[0]!r}; nothing was forgotten.")
+        fresh = list(doomed)
+        while forget.with_children and fresh:
+            children = {
+                memory.id: memory
+                for start in range(0, len(fresh), BATCH)
+                for memory in self._all(Where(parents=fresh[start : start + BATCH]))
+            }
+            fresh = [child for child in children if child not in doomed]
+            doomed |= children
+        self._store.delete(list(doomed))
+        self._note_seeds(doomed.values())
+        return list(doomed)
+
+    def _all(self, where: Where) -> Iterator[Memory]:
+        page = self._store.page(where, BATCH)
+        yield from page.memories
+        while page.after is not None:
+            page = self._store.page(where, BATCH, page.after)
+            yield from page.memories
+
+    def _note_seeds(self, changed: Iterable[Memory]) -> None:
+        for pool in {memory.pool for memory in changed if _is_seed(memory)}:
+            scores = [memory.score or 0 for memory in self._all(Where(pool=pool)) if _is_seed(memory)]
+            if scores:
+                self._client.hset(SEEDS, pool, str(sum(scores) / len(scores)))
+            else:
+                self._client.hdel(SEEDS, pool)
+
+
+def _is_seed(memory: Memory) -> bool:
+    return memory.task_id is None and memory.score is not None
+
+
+def _meant(forget: Forget) -> list[Where]:
+    meant = [Where(ids=forget.ids)] if forget.ids else []
+    if forget.submitter is not None:
+        meant.append(Where(submitter=forget.submitter))
+    if forget.task_id is not None:
+        meant.append(Where(task_id=forget.task_id))
+    if not meant:
+        raise BadInput("Say what to forget: ids, a submitter or a task.")
+    return meant
+
+
+def seeds_mean(client: redis.Redis, pool: str) -> float | None:
+    """The mean score of a pool's seeds: memories that were brought in with a score. None without any."""
+    text = client.hget(SEEDS, pool)
+    return float(text) if text else None

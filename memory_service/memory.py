@@ -1,0 +1,42 @@
+"""A memory: a good prompt-answer pair of an earlier task, or a plain statement."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from broker.messages import CriterionScore, Message, derived_id
+
+Status = Literal["active", "hidden"]
+
+
+class Memory(Message):
+    """One memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
+
+    id: UUID
+    pool: str
+    prompt: str | None
+    answer: str = Field(min_length=1)
+    agent: str | None = None
+    kind: str | None = None
+    submitter: str = "anonymous"
+    model: str | None = None
+    score: float | None = Field(default=None, ge=0, le=100)
+    criteria: dict[str, CriterionScore] = Field(default={})
+    rubric_version: str | None = None
+    task_id: str | None = None
+    parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown")
+    created: float = Field(description="Unix time in seconds")
+    status: Status = "active"
+
+    @property
+    def key(self) -> str:
+        """The text a task is compared with: the prompt, or the answer where there is none."""
+        return self.prompt or self.answer
+
+
+def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:
+    """The same pair in the same pool is the same memory."""
+    return derived_id("memory", pool, prompt or "", answer)

@@ -1,0 +1,79 @@
+"""Recall: the memories of a pool that are nearest to a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.messages import Embedding
+from memory_service.bm25 import document, query
+from memory_service.encoder import Encoder
+from memory_service.memory import Memory
+from memory_service.retriever import Retriever
+from memory_service.store import Hit, Sparse, Store, Vectors, Where
+
+Mode = Literal["dense", "hybrid"]
+
+SPARE = 4  # memories looked at for each one that is shown, as some have the same prompt
+
+
+class Recalled(NamedTuple):
+    """What was found, best first, and by which version of the retriever."""
+
+    hits: list[Hit]
+    retriever_version: int
+
+
+class Recall:
+    """Finds memories, and makes the vectors by which they are found."""
+
+    def __init__(self, store: Store, encoder: Encoder, retriever: Retriever) -> None:
+        self.store = store
+        self._encoder = encoder
+        self._retriever = retriever
+
+    def embed(self, text: str) -> Embedding:
+        """The vector of a text, ready to travel with a message, so that it is made once a journey."""
+        return Embedding.pack(self._encoder.name, self._encoder.encode([text])[0])
+
+    def vector(self, embedding: Embedding, text: str) -> NDArray[np.float32]:
+        """The vector that came with a message; made anew when another encoder made it."""
+        return embedding.unpack() if embedding.encoder == self._encoder.name else self._encoder.encode([text])[0]
+
+    def vectors(self, memories: list[Memory]) -> list[Vectors]:
+        """What the store keeps of memories: the key's dense vector, and BM25 of prompt and answer."""
+        dense = self._encoder.encode([memory.key for memory in memories])
+        return [Vectors(row, sparse_of(memory)) for row, memory in zip(dense, memories, strict=True)]
+
+    def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode) -> Recalled:
+        """The k best active memories of a pool, never two with the same prompt."""
+        adapter = self._retriever.adapter(pool)
+        if k == 0:
+            return Recalled([], adapter.version)
+        hits = self.store.search(
+            Where(pool=pool, status="active"),
+            limit=k * SPARE,
+            dense=adapter(vector),
+            sparse=query(text) if mode == "hybrid" else None,
+        )
+        return Recalled(distinct(hits)[:k], adapter.version)
+
+
+def sparse_of(memory: Memory) -> Sparse:
+    return document(f"{memory.prompt or ''}\n{memory.answer}")
+
+
+def distinct(hits: Iterable[Hit]) -> list[Hit]:
+    """The first hit of each prompt (of each answer, where there is no prompt)."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(folded(hit.memory.key), hit)
+    return list(first.values())
+
+
+def folded(text: str) -> str:
+    """A text without the differences of case and white space."""
+    return " ".join(text.casefold().split())

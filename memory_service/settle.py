@@ -1,0 +1,97 @@
+"""Settle: a graded pair becomes a memory, once, if it is good enough."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+import redis
+from redis.exceptions import LockError
+
+from broker.errors import TryAgain
+from broker.messages import GradedTask, Settlement
+from broker.stage import Outcome
+from memory_service.memory import Memory, memory_id
+from memory_service.recall import Recall, folded, sparse_of
+from memory_service.store import Vectors, Where
+
+log = logging.getLogger(__name__)
+
+NEAR_DUPLICATE = 0.98  # cosine of the prompts
+NEIGHBOURS = 10
+LOCK_SECONDS = 30
+
+
+def memory_of(graded: GradedTask, created: float) -> Memory:
+    """The memory that a graded pair would become."""
+    task, score = graded.task, graded.score
+    return Memory(
+        id=memory_id(task.pool, task.prompt, task.answer),
+        pool=task.pool,
+        prompt=task.prompt,
+        answer=task.answer,
+        agent=task.agent,
+        kind=task.kind,
+        submitter=task.submitter,
+        model=task.model,
+        score=score.total,
+        criteria=score.criteria,
+        rubric_version=score.rubric_version,
+        task_id=task.journey,
+        parents=tuple(shown.id for shown in task.shown),
+        created=created,
+    )
+
+
+def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
+    """The best of the pool's memories that say the same, if it is at least as good as the new one."""
+    best = max(rivals, key=lambda rival: rival.score or 0, default=None)
+    return best if best and (best.score or 0) >= (memory.score or 0) else None
+
+
+class Settle:
+    """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
+
+    def __init__(self, recall: Recall, client: redis.Redis) -> None:
+        self._recall = recall
+        self._client = client
+
+    def run(self, journey: str, graded: GradedTask) -> Outcome:
+        """Store the pair, or say why not."""
+        score = graded.score
+        if not score.accepted:
+            reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
+            return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason))
+        lock = self._client.lock(
+            f"memshare:settle:{graded.task.pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS
+        )
+        try:
+            with lock:
+                settlement = self._remember(graded)
+        except LockError as error:
+            raise TryAgain(f"Pool {graded.task.pool!r} was busy for {LOCK_SECONDS} s.") from error
+        log.info("Settled: %s. task_id=%s memory_id=%s", settlement.outcome, journey, settlement.memory_id)
+        return Outcome(settlement)
+
+    def _remember(self, graded: GradedTask) -> Settlement:
+        memory = memory_of(graded, time.time())
+        vector = self._recall.vector(graded.task.embedding, graded.task.prompt)
+        store = self._recall.store
+        near = store.search(Where(pool=memory.pool), NEIGHBOURS, dense=vector)
+        same = [
+            hit.memory
+            for hit in near
+            if hit.similarity >= NEAR_DUPLICATE and folded(hit.memory.answer) == folded(memory.answer)
+        ]
+        rivals = [rival for rival in same if rival.task_id != memory.task_id]
+        rival = better_rival(memory, rivals)
+        if rival:
+            reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
+            return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason)
+        store.put([(memory, Vectors(vector, sparse_of(memory)))])
+        store.delete([rival.id for rival in rivals if rival.id != memory.id])
+        if rivals:
+            reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
+            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason)
+        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough")

@@ -1,0 +1,39 @@
+"""What a store says about itself, so that vectors that mean something else never get into it."""
+
+from __future__ import annotations
+
+from broker.errors import BadInput
+from broker.messages import Message
+from memory_service.bm25 import AVERAGE_LENGTH
+from memory_service.store import Layout
+
+_FORMAT = 1
+
+
+class Stamp(Message):
+    """How the vectors and payloads of a store were made; written once, when the store is."""
+
+    format: int
+    encoder: str
+    dimension: int
+    average_length: int
+
+    @classmethod
+    def of(cls, layout: Layout) -> Stamp:
+        return cls(format=_FORMAT, encoder=layout.encoder, dimension=layout.dimension, average_length=AVERAGE_LENGTH)
+
+
+def require_same(found: Stamp, wanted: Stamp, place: str, elsewhere: str) -> None:
+    """Raise `BadInput` where a store was made otherwise; `elsewhere` says how to begin with another one."""
+    if (found.encoder, found.dimension) != (wanted.encoder, wanted.dimension):
+        raise BadInput(
+            f"{place} holds vectors of the encoder {found.encoder!r} ({found.dimension} numbers each), and"
+            f" this process has {wanted.encoder!r} ({wanted.dimension}): they cannot be compared."
+            f" Set MEMSHARE_ENCODER back to {found.encoder!r}, or {elsewhere}."
+        )
+    if found != wanted:
+        raise BadInput(
+            f"{place} was made by another version of memshare (format {found.format}, BM25 average length"
+            f" {found.average_length}; expected {wanted.format} and {wanted.average_length})."
+            f" Use that version, or {elsewhere}."
+        )

@@ -1,0 +1,94 @@
+"""The door to the store of memories: Qdrant's engine in the process (`edge`) or a Qdrant server (`server`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_service.memory import Memory, Status
+
+
+class Sparse(NamedTuple):
+    """A sparse vector: indices (32-bit, ascending, each once) and their values, of the same length."""
+
+    indices: list[int]
+    values: list[float]
+
+
+class Vectors(NamedTuple):
+    """The two vectors of a memory: dense of shape (dimension,) with length 1, and BM25."""
+
+    dense: NDArray[np.float32]
+    sparse: Sparse
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which memories are meant; conditions that are None do not count, the others must all hold."""
+
+    pool: str | None = None
+    status: Status | None = None
+    agent: str | None = None
+    kind: str | None = None
+    submitter: str | None = None
+    task_id: str | None = None
+    parents: Sequence[UUID] | None = field(default=None)
+    """Memories that were shown at least one of these."""
+    ids: Sequence[UUID] | None = None
+
+
+class Hit(NamedTuple):
+    """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine."""
+
+    memory: Memory
+    score: float
+    similarity: float
+
+
+class Page(NamedTuple):
+    """Some memories in the order of their ids, and where the next page starts, if there is one."""
+
+    memories: list[Memory]
+    after: UUID | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a store was made for; another encoder's vectors cannot be compared with its own."""
+
+    encoder: str
+    dimension: int
+
+
+class Store(Protocol):
+    """Memories with their vectors. Safe to use from many threads; a write is seen by the next read."""
+
+    def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
+        """Write memories, each in place of one with the same id."""
+        ...
+
+    def search(
+        self, where: Where, limit: int, dense: NDArray[np.float32] | None = None, sparse: Sparse | None = None
+    ) -> list[Hit]:
+        """The best memories first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
+
+        Without `dense` the similarity of a hit is 0.
+        """
+        ...
+
+    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
+        """Memories in the order of their ids, from `after` on (itself included)."""
+        ...
+
+    def count(self, where: Where) -> dict[str, int]:
+        """How many memories each pool has; pools without any are left out."""
+        ...
+
+    def delete(self, ids: Sequence[UUID]) -> None:
+        """Remove memories; unknown ids are passed over."""
+        ...

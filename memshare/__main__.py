@@ -1,0 +1,5 @@
+"""`python -m memshare` is the same as `memshare`."""
+
+from memshare.cli import main
+
+main()

@@ -1,0 +1,94 @@
+"""Many tasks from a file of JSON lines, and one result for each line."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from celery.exceptions import TimeoutError as CeleryTimeoutError
+from rich.progress import track
+
+from broker.connection import reaching
+from broker.errors import BadInput, MemshareError
+from memshare.client import Client
+from memshare.console import errors
+from memshare.files import new_file
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the file: what it was submitted as, or why it was not."""
+
+    number: int
+    task_id: str | None = None
+    error: str | None = None
+
+
+def read_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise BadInput(f"{str(file)!r} cannot be read: {reason}.") from error
+    return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+
+
+def read_object(line: str) -> dict[str, Any]:
+    """A line as a JSON object; raises `BadInput`."""
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
+    if not isinstance(value, dict):
+        raise BadInput(f"expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def submit_lines(client: Client, file: Path, defaults: dict[str, Any], priority: int) -> list[Line]:
+    """Submit every line that is right. A line's own fields win over the defaults."""
+    lines = []
+    for number, text in track(list(read_lines(file)), "Submitting", console=errors, transient=True):
+        try:
+            body = {name: value for name, value in defaults.items() if value is not None} | read_object(text)
+            agent = body.pop("agent", None)
+            if not isinstance(agent, str):
+                raise BadInput('no agent: give one as "agent" in the line, or before --file')
+            lines.append(Line(number, task_id=client.submit_task(agent, body, priority).id))
+        except BadInput as error:
+            lines.append(Line(number, error=str(error)))
+    return lines
+
+
+def results_of(client: Client, lines: Sequence[Line], timeout: float) -> Iterator[dict[str, Any]]:
+    """One result for each line, in their order: the answer, or `error`. Waits for each up to `timeout` seconds."""
+    for line in track(lines, "Answering", console=errors, transient=True):
+        if line.task_id is None:
+            yield {"line": line.number, "error": line.error}
+            continue
+        started = time.monotonic()
+        try:
+            with reaching(client.settings.redis):
+                answer = client.result(line.task_id).get(timeout=timeout)
+            yield {"line": line.number, **answer}
+        except CeleryTimeoutError:
+            waited = time.monotonic() - started
+            yield {"line": line.number, "task_id": line.task_id, "error": f"no answer after {waited:.0f} s"}
+        except MemshareError as error:
+            yield {"line": line.number, "task_id": line.task_id, "error": str(error)}
+
+
+def write_results(client: Client, lines: Sequence[Line], out: Path | None, timeout: float) -> list[dict[str, Any]]:
+    """Wait for the results; with `out`, write them there as JSON lines, whole or not at all."""
+    if out is None:
+        return list(results_of(client, lines, timeout))
+    with new_file(out) as aside:
+        results = []
+        for result in results_of(client, lines, timeout):
+            results.append(result)
+            aside.write(json.dumps(result, ensure_ascii=False) + "\n")
+    return results

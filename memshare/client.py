@@ -1,0 +1,163 @@
+"""The Python client: submit tasks, read results, follow journeys."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from celery.exceptions import TimeoutError as CeleryTimeoutError
+from celery.result import AsyncResult
+from pydantic import ValidationError
+
+from agents.roster import cards
+from broker.app import MEMORY_QUEUE, make_app, queue_named
+from broker.connection import connect, reaching
+from broker.dead_letters import DeadLetters
+from broker.errors import BadInput, Unreachable
+from broker.ledger import Entry, Ledger, publish
+from broker.messages import AgentTask
+from broker.presence import AgentCard, Presence, present
+from broker.settings import Settings, load_settings
+from broker.stage import readable
+from memshare.journey import Journey, read_journey
+
+INTERACTIVE, BULK = 3, 6  # priorities: 0 goes first
+
+
+class Client:
+    """A connection to the queues. Cheap to make, safe to share between threads.
+
+    >>> Client().submit("poem", "A limerick about a lighthouse", kind="limerick").get(timeout=60)["answer"]
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or load_settings()
+        self.app = make_app(settings=self.settings)
+        self._redis = connect(self.settings.redis, tries=1)
+        self.ledger = Ledger(self._redis, self.settings.keep_days)
+        self.dead_letters = DeadLetters(self._redis, self.ledger)
+        self._cards = {card.name: card for card in cards(self.settings)}
+
+    def submit(
+        self,
+        agent: str,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[dict[str, str]] | None = None,
+        kind: str | None = None,
+        memories: int | None = None,
+        submitter: str = "anonymous",
+        priority: int = INTERACTIVE,
+    ) -> AsyncResult[Any]:
+        """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
+
+        `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
+        many are shown, 0 to 20; by default as many as the agent's file says. `priority` is 0 (first) to 9.
+
+        Raises `BadInput` for an unknown agent or kind and for a task that would be refused, and `Unreachable`.
+        """
+        body = {
+            "prompt": prompt,
+            "messages": messages,
+            "kind": kind,
+            "memories": memories,
+            "submitter": submitter,
+        }
+        return self.submit_task(agent, {name: value for name, value in body.items() if value is not None}, priority)
+
+    def submit_task(self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE) -> AsyncResult[Any]:
+        """Submit a task given as the JSON object that travels; see `submit`."""
+        task = self.check(agent, body)
+        task_id = str(uuid4())
+        try:
+            entry = Entry(
+                id=task_id,
+                task=f"agents.{agent}",
+                queue=agent,
+                body=task.model_dump(mode="json", exclude_none=True),
+                journey=task_id,
+                stage="answer",
+                priority=priority,
+            )
+        except ValidationError as error:
+            raise BadInput(readable(error, "The task")) from error
+        with reaching(self.settings.redis):
+            self.ledger.open(entry)
+            publish(self.app, entry)
+        return AsyncResult(task_id, app=self.app)
+
+    def check(self, agent: str, body: dict[str, Any]) -> AgentTask:
+        """The task as it will travel; raises `BadInput` for what the agent would refuse."""
+        card = self._card(agent)
+        try:
+            task = AgentTask.model_validate(body)
+        except ValidationError as error:
+            raise BadInput(readable(error, "The task")) from error
+        if task.kind is not None and task.kind not in card.kinds:
+            known = ", ".join(card.kinds) or "none; leave the kind out"
+            raise BadInput(f"Agent {agent!r} has no kind {task.kind!r}. It has: {known}.")
+        if len(task.text) > self.settings.prompt_limit:
+            limit = self.settings.prompt_limit
+            raise BadInput(f"The prompt has {len(task.text):,} characters; at most {limit:,} are taken.")
+        return task
+
+    def result(self, task_id: str) -> AsyncResult[Any]:
+        """The result of a task that was submitted earlier."""
+        return AsyncResult(task_id, app=self.app)
+
+    def journey(self, task_id: str) -> Journey:
+        """What became of a task so far; raises `BadInput` for an unknown id."""
+        with reaching(self.settings.redis):
+            return read_journey(self.ledger, task_id)
+
+    def agents(self) -> dict[str, AgentCard]:
+        """Every agent that this machine's roster has or a worker has announced, by name."""
+        announced = {card.name: card for worker in self.workers() for card in worker.agents}
+        return self._cards | announced
+
+    def workers(self) -> list[Presence]:
+        """The workers that are there."""
+        with reaching(self.settings.redis):
+            return present(self._redis)
+
+    def ask_memory(self, question: str, timeout: float = 60, **arguments: Any) -> Any:
+        """Ask the memory service, such as `ask_memory("stats")`; raises `Unreachable` when none is there."""
+        self.require_worker(MEMORY_QUEUE)
+        with reaching(self.settings.redis):
+            waiting = self.app.send_task(
+                f"memory_service.{question}",
+                kwargs=arguments,
+                queue=queue_named(MEMORY_QUEUE),  # type: ignore[arg-type] # the stubs know of names only
+                priority=0,
+                expires=timeout,
+            )
+            try:
+                return waiting.get(timeout=timeout)
+            except CeleryTimeoutError as error:
+                raise Unreachable(
+                    f"The memory service did not answer within {timeout:.0f} s; it may be busy. Try again."
+                ) from error
+
+    def require_worker(self, queue: str) -> None:
+        """Raises `Unreachable` when no worker serves a queue."""
+        if not any(queue in worker.queues for worker in self.workers()):
+            raise Unreachable(
+                f"No worker serves the queue {queue!r}. Start `memshare up`, or `memshare worker {queue}`."
+            )
+
+    def close(self) -> None:
+        """Let go of Redis. Results hold a subscription until they are collected, and they refer to themselves."""
+        gc.collect()
+        self.app.close()
+        self._redis.close()
+
+    def _card(self, agent: str) -> AgentCard:
+        card = self._cards.get(agent)
+        if card is None:
+            self._cards = self.agents()
+            card = self._cards.get(agent)
+        if card is None:
+            raise BadInput(f"No agent is called {agent!r}. There are: {', '.join(sorted(self._cards))}.")
+        return card

@@ -1,0 +1,270 @@
+"""`memshare memories`: look at the pool, and change it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.panel import Panel
+from rich.progress import Progress
+
+from broker.errors import BadInput
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json, short, table
+from memshare.files import new_file
+from memshare.pairs import read_pairs
+
+app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
+
+PAGE = 200
+MemoryId = Annotated[UUID, typer.Argument(metavar="ID", help="An id that `memshare memories list` shows.")]
+Pool = Annotated[str | None, typer.Option(help="Only this pool.")]
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="A task, or any text.")],
+    pool: Annotated[str, typer.Option(help="The pool, such as poem.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many.")] = 3,
+    hybrid: Annotated[bool, typer.Option("--hybrid", help="By words as well as by meaning.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the memories that an agent would be shown with this task.
+
+    Example: memshare memories search "a poem about the sea" --pool poem -k 5
+    """
+    client = Client()
+    require_pool(client, pool)
+    hits = client.ask_memory("search", pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense")
+    if as_json:
+        print_json(hits)
+        return
+    rows = [(f"{hit['similarity']:.3f}", *_row(hit["memory"])) for hit in hits]
+    console.print(
+        table("similarity", "id", "score", "kind", "prompt", "answer", rows=rows)
+        if rows
+        else f"Pool {pool!r} has none."
+    )
+
+
+@app.command("list")
+def list_memories(
+    pool: Pool = None,
+    agent: Annotated[str | None, typer.Option(help="Only of this agent.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
+    submitter: Annotated[str | None, typer.Option(help="Only of this submitter.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List memories.
+
+    Example: memshare memories list --pool poem --kind limerick
+    """
+    where = {"pool": pool, "agent": agent, "kind": kind, "submitter": submitter}
+    found: list[dict[str, Any]] = []
+    for memory in _all(Client(), {name: value for name, value in where.items() if value}):
+        if len(found) == limit:
+            errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
+            break
+        found.append(memory)
+    if as_json:
+        print_json(found)
+    else:
+        console.print(
+            table("id", "score", "kind", "prompt", "answer", rows=map(_row, found)) if found else "No memories."
+        )
+
+
+@app.command()
+def show(memory_id: MemoryId, as_json: Json = False) -> None:
+    """Show one memory whole.
+
+    Example: memshare memories show 1c6f…
+    """
+    memory = Client().ask_memory("show", memory=str(memory_id))
+    if as_json:
+        print_json(memory)
+        return
+    created = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(memory["created"]))
+    console.print(
+        f"[bold]{memory['id']}[/] · pool {memory['pool']} · {memory['kind'] or 'no kind'} "
+        f"· {memory['status']} · {created}"
+    )
+    console.print(
+        f"by {memory['submitter']} · model: {memory['model'] or '–'} · score {_score(memory)} "
+        f"· task {memory['task_id'] or '–'}"
+    )
+    if memory["prompt"]:
+        console.print(Panel(memory["prompt"], title="prompt", title_align="left", border_style="dim"))
+    console.print(Panel(memory["answer"], title="answer", title_align="left"))
+    if memory["parents"]:
+        console.print("Its answer was shown: " + ", ".join(memory["parents"]))
+
+
+@app.command()
+def add(
+    answer: Annotated[str, typer.Argument(help="The answer, or a statement.")],
+    pool: Annotated[str, typer.Option(help="The pool, such as poem.")],
+    prompt: Annotated[str | None, typer.Option(help="The task it answers; leave it out for a statement.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
+    submitter: Annotated[str, typer.Option(help="Who brings it in.")] = "anonymous",
+    score: Annotated[float | None, typer.Option(min=0, max=100, help="Its score, where it is known.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Add a memory by hand and print its id.
+
+    Example: memshare memories add "Paris is the capital of France." --pool plan
+    """
+    client = Client()
+    require_pool(client, pool)
+    memory = {
+        "pool": pool,
+        "prompt": prompt,
+        "answer": answer,
+        "kind": kind,
+        "submitter": submitter,
+        "score": score,
+    }
+    [added] = client.ask_memory("add", memories=[memory])
+    print_json({"id": added}) if as_json else print(added)
+
+
+@app.command()
+def edit(
+    memory_id: MemoryId,
+    prompt: Annotated[str | None, typer.Option(help="A new prompt.")] = None,
+    answer: Annotated[str | None, typer.Option(help="A new answer.")] = None,
+    status: Annotated[str | None, typer.Option(help="active, or hidden: kept and not shown to agents.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a memory; it keeps its id.
+
+    Example: memshare memories edit 1c6f… --status hidden
+    """
+    if prompt is answer is status is None:
+        raise BadInput("Say what to change: --prompt, --answer or --status.")
+    change = {"id": str(memory_id), "prompt": prompt, "answer": answer, "status": status}
+    memory = Client().ask_memory("edit", change=change)
+    print_json(memory) if as_json else console.print(f"Changed {memory['id']}.")
+
+
+@app.command()
+def forget(
+    memory_ids: Annotated[list[UUID] | None, typer.Argument(metavar="ID…")] = None,
+    submitter: Annotated[str | None, typer.Option(help="All memories of this submitter.")] = None,
+    task: Annotated[str | None, typer.Option(help="The memory of this task.")] = None,
+    with_children: Annotated[bool, typer.Option("--with-children", help="And everything derived from them.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Forget memories for good; agents are not shown them from the next task on.
+
+    Example: memshare memories forget --submitter mallory --with-children
+    """
+    which = {
+        "ids": [str(one) for one in memory_ids or ()],
+        "submitter": submitter,
+        "task_id": task,
+        "with_children": with_children,
+    }
+    forgotten = Client().ask_memory("forget", which=which)
+    print_json({"forgotten": forgotten}) if as_json else console.print(f"Forgot {len(forgotten)} memories.")
+
+
+@app.command()
+def export(
+    file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
+    pool: Pool = None,
+    as_json: Json = False,
+) -> None:
+    """Write memories to a file that `import` reads.
+
+    Example: memshare memories export pool.jsonl
+    """
+    client = Client()
+    by_pool = client.ask_memory("stats")["by_pool"]
+    total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
+    count = 0
+    with Progress(console=errors, transient=True) as progress, new_file(file) as out:
+        bar = progress.add_task("Exporting", total=total)
+        for memory in _all(client, {"pool": pool} if pool else {}):
+            out.write(json.dumps(memory, ensure_ascii=False) + "\n")
+            count += 1
+            progress.advance(bar)
+    print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {count} memories to {file}.")
+
+
+@app.command("import")
+def import_memories(
+    file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
+    pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
+
+    Example: memshare memories import pool.jsonl
+    """
+    client = Client()
+    whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    with Progress(console=errors, transient=True) as progress:
+        bar = progress.add_task("Importing", total=len(whole) + len(pairs))
+        for question, memories in (("restore", whole), ("add", pairs)):
+            for start in range(0, len(memories), PAGE):
+                batch = memories[start : start + PAGE]
+                client.ask_memory(question, timeout=300, memories=batch)
+                progress.advance(bar, len(batch))
+    count = len(whole) + len(pairs)
+    print_json({"imported": count}) if as_json else console.print(f"Imported {count} memories.")
+
+
+@app.command()
+def stats(as_json: Json = False) -> None:
+    """Count the memories of each pool.
+
+    Example: memshare memories stats
+    """
+    found = Client().ask_memory("stats")
+    if as_json:
+        print_json(found)
+    else:
+        console.print(
+            table("pool", "memories", rows=[*sorted(found["by_pool"].items()), ("[bold]all[/]", found["total"])])
+        )
+
+
+def require_pool(client: Client, pool: str) -> None:
+    """Raises `BadInput` for a pool that no agent has and no memory is in."""
+    known = {card.pool for card in client.agents().values()}
+    if pool not in known:
+        known |= set(client.ask_memory("stats")["by_pool"])
+    if pool not in known:
+        raise BadInput(f"No pool is called {pool!r}. There are: {', '.join(sorted(known))}.")
+
+
+def _all(client: Client, where: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    after = None
+    while True:
+        page = client.ask_memory("page", where=where, limit=PAGE, after=after)
+        yield from page["memories"]
+        after = page["after"]
+        if after is None:
+            return
+
+
+def _row(memory: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        memory["id"],
+        _score(memory),
+        memory["kind"] or "–",
+        short(memory["prompt"] or "–", 40),
+        short(memory["answer"], 40),
+    )
+
+
+def _score(memory: dict[str, Any]) -> str:
+    return "–" if memory["score"] is None else f"{memory['score']:.1f}"

@@ -1,0 +1,86 @@
+"""`memshare result` and `memshare trace`: what became of a task."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.panel import Panel
+
+from broker.errors import MemshareError, Unreachable
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, print_json, short, table
+from memshare.journey import Journey
+
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed.")]
+
+
+def result(task_id: TaskId, as_json: Json = False) -> None:
+    """Print the answer of a task that was submitted earlier.
+
+    Example: memshare result 1c6f…
+    """
+    client = Client()
+    journey = client.journey(task_id)
+    if journey.dead and journey.answer is None:
+        raise MemshareError(
+            f"The task was given up: {journey.dead.error} See `memshare dead show {journey.dead.entry.id}`."
+        )
+    if journey.answer is None:
+        raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
+    if as_json:
+        print_json(client.ledger.journey(task_id)["answer"])
+    else:
+        print(journey.answer)
+
+
+def trace(task_id: TaskId, as_json: Json = False) -> None:
+    """Show the journey of a task: answer, memories shown, score, and what was remembered.
+
+    Example: memshare trace 1c6f…
+    """
+    journey = Client().journey(task_id)
+    if as_json:
+        print_json(journey.model_dump(mode="json"))
+        return
+    submitted = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(journey.submitted))
+    of_kind = f" · {journey.kind}" if journey.kind else ""
+    console.print(f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {submitted}")
+    console.print(Panel(journey.prompt, title="prompt", title_align="left", border_style="dim"))
+    if journey.answer is not None:
+        console.print(Panel(journey.answer, title=f"answer · model: {journey.model}", title_align="left"))
+        _print_memories(journey)
+    if journey.score is not None:
+        _print_score(journey)
+    if journey.outcome is not None:
+        console.print(
+            f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
+        )
+    if journey.dead:
+        console.print(f"[red]given up[/] ({journey.dead.kind}, {journey.dead.tries} tries): {journey.dead.error}")
+        console.print(f"`memshare dead retry {journey.dead.entry.id}` tries it again.", style="dim")
+
+
+def _print_memories(journey: Journey) -> None:
+    if not journey.memories:
+        console.print("No memory was shown.", style="dim")
+        return
+    rows = [(shown.id, f"{shown.similarity:.3f}") for shown in journey.memories]
+    console.print(table("memory shown", "similarity", rows=rows))
+
+
+def _print_score(journey: Journey) -> None:
+    score = journey.score
+    assert score is not None
+    verdict = "[green]accepted[/]" if score.accepted else "[yellow]not accepted[/]"
+    console.print(
+        f"\nScore [bold]{score.total:.1f}[/] of 100, threshold {score.threshold:.1f}: {verdict} "
+        f"[dim](rubric {score.rubric} {score.rubric_version}, model: {score.model})[/]"
+    )
+    rows = [
+        (short(name.replace("_", " "), 40), f"{c.low:.1f} – {c.high:.1f}", f"{c.points:.1f}")
+        for name, c in score.criteria.items()
+    ]
+    console.print(table("criterion", "range", "of", rows=rows))

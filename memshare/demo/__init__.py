@@ -1,0 +1,1 @@
+"""The bundled tasks and seeds, and what `memshare demo` does with them."""

@@ -1,0 +1,39 @@
+"""Builds the scorer and serves its queue; `celery -A scorer.worker worker` runs it alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from celery import Celery
+
+from broker.app import SCORER_QUEUE
+from broker.connection import connect
+from broker.settings import Settings
+from broker.worker import Part, open_desk, worker_app
+from llm.models import open_chat
+from memory_service.curate import seeds_mean
+from scorer.rubric import all_rubrics
+from scorer.tasks import Scoring, register
+
+
+@functools.cache
+def _scoring(settings: Settings) -> Scoring:
+    connections = settings.concurrency * settings.scorer_votes
+    chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=connections)
+    client = connect(settings.redis)
+    return Scoring(chat, settings.agents_dir, settings.scorer_votes, functools.partial(seeds_mean, client))
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    all_rubrics(settings.agents_dir)  # a broken file is refused at the start
+    register(app, lambda: open_desk(settings), functools.partial(_scoring, settings))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    if SCORER_QUEUE in queues:
+        _scoring(settings)
+
+
+part = Part(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm)
+app = worker_app(part)

@@ -1,0 +1,93 @@
+"""What every store finds, and in what order."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memory_service import bm25
+from memory_service.store import Store, Where
+from tests.support.memories import at, prompts, remembered
+
+
+def test_the_nearest_comes_first_with_its_cosine(store: Store) -> None:
+    store.put([remembered(f"at {angle}", angle) for angle in (80, 10, 45, 180)])
+
+    hits = store.search(Where(), 3, dense=3 * at(0))
+
+    assert prompts(hits) == ["at 10", "at 45", "at 80"]
+    assert [hit.similarity for hit in hits] == pytest.approx(
+        [math.cos(math.radians(angle)) for angle in (10, 45, 80)], abs=1e-5
+    )
+    assert [hit.score for hit in hits] == [hit.similarity for hit in hits]
+
+
+def test_bm25_alone_ranks_by_its_formula(store: Store) -> None:
+    corpus = [remembered(text, 7 * i) for i, text in enumerate(["moon moon", "moon tide", "tide sand", "rock"])]
+    store.put(corpus)
+
+    hits = store.search(Where(), 9, sparse=bm25.query("moon sand"))
+
+    idf = {word: math.log(1 + (4 - df + 0.5) / (df + 0.5)) for word, df in {"moon": 2, "sand": 1}.items()}
+    [moon], [sand] = bm25.query("moon").indices, bm25.query("sand").indices
+    weights = [dict(zip(*vectors.sparse, strict=True)) for _, vectors in corpus]
+    assert prompts(hits) == ["tide sand", "moon moon", "moon tide"]
+    assert [hit.score for hit in hits] == pytest.approx(
+        [weights[2][sand] * idf["sand"], weights[0][moon] * idf["moon"], weights[1][moon] * idf["moon"]],
+        rel=1e-4,
+    )
+    assert {hit.similarity for hit in hits} == {0}
+
+
+@pytest.mark.parametrize(("text", "query"), [("春眠不觉晓", "春眠"), ("the zyzzyva song", "a Zyzzyva?")])
+def test_hybrid_finds_what_the_dense_vector_misses(store: Store, text: str, query: str) -> None:
+    store.put([remembered(f"memory {i}", 3 * i) for i in range(30)])
+    store.put([remembered(text, 150)])
+
+    assert text not in prompts(store.search(Where(), 3, dense=at(0)))
+    hits = store.search(Where(), 3, dense=at(0), sparse=bm25.query(query))
+
+    assert prompts(hits) == [text, "memory 0", "memory 1"]
+    assert [hit.similarity for hit in hits] == pytest.approx(
+        [math.cos(math.radians(angle)) for angle in (150, 0, 3)], abs=1e-5
+    )
+
+
+def test_hybrid_orders_by_reciprocal_rank_the_same_in_every_store(store: Store) -> None:
+    texts = ["tide " * (i % 5) + "rock " * (i % 7) + "sand " * i for i in range(40)]
+    store.put([remembered(text, 4.3 * (i * 11 % 40)) for i, text in enumerate(texts)])
+    query = bm25.query("tide rock")
+
+    dense, sparse = store.search(Where(), 50, dense=at(0)), store.search(Where(), 50, sparse=query)
+    fused = store.search(Where(), 12, dense=at(0), sparse=query)
+
+    similarity = {hit.memory.id: hit.similarity for hit in dense}
+    score = dict.fromkeys(similarity, 0.0)
+    for ranking in (dense, sparse):
+        for rank, hit in enumerate(ranking):
+            score[hit.memory.id] += 1 / (60 + rank)
+    expected = sorted(score, key=lambda one: (-score[one], -similarity[one], one))[:12]
+    assert len({hit.score for hit in sparse}) == len(sparse) > 20, "equal scores would leave the ranks open"
+    assert [hit.memory.id for hit in fused] == expected
+    assert [hit.score for hit in fused] == pytest.approx([score[one] for one in expected], rel=1e-5)
+    assert expected != [hit.memory.id for hit in dense[:12]]
+
+
+def test_equally_good_memories_come_by_similarity_then_by_id(store: Store) -> None:
+    store.put([remembered("sand tide", 10), remembered("tide tide", 40)])
+    store.put([remembered(f"memory {i}", 80) for i in range(6)])
+
+    fused = store.search(Where(), 2, dense=at(0), sparse=bm25.query("tide"))
+    equal = store.search(Where(), 8, dense=at(80))[:6]
+
+    assert fused[0].score == fused[1].score
+    assert prompts(fused) == ["sand tide", "tide tide"]
+    assert [hit.memory.id for hit in equal] == sorted(hit.memory.id for hit in equal)
+
+
+def test_a_text_without_words_is_stored_and_searched_by_its_dense_vector(store: Store) -> None:
+    store.put([remembered("?!", 10, answer="…"), remembered("moon", 50)])
+
+    assert prompts(store.search(Where(), 3, dense=at(0), sparse=bm25.query("!!"))) == ["?!", "moon"]
+    assert store.search(Where(), 3, sparse=bm25.query("!!")) == []

@@ -1,0 +1,175 @@
+"""The command line as a person uses it: `memshare up` in one terminal, everything else in another."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.deployment import wait_for
+from tests.support.terminal import Terminal, children_of, end
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    terminal = Terminal(tmp_path_factory.mktemp("up"))
+    process = terminal.up()
+    yield terminal
+    end(process)
+
+
+def test_a_task_can_be_followed_from_submission_to_memory(terminal: Terminal) -> None:
+    seed = {"pool": "poem", "kind": "limerick", "prompt": "A limerick about a baker from Ghent", "answer": LIMERICK}
+    file = terminal.data / "seed.jsonl"
+    file.write_text(json.dumps(seed))
+    assert terminal.json("memories", "import", str(file)) == {"imported": 1}
+
+    task_id = terminal.run(
+        "submit", "poem", "A limerick about a sailor from Ghent", "--kind", "limerick", "--submitter", "ada"
+    ).stdout.strip()
+    journey = terminal.settled(task_id)
+
+    assert journey["model"] == "offline"
+    assert journey["submitter"] == "ada"
+    assert set(journey["score"]) >= {"total", "threshold", "accepted", "criteria", "rubric_version"}
+    [criterion, *_] = journey["score"]["criteria"].values()
+    assert set(criterion) == {"low", "high", "points"}
+    ranges = journey["score"]["criteria"].values()
+    halves = (sum(one["low"] for one in ranges) + sum(one["high"] for one in ranges)) / 2
+    assert journey["score"]["total"] == pytest.approx(halves)
+    assert journey["memories"][0]["similarity"] > 0.5
+    assert "sailor" in terminal.run("trace", task_id).stdout
+    assert terminal.run("result", task_id).stdout.strip() == journey["answer"].strip()
+
+
+LIMERICK = """A baker who hailed from old Ghent
+Built a loaf that was ten metres bent;
+It got stuck in the door,
+So he baked seven more,
+And now lives in a bread-crusted tent."""
+
+
+def test_submit_waits_for_the_answer(terminal: Terminal) -> None:
+    answer = terminal.json("submit", "logic", "A riddle about a shadow", "--kind", "riddle", "--wait")
+
+    assert {"task_id", "agent", "kind", "answer", "model", "memories", "retriever_version", "usage", "seconds"} <= set(
+        answer
+    )
+    assert answer["kind"] == "riddle"
+
+
+def test_a_file_of_tasks_gives_one_result_a_line_and_names_the_bad_ones(terminal: Terminal) -> None:
+    lines = ['{"agent": "plan", "prompt": "A plan to learn chess", "kind": "study"}', "{not json", '{"prompt": "x"}',
+             '{"agent": "poem", "prompt": "A sonnet about rust", "kind": "sonnet"}']  # fmt: skip
+    tasks, out = terminal.data / "tasks.jsonl", terminal.data / "results.jsonl"
+    tasks.write_text("\n".join(lines))
+
+    done = terminal.run("submit", "--file", str(tasks), "--wait", "--out", str(out), code=1)
+
+    results = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [result["line"] for result in results] == [1, 2, 3, 4]
+    assert [bool(result.get("error")) for result in results] == [False, True, True, False]
+    assert f"{tasks}:2: no JSON" in done.stderr
+    assert "2 of 4 lines submitted, 2 failed" in done.stderr
+
+
+def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal: Terminal) -> None:
+    added = terminal.json("memories", "add", "An echo.", "--pool", "logic", "--prompt", "What answers in every tongue?")
+    memory = added["id"]
+    again = terminal.json("memories", "add", "An echo.", "--pool", "logic", "--prompt", "What answers in every tongue?")
+    assert again == added
+
+    def found() -> list[str]:
+        hits = terminal.json("memories", "search", "what answers in every language", "--pool", "logic", "-k", "3")
+        return [hit["memory"]["id"] for hit in hits]
+
+    assert memory in found()
+    terminal.run("memories", "edit", memory, "--status", "hidden")
+    assert memory not in found()
+    changed = terminal.json("memories", "edit", memory, "--status", "active", "--answer", "The echo.")
+    assert (changed["id"], changed["answer"]) == (memory, "The echo.")
+
+    file = terminal.data / "pool.jsonl"
+    terminal.run("memories", "export", str(file))
+    before = terminal.json("memories", "stats")
+    assert before["total"] == sum(before["by_pool"].values()) == len(file.read_text().splitlines())
+    assert terminal.json("memories", "forget", memory) == {"forgotten": [memory]}
+    assert memory not in found()
+    terminal.run("memories", "import", str(file))
+    terminal.run("memories", "import", str(file))
+    assert terminal.json("memories", "stats") == before
+    assert terminal.json("memories", "show", memory)["answer"] == "The echo."
+
+
+def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
+    before = terminal.json("memories", "stats")
+    file = terminal.data / "wrong.jsonl"
+    file.write_text('{"pool": "poem", "answer": "fine"}\n{"pool": "poem"}\n')
+
+    done = terminal.run("memories", "import", str(file), code=2)
+
+    assert f"{file}:2" in done.stderr
+    assert terminal.json("memories", "stats") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["submit", "poet", "x"], "poem"),
+        (["submit", "poem", "x", "--kind", "haiku"], "limerick"),
+        (["submit", "poem", "  "], "empty"),
+        (["submit", "poem", "x" * 20_001], "20,000"),
+        (["submit", "poem", "x", "--memories", "21"], "20"),
+        (["worker", "poet"], "scorer"),
+        (["memories", "search", "x", "--pool", "nowhere"], "poem"),
+        (["trace", "no-such-task"], "no-such-task"),
+        (["dead", "show", "no-such-letter"], "dead list"),
+        (["submit", "--file", "no-such-file"], "no-such-file"),
+    ],
+)
+def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], expected: str) -> None:
+    done = terminal.run(*words, code=2)
+
+    assert expected in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_second_up_and_a_second_owner_of_the_pool_are_told_who_is_there(terminal: Terminal) -> None:
+    assert "runs already" in terminal.run("up", "--flower-port", "0", code=1).stderr
+    assert "is open already" in terminal.run("worker", "memory", code=1).stderr.splitlines()[-1]
+
+
+def test_everything_is_still_there_after_up_was_ended_and_started_again(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    process = terminal.up()
+    memory = terminal.json("memories", "add", "Ink.", "--pool", "logic", "--prompt", "What is dark when it works?")[
+        "id"
+    ]
+    task_id = terminal.run("submit", "logic", "A riddle about ink", "--kind", "riddle").stdout.strip()
+    before = terminal.settled(task_id)
+    end(process)
+    assert children_of(tmp_path) == []
+
+    process = terminal.up()
+
+    assert terminal.json("trace", task_id) == before
+    assert terminal.json("memories", "show", memory)["answer"] == "Ink."
+    end(process)
+
+
+def test_nothing_is_left_behind_when_up_is_killed(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    process = terminal.up()
+    assert len(children_of(tmp_path)) >= 3
+
+    process.kill()
+    process.communicate()
+
+    wait_for(lambda: not children_of(tmp_path), 20, "the children to end")
+
+
+def test_without_anything_running_the_message_says_what_to_start(tmp_path: Path) -> None:
+    done = Terminal(tmp_path).run("submit", "poem", "x", code=1)
+
+    assert "Start `memshare up`" in done.stderr
+    assert str(tmp_path) in done.stderr

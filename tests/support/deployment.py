@@ -1,0 +1,111 @@
+"""A deployment for tests: real worker processes on a real Redis, with a chat server on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from broker.settings import Settings
+from memshare.client import Client
+from memshare.journey import Journey
+from tests.support.chat_server import ChatServer
+
+ROOT = Path(__file__).parents[2]
+START_WITHIN = 120  # seconds
+T = TypeVar("T")
+
+
+@dataclass
+class Deployment:
+    """What a test talks to. Each of `workers` is the list of queues of one process."""
+
+    settings: Settings
+    chat: ChatServer
+    client: Client
+    logs: Path
+    environment: dict[str, str]
+    processes: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, queues: Sequence[str]) -> None:
+        """Start a worker process the plain Celery way."""
+        log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
+        command = [sys.executable, "-m", "celery", "-A", "memshare.worker", "worker", "-Q", ",".join(queues)]
+        with log:
+            self.processes[tuple(queues)] = subprocess.Popen(
+                [*command, "-n", f"{queues[0]}@test", "-l", "INFO", "--without-mingle"],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_until_ready(self) -> None:
+        def all_there() -> bool:
+            for queues, process in self.processes.items():
+                assert process.poll() is None, self.log(queues)
+            there = {queue for worker in self.client.workers() for queue in worker.queues}
+            return there >= {queue for queues in self.processes for queue in queues}
+
+        wait_for(all_there, START_WITHIN, "every worker to be there")
+
+    def log(self, queues: Sequence[str]) -> str:
+        return (self.logs / f"{'-'.join(queues)}.log").read_text()
+
+    def settled(self, task_id: str, within: float = 30) -> Journey:
+        """The journey of a task once it has ended, one way or the other."""
+        return wait_for(
+            lambda: (journey := self.client.journey(task_id)).state in ("settled", "dead") and journey,
+            within,
+            f"task {task_id} to end",
+        )
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            process.wait(60)
+
+
+def wait_for(found: Callable[[], T], within: float, what: str) -> T:
+    """The first true value of `found`; fails after `within` seconds."""
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"waited {within} s for {what}")
+
+
+@contextmanager
+def deployed(
+    settings: Settings, chat: ChatServer, logs: Path, workers: Sequence[Sequence[str]], **more: str
+) -> Iterator[Deployment]:
+    """Run workers while the block does. Their model is the chat server, through the real OpenAI client."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
+    environment |= {
+        "MEMSHARE_DATA": str(settings.data),
+        "MEMSHARE_MODEL": settings.model or "",
+        "MEMSHARE_CONCURRENCY": "8",
+        "OPENAI_BASE_URL": chat.url,
+        "OPENAI_API_KEY": "test",
+        **({"MEMSHARE_QDRANT_URL": settings.qdrant_url} if settings.qdrant_url else {}),
+        **more,
+    }
+    client = Client(settings)
+    deployment = Deployment(settings, chat, client, logs, environment)
+    try:
+        for queues in workers:
+            deployment.start(queues)
+        deployment.wait_until_ready()
+        yield deployment
+    finally:
+        deployment.stop()
+        client.close()

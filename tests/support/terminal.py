@@ -1,0 +1,76 @@
+"""A terminal for tests: runs the command line on one data folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.deployment import ROOT, wait_for
+
+
+class Terminal:
+    """Runs commands on one data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("MEMSHARE_", "OPENAI_"))},
+            "MEMSHARE_DATA": str(data),
+            "MEMSHARE_MODEL": "offline",
+            "COLUMNS": "200",
+        }
+
+    def run(self, *words: str, code: int = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "memshare", *words],
+            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, f"{words}: {done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.run(*words, "--json").stdout)
+
+    def up(self) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memshare", "up", "--flower-port", "0", "--json"],
+            cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        assert ready, process.communicate()
+        assert json.loads(ready)["ready"] is True
+        return process
+
+    def settled(self, task_id: str) -> dict[str, Any]:
+        def ended() -> dict[str, Any] | None:
+            journey = self.json("trace", task_id)
+            return journey if journey["state"] in ("settled", "dead") else None
+
+        return wait_for(ended, 60, f"task {task_id} to end")
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    process.communicate()
+
+
+def children_of(data: Path) -> list[str]:
+    """The processes that have anything to do with a data folder."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            environment = (folder / "environ").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if str(data) in command or f"MEMSHARE_DATA={data}\0" in environment:
+            found.append(command)
+    return found

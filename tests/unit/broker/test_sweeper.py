@@ -1,0 +1,72 @@
+"""The sweeper, with a real queue on a real Redis and no worker."""
+
+import json
+
+import pytest
+import redis
+from celery import Celery
+
+from broker.app import lists_of, make_app
+from broker.ledger import Entry, Ledger, publish
+from broker.settings import Settings
+from broker.sweeper import UNACKNOWLEDGED, sweep
+
+
+@pytest.fixture
+def app(settings: Settings) -> Celery:
+    return make_app(settings=settings)
+
+
+@pytest.fixture
+def ledger(redis_client: redis.Redis) -> Ledger:
+    return Ledger(redis_client, keep_days=1)
+
+
+ENTRY = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer", priority=6)
+
+
+def waiting(client: redis.Redis) -> list[str]:
+    return [json.loads(text)["headers"]["id"] for name in lists_of("poem") for text in client.lrange(name, 0, -1)]
+
+
+def test_a_lost_message_is_sent_again_under_its_id(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+    publish(app, ENTRY)
+    redis_client.delete(*lists_of("poem"))
+
+    assert sweep(app, redis_client, lease=0) == ["t1"]
+    assert waiting(redis_client) == ["t1"]
+    assert sweep(app, redis_client, lease=0) == []
+
+
+def test_a_message_that_waits_in_its_queue_is_left_alone(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(ENTRY)
+    publish(app, ENTRY)
+
+    assert sweep(app, redis_client, lease=0) == []
+    assert waiting(redis_client) == ["t1"]
+
+
+def test_a_message_that_a_worker_holds_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+    held = json.dumps([{"headers": {"id": "t1"}}, "poem", "poem"])
+    redis_client.hset(UNACKNOWLEDGED, "tag", held)
+
+    assert sweep(app, redis_client, lease=0) == []
+    assert waiting(redis_client) == []
+
+
+def test_a_message_within_its_lease_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+
+    assert sweep(app, redis_client, lease=60) == []
+    assert waiting(redis_client) == []
+
+
+def test_only_one_process_sweeps_at_a_time(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+    redis_client.set("memshare:sweeping", "another")
+
+    assert sweep(app, redis_client, lease=0) == []

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from broker.errors import BadInput, GiveUp
+from broker.messages import AnsweredTask, Embedding, GradedTask, Score, derived_id
+from scorer.rubric import BUNDLED, find_rubric
+from scorer.tasks import Scoring
+from tests.support.scripted_chat import ScriptedChat
+
+
+def no_seeds(_pool: str) -> float | None:
+    return None
+
+
+def a_task(rubric: str) -> AnsweredTask:
+    return AnsweredTask(
+        journey="journey-1",
+        agent="plan",
+        kind="travel",
+        pool="plan",
+        rubric=rubric,
+        prompt="Two days in Rome",
+        answer="Walk.",
+        model="scripted",
+        submitter="ada",
+        shown=(),
+        embedding=Embedding.pack("test", np.zeros(2, dtype=np.float32)),
+    )
+
+
+def full_marks(rubric: str) -> dict[str, dict[str, float]]:
+    criteria = find_rubric(rubric, None).for_kind("travel")
+    return {one.name: {"low": one.points, "high": one.points} for one in criteria}
+
+
+def test_a_graded_pair_goes_to_the_memory_service_with_its_score() -> None:
+    task = a_task("plan")
+
+    outcome = Scoring(ScriptedChat(full_marks("plan")), None, 1, no_seeds).run("journey-1", task)
+
+    assert isinstance(outcome.record, Score)
+    assert (outcome.record.total, outcome.record.threshold) == (100, 81)
+    assert outcome.record.accepted
+    assert outcome.following is not None
+    assert outcome.following[:3] == ("memory_service.settle", "memory", "settle")
+    assert outcome.following.body == GradedTask(task=task, score=outcome.record)
+
+
+def test_the_threshold_is_the_mean_of_the_seeds_of_the_tasks_pool(tmp_path: Path) -> None:
+    text = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
+    (tmp_path / "mine.rubric.toml").write_text(text.replace("threshold = 81", 'threshold = "mean-of-seeds"'))
+
+    scoring = Scoring(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get)
+    record = scoring.run("journey-1", a_task("mine")).record
+
+    assert isinstance(record, Score)
+    assert record.threshold == 64.5
+
+
+def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
+    text = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
+    file = tmp_path / "mine.rubric.toml"
+    file.write_text(text.partition("[approval]")[0])
+    chat = ScriptedChat()
+
+    with pytest.raises(GiveUp, match=r"Rubric 'mine' .* is not approved") as caught:
+        Scoring(chat, tmp_path, 1, no_seeds).run("journey-1", a_task("mine"))
+
+    assert f"`memshare rubric approve {file}`" in str(caught.value)
+    assert f"`memshare dead retry {derived_id('journey-1', 'score')}`" in str(caught.value)
+    assert chat.conversations == []
+
+
+def test_an_unknown_rubric_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(BadInput, match="Unknown rubric 'haiku': expected one of integrated, logic, plan, poem"):
+        Scoring(ScriptedChat(), None, 1, no_seeds).run("journey-1", a_task("haiku"))
