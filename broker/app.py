@@ -86,7 +86,6 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "result_backend_always_retry": True,
         "worker_send_task_events": True,
         "task_send_sent_event": True,
-        "task_track_started": True,
     }
 
 

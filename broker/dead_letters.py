@@ -38,10 +38,11 @@ class DeadLetter(Message):
 def letter_for(entry: Entry, error: BaseException, *, tries: int, kind: Kind | None = None) -> DeadLetter:
     """The dead letter of a message that ended with `error`."""
     found: Kind = "gave-up" if isinstance(error, GiveUp) else "tries" if isinstance(error, TryAgain) else "bug"
+    chosen = kind or found
     return DeadLetter(
         entry=entry,
-        kind=kind or found,
-        error=f"{type(error).__name__}: {error}" if found == "bug" else str(error),
+        kind=chosen,
+        error=f"{type(error).__name__}: {error}" if chosen == "bug" else str(error),
         traceback="".join(traceback.format_exception(error)),
         tries=tries,
         died=time.time(),

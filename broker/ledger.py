@@ -19,6 +19,7 @@ from broker.messages import Message, Priority, Record
 
 MESSAGES, STARTS, DEAD, QUEUES = "memshare:messages", "memshare:starts", "memshare:dead", "memshare:queues"
 DONE = "memshare:done"
+LIVES = "memshare:lives"  # hash: id of a running message → the life of the worker that runs it
 
 # KEYS: open set of the queue, messages, starts, dead letters, journey, queues
 # ARGV: id, queue, stage, entry, days to keep in seconds
@@ -36,6 +37,7 @@ local function strike()
   redis.call('ZREM', open, id)
   redis.call('HDEL', messages, id)
   redis.call('HDEL', starts, id)
+  redis.call('HDEL', 'memshare:lives', id)
 end
 local function note(field, value)
   redis.call('HSET', journey, field, value)
@@ -60,6 +62,7 @@ if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
   note('task', entry)
   note('submitted', tostring(now))
 end
+redis.call('HSET', 'memshare:lives', id, ARGV[6])
 return {redis.call('HINCRBY', starts, id, 1), ''}
 """
 # More ARGV: record; and for the next message: id, queue, entry. More KEYS: open set of the next queue.
@@ -116,13 +119,13 @@ class Ledger:
         """Write a message down before it is published; False when it has ended already."""
         return bool(self._run("open", entry))
 
-    def begin(self, entry: Entry) -> tuple[int, Record | None]:
-        """Renew a message that a worker starts on, or adopt one that another client published.
+    def begin(self, entry: Entry, life: str) -> tuple[int, Record | None]:
+        """Renew a message that a worker of this life starts on, or adopt one that another client published.
 
         Returns how often it was started without an end, this time included, and None; or 0 and the record of
         what it did, when it has ended already; or -1 and None when it is a dead letter.
         """
-        starts, done = self._run("begin", entry)
+        starts, done = self._run("begin", entry, [life])
         return int(starts), json.loads(done) if done else None
 
     def commit(self, entry: Entry, record: Record, following: Entry | None) -> Record:

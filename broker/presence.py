@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import redis
 
 from broker.messages import Message
 
 PREFIX = "memshare:worker:"
 INTERVAL, LIFETIME = 5.0, 20  # seconds
+LIFE = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
 
 
 class AgentCard(Message):
@@ -24,6 +27,7 @@ class Presence(Message):
 
     node: str
     pid: int
+    life: str
     queues: tuple[str, ...]
     agents: tuple[AgentCard, ...] = ()
 

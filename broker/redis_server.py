@@ -17,10 +17,11 @@ SOCKET_PATH_LIMIT = 100  # the kernel takes 107 bytes, macOS 103
 def socket_path(data: Path) -> Path:
     """Where the embedded Redis of a data folder listens; the same for whoever asks.
 
-    A socket's path may have some hundred bytes only: a deep folder gets one in the temporary folder.
+    A socket's path may have some hundred bytes only: a deep folder gets one in the temporary folder, and so
+    does one with a character that means something in a URL.
     """
     path = data / "redis.sock"
-    if len(str(path).encode()) <= SOCKET_PATH_LIMIT:
+    if len(str(path).encode()) <= SOCKET_PATH_LIMIT and not set("%?#") & set(str(path)):
         return path
     digest = hashlib.sha256(str(data).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"memshare-{digest}.sock"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from redis.connection import parse_url
 
 from broker.errors import BadInput
 from broker.redis_server import socket_url
@@ -67,6 +69,16 @@ class Settings(BaseSettings):
     def _expand(cls, folder: Path | None) -> Path | None:
         return folder.expanduser().absolute() if folder else None
 
+    @field_validator("redis_url")
+    @classmethod
+    def _readable(cls, url: str | None) -> str | None:
+        try:
+            if url is not None:
+                parse_url(url)  # type: ignore[no-untyped-call]
+            return url
+        except ValueError as error:
+            raise ValueError("expected redis://HOST:PORT/DB, rediss://… or unix://PATH?db=N") from error
+
     @cached_property
     def redis(self) -> str:
         """The Redis URL in redis-py's form, embedded or configured."""
@@ -89,4 +101,6 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = f"MEMSHARE_{str(first['loc'][0]).upper()}"
-        raise BadInput(f"{name}={first['input']!r} cannot be used: {first['msg']}.") from error
+        value = re.sub(r"//[^@/]*@", "//…@", str(first["input"]))  # a URL's password stays out of messages
+        reason = first["msg"].removeprefix("Value error, ")
+        raise BadInput(f"{name}={value!r} cannot be used: {reason}.") from error

@@ -20,6 +20,7 @@ from broker.dead_letters import DeadLetters, Kind, letter_for, unreadable
 from broker.errors import BadInput, GiveUp, MemshareError, TryAgain
 from broker.ledger import Entry, Ledger, publish
 from broker.messages import Message, Record, derived_id
+from broker.presence import LIFE
 
 M = TypeVar("M", bound=Message)
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def _work(
     entry, message, fault = _read(task.request, stage, args, kwargs)
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
-    starts, done = desk.ledger.begin(entry)
+    starts, done = desk.ledger.begin(entry, LIFE)
     if done is not None:
         return done
     if starts < 0:

@@ -10,7 +10,8 @@ import redis
 from celery import Celery
 
 from broker.app import lists_of
-from broker.ledger import MESSAGES, QUEUES, Entry, open_key, publish
+from broker.ledger import LIVES, MESSAGES, QUEUES, Entry, open_key, publish
+from broker.presence import LIFETIME, present
 
 log = logging.getLogger(__name__)
 
@@ -20,25 +21,30 @@ PAGE = 1000
 
 
 def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
-    """Send again what showed no sign of life for `lease` seconds and is nowhere; returns the ids.
+    """Send again what got lost, and return the ids.
 
-    One process sweeps at a time. What waits in a queue or is held by a worker is renewed, so that a long
-    queue is read through once a lease and not at every sweep.
+    Lost is what showed no sign of life for `lease` seconds and is nowhere, and what a worker was running that
+    has not been there for a while. One process sweeps at a time. What waits in a queue or is held by a worker
+    is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
     if not client.set(LOCK, "1", nx=True, ex=60):
         return []
     sent = []
     try:
+        orphans = _orphans(client)
         for queue in sorted(map(str, client.smembers(QUEUES))):
             seconds, microseconds = client.time()
             now = seconds + microseconds / 1e6
-            stale = [str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)]
-            if not stale:
+            stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
+            orphaned = _silent(client, queue, orphans, now - LIFETIME)
+            if not stale | orphaned:
                 continue
-            present = set(_waiting(client, queue)) | set(_held(client))
-            for message_id in stale:
+            lost = (orphaned | (stale - set(_held(client)))) - set(_waiting(client, queue))
+            if orphaned:
+                client.hdel(LIVES, *orphaned)
+            for message_id in sorted(stale | orphaned):
                 client.zadd(open_key(queue), {message_id: now}, xx=True)
-                text = None if message_id in present else client.hget(MESSAGES, message_id)
+                text = client.hget(MESSAGES, message_id) if message_id in lost else None
                 if text is not None:
                     publish(app, Entry.model_validate_json(text))
                     log.warning("Sent a lost message again. task_id=%s queue=%s", message_id, queue)
@@ -46,6 +52,18 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     finally:
         client.delete(LOCK)
     return sent
+
+
+def _orphans(client: redis.Redis) -> list[str]:
+    """What workers were running that are there no more."""
+    lives = {worker.life for worker in present(client)}
+    return [str(one) for one, life in client.hgetall(LIVES).items() if life not in lives]
+
+
+def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> set[str]:
+    """Those of a queue's messages that showed no sign of life since then."""
+    seen = client.zmscore(open_key(queue), ids) if ids else []
+    return {one for one, at in zip(ids, seen, strict=True) if at is not None and float(at) <= since}
 
 
 def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:

@@ -51,6 +51,8 @@ def _reason(error: ErrorDetails, lines: dict[Place, int]) -> str:
     # Beyond the key pydantic's path names the branch of a union, which says nothing to the reader of a file.
     field = ".".join(str(part) for part in (error["loc"] if error["type"] == "missing" else place))
     message = " ".join(error["msg"].removeprefix("Value error, ").split()).rstrip(".")
+    if error["type"] == "extra_forbidden":
+        return f"{lines.get(place, 1)}: {field}: no such key is known here."
     value = error["input"]
     if error["type"] not in ("missing", "value_error") and not isinstance(value, dict | list):
         shown = repr(value)

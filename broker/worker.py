@@ -22,7 +22,7 @@ from broker.connection import DOWN, connect
 from broker.dead_letters import DeadLetters
 from broker.errors import MemshareError
 from broker.ledger import Ledger
-from broker.presence import INTERVAL, AgentCard, Presence, announce, withdraw
+from broker.presence import INTERVAL, LIFE, AgentCard, Presence, announce, withdraw
 from broker.settings import Settings, load_settings
 from broker.stage import Desk
 from broker.sweeper import sweep
@@ -52,7 +52,12 @@ def open_desk(settings: Settings) -> Desk:
 
 def worker_app(*parts: Part) -> Celery:
     """The app of a worker that serves the queues of these parts; also what `celery -A` finds."""
-    app = make_app(lambda settings: [queue for part in parts for queue in part.queues(settings)])
+
+    def queues(settings: Settings) -> list[str]:
+        with _clear_exit():
+            return [queue for part in parts for queue in part.queues(settings)]
+
+    app = make_app(queues)
 
     @signals.worker_init.connect(weak=False)
     def build(sender: Any, **_: Any) -> None:
@@ -105,6 +110,7 @@ class _Watch(threading.Thread):
         self._presence = Presence(
             node=node,
             pid=os.getpid(),
+            life=LIFE,
             queues=queues,
             agents=tuple(card for card in cards if card.name in queues),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.errors import BadInput
+
+log = logging.getLogger(__name__)
 
 BUNDLED = "all-MiniLM-L6-v2"
 LARGEST_BATCH = 64
@@ -33,17 +36,21 @@ class SentenceTransformerEncoder:
 
     def __init__(self, name: str | None) -> None:
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        from transformers.utils import logging as transformers_logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        from memory_service.onnx_forward import use_onnx
+
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self.name = name or BUNDLED
         try:
             self._model = SentenceTransformer(name or str(_bundled_folder()), device="cpu")
         except (OSError, ValueError) as error:
             raise BadInput(
-                f"MEMSHARE_ENCODER={name!r} cannot be loaded: {str(error).splitlines()[0]} "
+                f"MEMSHARE_ENCODER={name!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.')}. "
                 "Expected a sentence-transformers model's name or folder."
             ) from error
+        if not use_onnx(self._model):
+            log.info("The encoder %s runs in torch: it cannot be exported for ONNX Runtime.", self.name)
         self.dimension = int(self._model.get_embedding_dimension() or 0)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

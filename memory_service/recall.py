@@ -17,7 +17,7 @@ from memory_service.store import Hit, Sparse, Store, Vectors, Where
 
 Mode = Literal["dense", "hybrid"]
 
-SPARE = 4  # memories looked at for each one that is shown, as some have the same prompt
+SPARE = 2  # memories looked at for each one that is shown, as some have the same prompt
 
 
 class Recalled(NamedTuple):
@@ -53,13 +53,14 @@ class Recall:
         adapter = self._retriever.adapter(pool)
         if k == 0:
             return Recalled([], adapter.version)
-        hits = self.store.search(
-            Where(pool=pool, status="active"),
-            limit=k * SPARE,
-            dense=adapter(vector),
-            sparse=query(text) if mode == "hybrid" else None,
-        )
-        return Recalled(distinct(hits)[:k], adapter.version)
+        turned, words = adapter(vector), query(text) if mode == "hybrid" else None
+        limit = SPARE * k
+        while True:
+            hits = self.store.search(Where(pool=pool, status="active"), limit, dense=turned, sparse=words)
+            found = distinct(hits)
+            if len(found) >= k or len(hits) < limit:
+                return Recalled(found[:k], adapter.version)
+            limit *= SPARE
 
 
 def sparse_of(memory: Memory) -> Sparse:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import redis
 from numpy.typing import NDArray
+from pydantic import ValidationError
 from safetensors.numpy import load, save
 
 from broker.messages import Message
@@ -97,7 +98,7 @@ class Retriever:
 
     def _load(self, pool: str, version: int) -> Adapter:
         current = self._loaded.get(pool, Adapter())
-        if version == current.version:
+        if version == current.version or (pool, version) in self._refused:
             return current
         try:
             loaded = self._fetch(pool, version) if version else Adapter()
@@ -119,7 +120,10 @@ class Retriever:
         text = self._client.get(adapter_key(pool, version))
         if text is None:
             raise ValueError("it is not there")
-        published = PublishedAdapter.model_validate_json(text)
+        try:
+            published = PublishedAdapter.model_validate_json(text)
+        except ValidationError as error:
+            raise ValueError(f"it is no adapter ({error.error_count()} fields are missing or wrong)") from error
         if published.encoder != self._encoder.name or published.dimension != self._encoder.dimension:
             raise ValueError(f"it was made for the encoder {published.encoder!r} and not {self._encoder.name!r}")
         return Adapter(version, published.unpack())

@@ -6,7 +6,9 @@ import logging
 import time
 from collections.abc import Sequence
 
+import numpy as np
 import redis
+from numpy.typing import NDArray
 from redis.exceptions import LockError
 
 from broker.errors import TryAgain
@@ -19,7 +21,7 @@ from memory_service.store import Vectors, Where
 log = logging.getLogger(__name__)
 
 NEAR_DUPLICATE = 0.98  # cosine of the prompts
-NEIGHBOURS = 10
+NEIGHBOURS = 10  # looked at first
 LOCK_SECONDS = 30
 
 
@@ -78,12 +80,8 @@ class Settle:
         memory = memory_of(graded, time.time())
         vector = self._recall.vector(graded.task.embedding, graded.task.prompt)
         store = self._recall.store
-        near = store.search(Where(pool=memory.pool), NEIGHBOURS, dense=vector)
-        same = [
-            hit.memory
-            for hit in near
-            if hit.similarity >= NEAR_DUPLICATE and folded(hit.memory.answer) == folded(memory.answer)
-        ]
+        near = self._near(memory.pool, vector)
+        same = [rival for rival in near if folded(rival.answer) == folded(memory.answer)]
         rivals = [rival for rival in same if rival.task_id != memory.task_id]
         rival = better_rival(memory, rivals)
         if rival:
@@ -95,3 +93,13 @@ class Settle:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason)
         return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough")
+
+    def _near(self, pool: str, vector: NDArray[np.float32]) -> list[Memory]:
+        """Every memory of the pool with nearly the same prompt; there may be any number of answers to one."""
+        limit = NEIGHBOURS
+        while True:
+            hits = self._recall.store.search(Where(pool=pool), limit, dense=vector)
+            near = [hit.memory for hit in hits if hit.similarity >= NEAR_DUPLICATE]
+            if len(near) < limit:
+                return near
+            limit *= 4

@@ -35,7 +35,8 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise BadInput(f"{str(file)!r} cannot be read: {reason}.") from error
-    return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+    # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def read_object(line: str) -> dict[str, Any]:

@@ -20,6 +20,9 @@ def print_json(value: object) -> None:
 def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
     """A table of short values."""
     made = Table(*columns, title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for column in made.columns:
+        if column.header == "id":
+            column.no_wrap, column.overflow = True, "fold"  # people copy it
     for row in rows:
         made.add_row(*(str(value) for value in row))
     return made

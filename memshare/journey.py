@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from broker.dead_letters import DeadLetter
 from broker.errors import BadInput
@@ -47,7 +47,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         raise BadInput(f"No task has the id {task_id!r}. Traces are kept for some days only (MEMSHARE_KEEP_DAYS).")
     entry = records.get("task") or {}
     body = entry.get("body")
-    task = AgentTask.model_validate(body) if dead is None or dead.kind != "malformed" else None
+    task = _task_in(body)
     answer = Answer.model_validate(records["answer"]) if "answer" in records else None
     settlement = Settlement.model_validate(records["settle"]) if "settle" in records else None
     score = Score.model_validate(records["score"]) if "score" in records else None
@@ -74,3 +74,11 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         reason=settlement.reason if settlement else None,
         dead=dead,
     )
+
+
+def _task_in(body: object) -> AgentTask | None:
+    """The task, or None for what a foreign client sent in its place; its dead letter says what is wrong."""
+    try:
+        return AgentTask.model_validate(body)
+    except ValidationError:
+        return None

@@ -31,7 +31,8 @@ def read_pairs(
             if "id" in value:
                 whole.append(Memory.model_validate(value).model_dump(mode="json"))
                 continue
-            value.setdefault("pool", pool_of_agent.get(value.get("agent", ""), pool))
+            if value.get("pool") is None:
+                value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
             if value["pool"] is None:
                 raise BadInput("no pool: give one in the line, an agent that has one, or --pool")
             pairs.append(NewMemory.model_validate(value).model_dump(mode="json"))

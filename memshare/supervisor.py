@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -81,6 +82,8 @@ class Supervisor:
     def start(self) -> None:
         """Start the children one after the other; returns when the worker takes tasks."""
         self._logs.mkdir(parents=True, exist_ok=True)
+        if self._flower_port:
+            _require_free(self._flower_port)
         if self.settings.redis_url is None:
             log = self.settings.data / "redis" / "redis.log"
             ending = _ends_with_parent(signal.SIGTERM)
@@ -170,6 +173,17 @@ def hold_folder(data: Path) -> Iterator[None]:
         lock.write(str(os.getpid()))
         lock.flush()
         yield
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise BadInput(
+                f"Port {port} is taken, so Flower cannot listen there. Give another with --flower-port, or 0 for none."
+            ) from error
 
 
 def _ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:

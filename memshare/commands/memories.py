@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 from rich.panel import Panel
-from rich.progress import Progress
 
 from broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.options import Json
+from memshare.commands.transfer import export, import_memories
 from memshare.console import console, errors, print_json, short, table
-from memshare.files import new_file
-from memshare.pairs import read_pairs
+from memshare.memory_pages import all_memories
 
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
+app.command()(export)
+app.command("import")(import_memories)
 
-PAGE = 200
 MemoryId = Annotated[UUID, typer.Argument(metavar="ID", help="An id that `memshare memories list` shows.")]
 Pool = Annotated[str | None, typer.Option(help="Only this pool.")]
 
@@ -68,7 +65,7 @@ def list_memories(
     """
     where = {"pool": pool, "agent": agent, "kind": kind, "submitter": submitter}
     found: list[dict[str, Any]] = []
-    for memory in _all(Client(), {name: value for name, value in where.items() if value}):
+    for memory in all_memories(Client(), {name: value for name, value in where.items() if value}):
         if len(found) == limit:
             errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
             break
@@ -177,52 +174,6 @@ def forget(
 
 
 @app.command()
-def export(
-    file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
-    pool: Pool = None,
-    as_json: Json = False,
-) -> None:
-    """Write memories to a file that `import` reads.
-
-    Example: memshare memories export pool.jsonl
-    """
-    client = Client()
-    by_pool = client.ask_memory("stats")["by_pool"]
-    total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
-    count = 0
-    with Progress(console=errors, transient=True) as progress, new_file(file) as out:
-        bar = progress.add_task("Exporting", total=total)
-        for memory in _all(client, {"pool": pool} if pool else {}):
-            out.write(json.dumps(memory, ensure_ascii=False) + "\n")
-            count += 1
-            progress.advance(bar)
-    print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {count} memories to {file}.")
-
-
-@app.command("import")
-def import_memories(
-    file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
-    pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
-
-    Example: memshare memories import pool.jsonl
-    """
-    client = Client()
-    whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
-    with Progress(console=errors, transient=True) as progress:
-        bar = progress.add_task("Importing", total=len(whole) + len(pairs))
-        for question, memories in (("restore", whole), ("add", pairs)):
-            for start in range(0, len(memories), PAGE):
-                batch = memories[start : start + PAGE]
-                client.ask_memory(question, timeout=300, memories=batch)
-                progress.advance(bar, len(batch))
-    count = len(whole) + len(pairs)
-    print_json({"imported": count}) if as_json else console.print(f"Imported {count} memories.")
-
-
-@app.command()
 def stats(as_json: Json = False) -> None:
     """Count the memories of each pool.
 
@@ -244,16 +195,6 @@ def require_pool(client: Client, pool: str) -> None:
         known |= set(client.ask_memory("stats")["by_pool"])
     if pool not in known:
         raise BadInput(f"No pool is called {pool!r}. There are: {', '.join(sorted(known))}.")
-
-
-def _all(client: Client, where: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    after = None
-    while True:
-        page = client.ask_memory("page", where=where, limit=PAGE, after=after)
-        yield from page["memories"]
-        after = page["after"]
-        if after is None:
-            return
 
 
 def _row(memory: dict[str, Any]) -> tuple[str, ...]:

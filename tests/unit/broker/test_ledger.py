@@ -27,16 +27,16 @@ def test_an_opened_message_is_open_until_it_is_committed(ledger: Ledger) -> None
 
 def test_a_message_that_ended_only_hands_on_its_record(ledger: Ledger) -> None:
     ledger.open(entry())
-    assert ledger.begin(entry()) == (1, None)
+    assert ledger.begin(entry(), "life") == (1, None)
     ledger.commit(entry(), {"answer": "a"}, None)
 
-    assert ledger.begin(entry()) == (0, {"answer": "a"})
+    assert ledger.begin(entry(), "life") == (0, {"answer": "a"})
     assert ledger.open_messages() == {"poem": 0}
 
 
 def test_of_two_runs_of_one_message_the_first_record_stands(ledger: Ledger) -> None:
-    ledger.begin(entry())
-    ledger.begin(entry())
+    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "life")
 
     first = ledger.commit(entry(), {"answer": "first"}, entry("t2", "score", "scorer"))
     second = ledger.commit(entry(), {"answer": "second"}, entry("t3", "score", "scorer"))
@@ -47,7 +47,7 @@ def test_of_two_runs_of_one_message_the_first_record_stands(ledger: Ledger) -> N
 
 
 def test_a_message_of_another_client_is_adopted(ledger: Ledger) -> None:
-    starts, done = ledger.begin(entry())
+    starts, done = ledger.begin(entry(), "life")
 
     assert (starts, done) == (1, None)
     assert ledger.open_messages() == {"poem": 1}
@@ -55,17 +55,17 @@ def test_a_message_of_another_client_is_adopted(ledger: Ledger) -> None:
 
 
 def test_starts_without_an_end_are_counted(ledger: Ledger) -> None:
-    assert [ledger.begin(entry())[0] for _ in range(3)] == [1, 2, 3]
+    assert [ledger.begin(entry(), "life")[0] for _ in range(3)] == [1, 2, 3]
 
     ledger.postpone(entry(), 10)
 
-    assert ledger.begin(entry())[0] == 1
+    assert ledger.begin(entry(), "life")[0] == 1
 
 
 def test_a_postponed_message_shows_its_next_try_as_its_last_sign_of_life(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
-    ledger.begin(entry())
+    ledger.begin(entry(), "life")
     before = redis_client.zscore(open_key("poem"), "t1")
 
     ledger.postpone(entry(), 100)
@@ -77,13 +77,13 @@ def test_a_dead_letter_is_not_begun_until_it_is_revived(ledger: Ledger) -> None:
     ledger.open(entry())
     ledger.bury(entry(), '{"why": "x"}')
 
-    assert ledger.begin(entry()) == (-1, None)
+    assert ledger.begin(entry(), "life") == (-1, None)
     assert ledger.open(entry()) is False
     assert ledger.journey("t1")["dead"] == {"why": "x"}
 
     assert ledger.revive(entry()) is True
     assert ledger.revive(entry()) is False
-    assert ledger.begin(entry()) == (1, None)
+    assert ledger.begin(entry(), "life") == (1, None)
     assert "dead" not in ledger.journey("t1")
 
 

@@ -7,7 +7,8 @@ import redis
 from celery import Celery
 
 from broker.app import lists_of, make_app
-from broker.ledger import Entry, Ledger, publish
+from broker.ledger import Entry, Ledger, open_key, publish
+from broker.presence import LIFETIME, Presence, announce
 from broker.settings import Settings
 from broker.sweeper import UNACKNOWLEDGED, sweep
 
@@ -70,3 +71,30 @@ def test_only_one_process_sweeps_at_a_time(app: Celery, ledger: Ledger, redis_cl
     redis_client.set("memshare:sweeping", "another")
 
     assert sweep(app, redis_client, lease=0) == []
+
+
+def held(client: redis.Redis) -> None:
+    client.hset(UNACKNOWLEDGED, "tag", json.dumps([{"headers": {"id": "t1"}}, "poem", "poem"]))
+
+
+def test_what_a_vanished_worker_was_running_is_sent_again_long_before_its_lease(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.begin(ENTRY, "a life that has ended")
+    held(redis_client)
+    assert sweep(app, redis_client, lease=1000) == [], "it may still be about to say that it is there"
+
+    redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
+
+    assert sweep(app, redis_client, lease=1000) == ["t1"]
+    redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
+    assert sweep(app, redis_client, lease=1000) == []
+
+
+def test_what_a_worker_that_is_there_runs_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
+    ledger.begin(ENTRY, "its life")
+    held(redis_client)
+    redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
+
+    assert sweep(app, redis_client, lease=1000) == []

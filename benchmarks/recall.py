@@ -1,0 +1,142 @@
+"""How long recall takes, encoding and searching apart: `python -m benchmarks.recall`.
+
+A search is `Recall.nearest` for three memories on the embedded store, with a filter by one of four pools and by status,
+without the look at Redis for a new adapter. A folder is written, closed and opened again, for the engine builds its
+index when it is opened. Dense, adapted and hybrid searches take turns, so that what else the machine does falls on
+all alike. `recall_at_10` is the share of the ten nearest memories of the pool, found by comparing with every one, that
+the store finds.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from benchmarks.encoding import encodes
+from benchmarks.report import aim, milliseconds, percentile, print_figures, progress
+from benchmarks.synthetic import DIMENSION, Synthetic
+from memory_service.edge_store import EdgeStore
+from memory_service.encoder import Encoder, SentenceTransformerEncoder, SharedBatches
+from memory_service.recall import Recall, sparse_of
+from memory_service.retriever import Adapter, Retriever
+from memory_service.store import Layout, Vectors, Where
+
+AIM_AT, AIM_MS = 100_000, 5.0
+SHOWN = 3
+QUERIES, WARM_UP = 500, 50
+NEAREST = 10  # of which the index should find all
+BATCH = 1_000
+LAYOUT = Layout(encoder="synthetic", dimension=DIMENSION)
+
+Figures = dict[str, Any]
+
+
+class FixedAdapter(Retriever):
+    """A retriever that always has this adapter, and asks no Redis."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+
+    def adapter(self, pool: str) -> Adapter:  # noqa: ARG002 - it is the same for all pools
+        return self._adapter
+
+
+def main(
+    sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas between.")] = "1000,10000,100000",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
+) -> None:
+    """Measure encoding and searching, and print the figures."""
+    try:
+        counts = [int(size) for size in sizes.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"expected numbers with commas between, found {sizes!r}") from error
+    encoder = SharedBatches(SentenceTransformerEncoder(None))
+    figures: Figures = {}
+    for count in counts:
+        with tempfile.TemporaryDirectory(prefix="memshare-bench-") as folder:
+            for name, value in searches(Path(folder), count, encoder).items():
+                figures.setdefault(name, {})[str(count)] = value
+    figures |= encodes(encoder)
+    reached = figures["search_p50_ms"].get(str(AIM_AT))
+    notes = [aim(f"search_p50_ms at {AIM_AT:,}", reached, AIM_MS, "ms", at_most=True)] if reached else []
+    print_figures("Recall", figures, as_json=as_json, notes=notes)
+
+
+def searches(folder: Path, count: int, encoder: Encoder) -> Figures:
+    """Write a pool of this size, have it indexed, and search in it."""
+    world = Synthetic(seed=count)
+    started = time.perf_counter()
+    ids, pools, vectors = _write(folder, world, count)
+    written = time.perf_counter()
+    EdgeStore.open(folder, LAYOUT, "benchmark").close()
+    indexed = time.perf_counter()
+    store = EdgeStore.open(folder, LAYOUT, "benchmark")
+    opened = time.perf_counter()
+    try:
+        figures = _ask(store, encoder, world, ids, pools, vectors)
+    finally:
+        store.close()
+    return figures | {
+        "seconds_to_write": round(written - started, 2),
+        "seconds_to_index": round(max(0.0, (indexed - written) - (opened - indexed)), 2),
+        "seconds_to_open": round(opened - indexed, 2),
+    }
+
+
+def _write(folder: Path, world: Synthetic, count: int) -> tuple[list[UUID], NDArray[np.str_], NDArray[np.float32]]:
+    store = EdgeStore.open(folder, LAYOUT, "benchmark")
+    ids, pools, rows = [], [], []
+    try:
+        for start in progress(range(0, count, BATCH), f"Writing {count:,} memories"):
+            batch = world.memories(min(BATCH, count - start))
+            store.put([(memory, Vectors(vector, sparse_of(memory))) for memory, vector in batch])
+            ids += [memory.id for memory, _ in batch]
+            pools += [memory.pool for memory, _ in batch]
+            rows += [vector for _, vector in batch]
+    finally:
+        store.close()
+    return ids, np.array(pools), np.array(rows)
+
+
+def _ask(
+    store: EdgeStore,
+    encoder: Encoder,
+    world: Synthetic,
+    ids: Sequence[UUID],
+    pools: NDArray[np.str_],
+    vectors: NDArray[np.float32],
+) -> Figures:
+    plain = Recall(store, encoder, FixedAdapter(Adapter()))
+    adapted = Recall(store, encoder, FixedAdapter(Adapter(1, world.adapter_weights())))
+    times: dict[str, list[float]] = {"": [], "adapter_": [], "hybrid_": []}
+    found = 0
+    for number, query in enumerate(progress(world.queries(WARM_UP + QUERIES), f"Searching in {len(ids):,} memories")):
+        taken = [
+            milliseconds(recall.nearest, query.pool, query.text, query.vector, SHOWN, mode)
+            for recall, mode in ((plain, "dense"), (adapted, "dense"), (plain, "hybrid"))
+        ]
+        if number >= WARM_UP:
+            for name, one in zip(times, taken, strict=True):
+                times[name].append(one)
+            cosines = np.where(pools == query.pool, vectors @ query.vector, -1)
+            best = {ids[row] for row in np.argpartition(-cosines, NEAREST)[:NEAREST]}
+            hits = store.search(Where(pool=query.pool, status="active"), NEAREST, dense=query.vector)
+            found += len(best & {hit.memory.id for hit in hits})
+    percentiles = {
+        f"search_{name}p{percent}_ms": percentile(values, percent)
+        for name, values in times.items()
+        for percent in (50, 99)
+    }
+    return percentiles | {f"recall_at_{NEAREST}": round(found / QUERIES / NEAREST, 4)}
+
+
+if __name__ == "__main__":
+    typer.run(main)

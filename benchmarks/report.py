@@ -1,0 +1,79 @@
+"""How the benchmarks say what they measured: one JSON document for machines, one table for people."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from memshare.console import print_json
+
+_people = Console()
+_progress = Console(stderr=True)
+
+T = TypeVar("T")
+
+
+def print_figures(title: str, figures: Mapping[str, Any], *, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """Print what was measured. A figure is a value, or a mapping, which becomes a row of named columns.
+
+    `notes` are whole sentences for people (an aim and whether it was met); JSON has the figures alone.
+    """
+    if as_json:
+        print_json(figures)
+        return
+    _people.print(f"\n[bold]{title}[/]")
+    single = Table(box=None, pad_edge=False, show_header=False)
+    tables: dict[tuple[str, ...], Table] = {}
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            columns = tuple(str(column) for column in value)
+            if columns not in tables:
+                tables[columns] = Table("", box=None, pad_edge=False, header_style="bold")
+                for column in columns:
+                    tables[columns].add_column(column, justify="right")
+            tables[columns].add_row(name, *(readable(one) for one in value.values()))
+        else:
+            single.add_row(name, readable(value))
+    for table in (single, *tables.values()):
+        if table.row_count:
+            _people.print(table)
+    for note in notes:
+        _people.print(note, highlight=False)
+
+
+def aim(what: str, value: float, wanted: float, unit: str, *, at_most: bool = False) -> str:
+    """An aim beside its figure, as a note for `print_figures`."""
+    met = value <= wanted if at_most else value >= wanted
+    bound = "at most" if at_most else "at least"
+    verdict = "[green]met[/]" if met else "[bold red]MISSED[/]"
+    return f"{verdict}: {what} {readable(value)} {unit} (aim: {bound} {readable(wanted)} {unit})"
+
+
+def readable(value: object) -> str:
+    """A number with three significant digits, or any other value as text."""
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def progress(steps: Sequence[T], description: str) -> Iterable[T]:
+    """The steps one after another behind a progress bar on stderr."""
+    return track(steps, description, console=_progress, transient=True)
+
+
+def milliseconds(call: Callable[..., object], *arguments: object) -> float:
+    """How long a call takes."""
+    started = time.perf_counter()
+    call(*arguments)
+    return (time.perf_counter() - started) * 1000
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value below which `percent` of the values are, rounded to three digits after the point."""
+    return round(float(np.percentile(values, percent)), 3)

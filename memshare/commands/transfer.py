@@ -1,0 +1,61 @@
+"""`memshare memories export` and `import`: the pool as a file of JSON lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json
+from memshare.files import new_file
+from memshare.memory_pages import PAGE, all_memories
+from memshare.pairs import read_pairs
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
+    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write memories to a file that `import` reads.
+
+    Example: memshare memories export pool.jsonl
+    """
+    client = Client()
+    by_pool = client.ask_memory("stats")["by_pool"]
+    total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
+    count = 0
+    with Progress(console=errors, transient=True) as progress, new_file(file) as out:
+        bar = progress.add_task("Exporting", total=total)
+        for memory in all_memories(client, {"pool": pool} if pool else {}):
+            out.write(json.dumps(memory, ensure_ascii=False) + "\n")
+            count += 1
+            progress.advance(bar)
+    print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {count} memories to {file}.")
+
+
+def import_memories(
+    file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
+    pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
+
+    Example: memshare memories import pool.jsonl
+    """
+    client = Client()
+    whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    with Progress(console=errors, transient=True) as progress:
+        bar = progress.add_task("Importing", total=len(whole) + len(pairs))
+        for question, memories in (("restore", whole), ("add", pairs)):
+            for start in range(0, len(memories), PAGE):
+                batch = memories[start : start + PAGE]
+                client.ask_memory(question, timeout=300, memories=batch)
+                progress.advance(bar, len(batch))
+    count = len(whole) + len(pairs)
+    print_json({"imported": count}) if as_json else console.print(f"Imported {count} memories.")

@@ -1,0 +1,81 @@
+"""The import contract of pyproject.toml holds, and breaks when an arrow is turned round."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+IMPORT_LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+CONTRACT = IMPORT_LINTER["contracts"][0]["name"]
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("lint-imports")
+    return subprocess.run(
+        [program, "--no-cache", "--no-logo"],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The packages and their contract, in a folder of the test's own."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for package in IMPORT_LINTER["root_packages"]:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_the_contract_is_about_every_package() -> None:
+    packages = {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"tests", "benchmarks"}
+
+    assert packages == set(IMPORT_LINTER["root_packages"])
+
+
+def test_imports_go_down_only() -> None:
+    done = lint_imports(ROOT)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{CONTRACT} KEPT" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("broker", "scorer"),
+        ("broker", "memshare"),
+        ("llm", "memory_service"),
+        ("memory_service", "agents"),
+        ("agents", "scorer"),
+        ("scorer", "agents"),
+        ("retriever_trainer", "agents"),
+        ("scorer", "memshare"),
+    ],
+)
+def test_the_contract_breaks_when_an_arrow_is_turned_round(copy: Path, importer: str, imported: str) -> None:
+    with (copy / importer / "__init__.py").open("a") as file:
+        file.write(f"\nimport {imported}\n")
+
+    done = lint_imports(copy)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{CONTRACT} BROKEN" in done.stdout
+    assert f"{importer} is not allowed to import {imported}" in done.stdout
+
+
+def test_the_copy_is_not_broken_by_itself(copy: Path) -> None:
+    done = lint_imports(copy)
+
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,38 @@
+"""A worker is killed in the middle of a task."""
+
+import signal
+from pathlib import Path
+
+import pytest
+import redis
+
+from broker.settings import Settings
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import deployed, wait_for
+
+QUEUES = ("poem", "scorer", "memory")
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_what_a_killed_worker_was_doing_is_done_by_the_next_one_and_once(
+    redis_folder: Path, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    delay = 60.0
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    with serving(lambda _: Answer(delay=delay)) as chat, deployed(settings, chat, tmp_path, [QUEUES]) as deployment:
+        tasks = [deployment.client.submit("poem", f"A limerick about kill -9, number {n}") for n in range(5)]
+        wait_for(lambda: len(chat.requests) == 5, 30, "the model to be asked")
+
+        worker = deployment.processes.pop(QUEUES)
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        delay = 0.0
+        deployment.start(QUEUES)
+
+        journeys = [deployment.settled(task.id, within=120) for task in tasks]
+        assert [journey.outcome for journey in journeys] == ["stored"] * 5
+        assert deployment.client.ask_memory("stats")["by_pool"]["poem"] >= 5
+        assert deployment.client.ledger.open_messages() == {"poem": 0, "scorer": 0, "memory": 0}
+        assert deployment.client.ledger.done() == {"answer": 5, "score": 5, "settle": 5}
+        assert redis_client.hlen("memshare:lives") == 0

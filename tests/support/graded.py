@@ -1,0 +1,50 @@
+"""Graded pairs, as the scorer sends them to the memory service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from broker.messages import AnsweredTask, CriterionScore, GradedTask, Score, Shown, Usage
+from memory_service.recall import Recall
+
+THRESHOLD = 81.0
+
+
+def graded(
+    recall: Recall,
+    prompt: str,
+    answer: str,
+    *,
+    score: float = 90,
+    journey: str = "journey-1",
+    pool: str = "poem",
+    shown: Sequence[UUID] = (),
+) -> GradedTask:
+    """A pair with its score; it is accepted from `THRESHOLD` on."""
+    task = AnsweredTask(
+        journey=journey,
+        agent="poem",
+        kind="limerick",
+        pool=pool,
+        rubric="poem",
+        prompt=prompt,
+        answer=answer,
+        model="scripted",
+        submitter="ada",
+        shown=tuple(Shown(id=one, similarity=0.5) for one in shown),
+        embedding=recall.embed(prompt),
+    )
+    return GradedTask(
+        task=task,
+        score=Score(
+            total=score,
+            threshold=THRESHOLD,
+            accepted=score >= THRESHOLD,
+            criteria={"form": CriterionScore(low=score, high=score, points=100)},
+            rubric="poem",
+            rubric_version="v1",
+            model="scripted",
+            usage=Usage(),
+        ),
+    )

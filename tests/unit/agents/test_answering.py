@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.roster import Agent, load_roster
+from agents.tasks import Answering
+from broker.errors import BadInput
+from broker.messages import AgentTask, Answer, AnsweredTask, Usage
+from memory_service.memory import Memory
+from memory_service.recall import Recall
+from tests.support.memories import remembered
+from tests.support.scripted_chat import ScriptedChat
+from tests.support.word_encoder import WordEncoder
+
+POEM: Agent = load_roster(None)["poem"]
+
+
+def remember(recall: Recall, *prompts: str, pool: str = "poem") -> list[Memory]:
+    memories = [remembered(prompt, answer=f"Verse on {prompt}", pool=pool)[0] for prompt in prompts]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    return memories
+
+
+def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall) -> None:
+    near, far = remember(recall, "old lamp by the sea", "old shoe")
+    task = AgentTask(prompt="new lamp by the sea", kind="limerick")
+
+    outcome = Answering(POEM, ScriptedChat("There was a lamp"), recall, 100).run("journey-1", task)
+
+    answer = outcome.record
+    assert isinstance(answer, Answer)
+    assert answer.task_id == "journey-1"
+    assert (answer.agent, answer.kind) == ("poem", "limerick")
+    assert (answer.answer, answer.model) == ("There was a lamp", "scripted")
+    assert [shown.id for shown in answer.memories] == [near.id, far.id]
+    assert [shown.similarity for shown in answer.memories] == pytest.approx([0.8, 0.0], abs=1e-4)
+    assert answer.retriever_version == 0
+    assert answer.usage == Usage(prompt_tokens=10, completion_tokens=5)
+    assert answer.seconds >= 0
+
+
+def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the_kind(recall: Recall) -> None:
+    remember(recall, "old lamp by the sea", "old shoe")
+    chat = ScriptedChat("There was a lamp")
+
+    Answering(POEM, chat, recall, 100).run("journey-1", AgentTask(prompt="new lamp by the sea", kind="limerick"))
+
+    assert [(turn.role, turn.content) for turn in chat.conversations[0]] == [
+        ("system", POEM.kinds["limerick"].instructions),
+        ("user", "old shoe"),
+        ("assistant", "Verse on old shoe"),
+        ("user", "old lamp by the sea"),
+        ("assistant", "Verse on old lamp by the sea"),
+        ("user", "new lamp by the sea"),
+    ]
+
+
+def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall, encoder: WordEncoder) -> None:
+    (shown,) = remember(recall, "old lamp")
+    task = AgentTask(prompt="new lamp", kind="limerick", submitter="ada")
+
+    outcome = Answering(POEM, ScriptedChat("There was a lamp"), recall, 100).run("journey-1", task)
+
+    assert outcome.following is not None
+    assert outcome.following[:3] == ("scorer.score", "scorer", "score")
+    pair = outcome.following.body
+    assert isinstance(pair, AnsweredTask)
+    assert (pair.prompt, pair.answer) == ("new lamp", "There was a lamp")
+    assert (pair.journey, pair.agent, pair.kind, pair.pool) == ("journey-1", "poem", "limerick", "poem")
+    assert (pair.rubric, pair.submitter, pair.model) == ("poem", "ada", "scripted")
+    assert [one.id for one in pair.shown] == [shown.id]
+    assert pair.embedding.encoder == encoder.name
+    assert pair.embedding.unpack() == pytest.approx(encoder.encode(["new lamp"])[0])
+
+
+def test_the_prompt_is_encoded_once(recall: Recall, encoder: WordEncoder) -> None:
+    Answering(POEM, ScriptedChat("There was a lamp"), recall, 100).run("journey-1", AgentTask(prompt="new lamp"))
+
+    assert encoder.encoded == ["new lamp"]
+
+
+def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(recall: Recall) -> None:
+    chat = ScriptedChat("There was a lamp")
+    turns = [
+        {"role": "user", "content": "A limerick"},
+        {"role": "assistant", "content": "About what?"},
+        {"role": "user", "content": "A lamp"},
+    ]
+
+    outcome = Answering(POEM, chat, recall, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
+
+    assert [turn.role for turn in chat.conversations[0]] == ["system", "user", "assistant", "user"]
+    assert outcome.following is not None
+    assert isinstance(outcome.following.body, AnsweredTask)
+    assert outcome.following.body.prompt == "User: A limerick\nAssistant: About what?\nUser: A lamp"
+
+
+@pytest.mark.parametrize(("asked", "shown"), [(None, 3), (0, 0), (1, 1), (20, 5)])
+def test_a_task_says_how_many_memories_it_is_shown_else_the_roster_does(
+    recall: Recall, asked: int | None, shown: int
+) -> None:
+    remember(recall, "red lamp", "blue lamp", "green lamp", "grey lamp", "black lamp")
+    chat = ScriptedChat("There was a lamp")
+
+    outcome = Answering(POEM, chat, recall, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
+
+    assert isinstance(outcome.record, Answer)
+    assert len(outcome.record.memories) == shown
+    assert len(chat.conversations[0]) == 2 + 2 * shown
+
+
+def test_memories_of_another_pool_are_not_shown(recall: Recall) -> None:
+    remember(recall, "old lamp", pool="plan")
+
+    outcome = Answering(POEM, ScriptedChat("There was"), recall, 100).run("journey-1", AgentTask(prompt="old lamp"))
+
+    assert isinstance(outcome.record, Answer)
+    assert outcome.record.memories == ()
+    assert recall.nearest("plan", "old lamp", recall.embed("old lamp").unpack(), 3, "dense").hits
+
+
+def test_an_unknown_kind_is_refused_before_the_model_is_asked(recall: Recall) -> None:
+    chat = ScriptedChat()
+
+    with pytest.raises(BadInput, match="has no kind 'haiku'"):
+        Answering(POEM, chat, recall, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
+
+    assert chat.conversations == []
+
+
+def test_a_prompt_over_the_limit_is_refused_before_it_is_encoded(recall: Recall, encoder: WordEncoder) -> None:
+    chat = ScriptedChat("There was a lamp")
+    answering = Answering(POEM, chat, recall, prompt_limit=1_000)
+
+    with pytest.raises(BadInput, match="The prompt has 1,001 characters; at most 1,000 are taken"):
+        answering.run("journey-1", AgentTask(prompt="x" * 1_001))
+    assert (chat.conversations, encoder.encoded) == ([], [])
+
+    answering.run("journey-1", AgentTask(prompt="x" * 1_000))
+    assert len(chat.conversations) == 1

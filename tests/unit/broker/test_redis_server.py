@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from subprocess import Popen
+
+import pytest
+import redis
+
+from broker.app import kombu_url, lists_of, make_app, queue_named
+from broker.connection import connect
+from broker.redis_server import SOCKET_PATH_LIMIT, socket_path, socket_url, start
+from broker.settings import Settings
+
+Start = Callable[[Path], Popen[bytes]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Start]:
+    """Starts a server on a data folder and waits until it answers; it has ended when the test has."""
+    with ExitStack() as stack:
+
+        def started(data: Path) -> Popen[bytes]:
+            process = stack.enter_context(start(data))
+            stack.callback(process.kill)
+            stack.callback(socket_path(data).unlink, missing_ok=True)
+            deadline = time.monotonic() + 20
+            with closing(connect(socket_url(data), tries=0)) as client:
+                while True:
+                    try:
+                        client.ping()
+                        return process
+                    except redis.ConnectionError:
+                        assert process.poll() is None
+                        assert time.monotonic() < deadline
+                        time.sleep(0.01)
+
+        yield started
+
+
+def test_the_socket_is_in_the_data_folder() -> None:
+    assert socket_path(Path("/home/ada/pool")) == Path("/home/ada/pool/redis.sock")
+    assert socket_url(Path("/home/ada/pool")) == "unix:///home/ada/pool/redis.sock?db=0"
+
+
+@pytest.mark.parametrize(
+    "folder", ["/home/" + "deep/" * 30, "/home/" + "深" * 40, "/home/50%", "/home/what?", "/home/#1"]
+)
+def test_a_folder_whose_path_is_no_socket_gets_one_in_the_temporary_folder(folder: str) -> None:
+    path = socket_path(Path(folder))
+
+    assert path.parent == Path(tempfile.gettempdir())
+    assert len(str(path).encode()) <= SOCKET_PATH_LIMIT
+    assert path == socket_path(Path(folder)), "the same for whoever asks"
+    assert path != socket_path(Path(folder) / "other")
+
+
+@pytest.mark.parametrize("name", ["deep/" * 30, "100% of #1?", "a b:c@d é"])
+def test_a_server_is_reached_by_us_and_by_celery_whatever_its_folder_is_called(
+    tmp_path: Path, serve: Start, name: str
+) -> None:
+    data = tmp_path / name
+    data.mkdir(parents=True)
+
+    serve(data)
+
+    settings = Settings(data=data)
+    with closing(make_app(settings=settings)) as app, closing(connect(settings.redis, tries=0)) as client:
+        assert str(app.conf.broker_url) == kombu_url(socket_url(data))
+        app.send_task("agents.poem", [{}], queue=queue_named("poem"))
+        assert sum(client.llen(each) for each in lists_of("poem")) == 1
+
+
+def test_what_was_written_is_there_after_the_server_was_killed(tmp_path: Path, serve: Start) -> None:
+    process = serve(tmp_path)
+    with closing(connect(socket_url(tmp_path), tries=0)) as client:
+        client.set("memory", "kept")
+        client.rpush("queue", *range(1000))
+    process.kill()
+    process.wait(10)
+
+    serve(tmp_path)
+
+    with closing(connect(socket_url(tmp_path), tries=0)) as client:
+        assert client.get("memory") == "kept"
+        assert client.llen("queue") == 1000
+
+
+def test_the_server_listens_on_its_socket_alone(tmp_path: Path, serve: Start) -> None:
+    serve(tmp_path)
+
+    with closing(connect(socket_url(tmp_path), tries=0)) as client:
+        assert client.config_get("port") == {"port": "0"}
+        assert client.config_get("appendonly") == {"appendonly": "yes"}
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+    assert socket_path(tmp_path).stat().st_mode & 0o077 == 0

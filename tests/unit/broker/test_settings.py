@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.errors import BadInput
+from broker.settings import DEFAULT_MISTRAL, DEFAULT_OPENAI, Role, Settings, load_settings
+
+
+def test_nothing_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+
+    settings = load_settings()
+
+    assert settings.data == Path("/home/ada/.memshare")
+    assert settings.redis == "unix:///home/ada/.memshare/redis.sock?db=0"
+    assert settings.qdrant_url is None
+    assert settings.prompt_limit == 20_000
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSHARE_DATA", "~/pool")
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("MEMSHARE_REDIS_URL", "redis://queue:6380/2")
+    monkeypatch.setenv("MEMSHARE_TRIES", "2")
+    monkeypatch.setenv("MEMSHARE_MODEL", "")
+
+    settings = load_settings()
+
+    assert settings.data == Path("/home/ada/pool")
+    assert settings.redis == "redis://queue:6380/2"
+    assert settings.tries == 2
+    assert settings.model is None
+
+
+def test_a_relative_folder_is_the_same_wherever_a_process_stands(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MEMSHARE_DATA", "pool")
+    monkeypatch.setenv("MEMSHARE_AGENTS_DIR", "mine")
+
+    settings = load_settings()
+
+    assert (settings.data, settings.agents_dir) == (tmp_path / "pool", tmp_path / "mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("MEMSHARE_PROMPT_LIMIT", "many", "valid integer"),
+        ("MEMSHARE_PROMPT_LIMIT", "0", "greater than or equal to 1"),
+        ("MEMSHARE_SCORER_VOTES", "10", "less than or equal to 9"),
+        ("MEMSHARE_MODEL_TIMEOUT", "141", "less than or equal to 140"),
+        ("MEMSHARE_TRIES", "0", "greater than or equal to 1"),
+        ("MEMSHARE_LEASE", "-1", "greater than 0"),
+        ("MEMSHARE_KEEP_DAYS", "forever", "valid number"),
+        ("MEMSHARE_REDIS_URL", "localhost:6379", "expected redis://HOST:PORT/DB"),
+        ("MEMSHARE_REDIS_URL", "http://localhost:6379", "expected redis://HOST:PORT/DB"),
+        ("MEMSHARE_REDIS_URL", "redis://localhost:many", "expected redis://HOST:PORT/DB"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_the_name_of_its_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(BadInput) as caught:
+        load_settings()
+
+    message = str(caught.value)
+    assert message.startswith(f"{name}='{value}' cannot be used: ")
+    assert reason in message
+    assert "Value error" not in message
+
+
+def test_the_password_of_a_url_that_cannot_be_used_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSHARE_REDIS_URL", "redis://ada:secret@queue:many")
+
+    with pytest.raises(BadInput, match=r"MEMSHARE_REDIS_URL='redis://…@queue:many' cannot be used") as caught:
+        load_settings()
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://localhost", "rediss://ada:secret@queue:6379/0", "unix:///run/redis.sock?db=1"]
+)
+def test_every_form_of_a_redis_url_is_taken(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("MEMSHARE_REDIS_URL", url)
+
+    assert load_settings().redis == url
+
+
+def test_a_key_is_not_shown_when_settings_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSHARE_QDRANT_API_KEY", "very-secret")
+
+    settings = load_settings()
+
+    assert settings.qdrant_api_key is not None
+    assert "very-secret" not in repr(settings)
+
+
+def test_a_role_has_its_own_model_or_the_common_one() -> None:
+    settings = Settings(model="offline", model_scorer="openai:strict")
+
+    assert settings.model_for("scorer") == "openai:strict"
+    assert settings.model_for("agents") == "offline"
+    assert settings.model_for("trainer") == "offline"
+
+
+@pytest.mark.parametrize("role", ["agents", "scorer", "trainer"])
+def test_each_role_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch, role: Role) -> None:
+    monkeypatch.setenv(f"MEMSHARE_MODEL_{role.upper()}", "openai:mine")
+
+    assert load_settings().model_for(role) == "openai:mine"
+
+
+@pytest.mark.parametrize(
+    ("keys", "model"),
+    [
+        ([], "offline"),
+        (["MISTRAL_API_KEY"], DEFAULT_MISTRAL),
+        (["OPENAI_API_KEY"], DEFAULT_OPENAI),
+        (["MISTRAL_API_KEY", "OPENAI_API_KEY"], DEFAULT_OPENAI),
+    ],
+)
+def test_without_a_model_the_keys_decide(monkeypatch: pytest.MonkeyPatch, keys: list[str], model: str) -> None:
+    for key in keys:
+        monkeypatch.setenv(key, "a key")
+
+    assert load_settings().model_for("agents") == model
+
+
+def test_a_model_that_is_set_wins_over_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+
+    assert Settings(model="offline").model_for("agents") == "offline"

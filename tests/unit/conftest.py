@@ -1,0 +1,32 @@
+"""A pool for unit tests: the embedded engine in a folder of the test's own, and an encoder that counts words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+
+from memory_service.edge_store import EdgeStore
+from memory_service.recall import Recall
+from memory_service.retriever import Retriever
+from memory_service.store import Layout, Store
+from tests.support.word_encoder import WordEncoder
+
+
+@pytest.fixture
+def encoder() -> WordEncoder:
+    return WordEncoder()
+
+
+@pytest.fixture
+def store(tmp_path: Path, encoder: WordEncoder) -> Iterator[Store]:
+    with closing(EdgeStore.open(tmp_path / "pool", Layout(encoder.name, encoder.dimension), "a test")) as edge:
+        yield edge
+
+
+@pytest.fixture
+def recall(store: Store, encoder: WordEncoder, redis_client: redis.Redis) -> Recall:
+    return Recall(store, encoder, Retriever(redis_client, encoder))

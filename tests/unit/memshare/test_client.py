@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from broker.errors import BadInput, Unreachable
+from broker.presence import AgentCard, Presence, announce
+from broker.settings import Settings
+from memshare.client import Client
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Client]:
+    """A client whose Redis does not run."""
+    with closing(Client(Settings(data=tmp_path / "none", prompt_limit=100))) as client:
+        yield client
+
+
+@pytest.fixture
+def client(settings: Settings, redis_client: redis.Redis) -> Iterator[Client]:
+    """A client of an empty Redis without workers."""
+    assert redis_client.dbsize() == 0
+    with closing(Client(settings)) as client:
+        yield client
+
+
+def test_a_task_can_be_checked_while_redis_is_down(alone: Client) -> None:
+    task = alone.check("poem", {"prompt": "A lamp", "kind": "limerick", "memories": 0})
+
+    assert (task.text, task.kind, task.memories) == ("A lamp", "limerick", 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            {"prompt": "A lamp", "kind": "haiku"},
+            "Agent 'poem' has no kind 'haiku'. It has: limerick, wuyanlvshi, sonnet.",
+        ),
+        ({"prompt": " "}, "The task: the prompt is empty."),
+        ({}, "The task: give either 'prompt' or 'messages', and not both."),
+        ({"prompt": "x" * 101}, "The prompt has 101 characters; at most 100 are taken."),
+        (
+            {"messages": [{"role": "user", "content": "x" * 101}]},
+            "The prompt has 101 characters; at most 100 are taken.",
+        ),
+        ({"prompt": "A lamp", "memories": 21}, "The task: memories: Input should be less than or equal to 20."),
+        ({"prompt": "A lamp", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
+    ],
+)
+def test_what_the_agent_would_refuse_is_refused_at_once(alone: Client, body: dict[str, Any], expected: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        alone.check("poem", body)
+
+    assert str(caught.value) == expected
+
+
+def test_a_prompt_as_long_as_the_limit_is_taken(alone: Client) -> None:
+    assert len(alone.check("poem", {"prompt": "x" * 100}).text) == 100
+
+
+def test_a_task_cannot_be_submitted_while_redis_is_down(alone: Client) -> None:
+    with pytest.raises(Unreachable, match=r"Redis does not answer at unix://.*/none/redis\.sock\. Start `memshare up`"):
+        alone.submit("poem", "A lamp")
+
+
+def test_an_unknown_agent_is_refused_with_the_known_ones(client: Client) -> None:
+    with pytest.raises(BadInput, match=r"No agent is called 'novel'\. There are: logic, plan, poem\."):
+        client.submit("novel", "A lamp")
+
+
+def test_an_agent_that_only_a_worker_knows_can_be_submitted_to(client: Client, redis_client: redis.Redis) -> None:
+    card = AgentCard(name="cook", kinds=("soup",), pool="kitchen", model="offline")
+    announce(redis_client, Presence(node="far", pid=1, life="a", queues=("cook",), agents=(card,)))
+
+    assert client.check("cook", {"prompt": "Leeks", "kind": "soup"}).kind == "soup"
+    assert sorted(client.agents()) == ["cook", "logic", "plan", "poem"]
+
+
+@pytest.mark.parametrize("priority", [-1, 10])
+def test_a_priority_out_of_range_is_refused_and_nothing_is_sent(client: Client, priority: int) -> None:
+    with pytest.raises(BadInput, match="The task: priority: Input should be "):
+        client.submit("poem", "A lamp", priority=priority)
+
+    assert client.ledger.open_messages() == {}
+
+
+def test_a_submitted_task_is_in_the_ledger_and_in_its_queue(client: Client, redis_client: redis.Redis) -> None:
+    submitted = client.submit("poem", "A lamp", kind="limerick", submitter="ada")
+
+    journey = client.journey(submitted.id)
+    assert (journey.state, journey.agent, journey.kind) == ("queued", "poem", "limerick")
+    assert (journey.prompt, journey.submitter) == ("A lamp", "ada")
+    assert client.ledger.open_messages() == {"poem": 1}
+    assert sum(redis_client.llen(key) for key in redis_client.scan_iter("poem*")) == 1
+
+
+def test_a_question_to_the_memory_service_says_so_when_none_is_there(client: Client) -> None:
+    with pytest.raises(Unreachable, match=r"No worker serves the queue 'memory'\. Start `memshare up`"):
+        client.ask_memory("stats")

@@ -1,0 +1,111 @@
+"""How a journey is put together from what the stages recorded, on a real Redis."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+import redis
+
+from broker.dead_letters import DeadLetters, letter_for
+from broker.errors import BadInput
+from broker.ledger import Entry, Ledger
+from broker.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Usage
+from memshare.journey import read_journey
+
+ANSWER = Answer(
+    task_id="t1",
+    agent="poem",
+    kind="limerick",
+    answer="There was",
+    model="offline",
+    memories=(Shown(id=UUID(int=1), similarity=0.5),),
+    retriever_version=2,
+    usage=Usage(prompt_tokens=10),
+    seconds=0.1,
+)
+SCORE = Score(
+    total=90,
+    threshold=81,
+    accepted=True,
+    criteria={"form": CriterionScore(low=80, high=100, points=100)},
+    rubric="poem",
+    rubric_version="v1",
+    model="offline",
+    usage=Usage(),
+)
+SETTLED = Settlement(memory_id=UUID(int=2), outcome="stored", reason="it is good enough")
+
+
+@pytest.fixture
+def ledger(redis_client: redis.Redis) -> Ledger:
+    return Ledger(redis_client, keep_days=1)
+
+
+def entry(stage: str, body: object = None) -> Entry:
+    queue = {"answer": "poem", "score": "scorer", "settle": "memory"}[stage]
+    task = {"prompt": "A lamp", "kind": "limerick", "submitter": "ada"}
+    return Entry(id=f"t1-{stage}", task=stage, queue=queue, body=body or task, journey="t1", stage=stage)
+
+
+def record(ledger: Ledger, stage: str, what: Message) -> None:
+    ledger.commit(entry(stage), what.model_dump(mode="json"), None)
+
+
+def bury(ledger: Ledger, redis_client: redis.Redis, buried: Entry, reason: str) -> None:
+    ledger.begin(buried, "life")
+    DeadLetters(redis_client, ledger).add(letter_for(buried, BadInput(reason), tries=1, kind="malformed"))
+
+
+def test_an_unknown_id_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(BadInput, match=r"No task has the id 't1'\. Traces are kept for some days only"):
+        read_journey(ledger, "t1")
+
+
+def test_a_journey_says_how_far_it_has_come(ledger: Ledger) -> None:
+    ledger.open(entry("answer"))
+    queued = read_journey(ledger, "t1")
+    record(ledger, "answer", ANSWER)
+    answered = read_journey(ledger, "t1")
+    record(ledger, "score", SCORE)
+    graded = read_journey(ledger, "t1")
+    record(ledger, "settle", SETTLED)
+    settled = read_journey(ledger, "t1")
+
+    assert [one.state for one in (queued, answered, graded, settled)] == ["queued", "answered", "graded", "settled"]
+    assert (queued.agent, queued.kind, queued.prompt, queued.submitter) == ("poem", "limerick", "A lamp", "ada")
+    assert (queued.answer, queued.score, queued.memory_id, queued.dead) == (None, None, None, None)
+    assert (answered.answer, answered.memories, answered.retriever_version) == ("There was", ANSWER.memories, 2)
+    assert (graded.score, graded.memory_id) == (SCORE, None)
+    assert (settled.memory_id, settled.outcome, settled.reason) == (UUID(int=2), "stored", "it is good enough")
+
+
+def test_a_task_that_died_on_its_way_keeps_what_was_done_before(ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(entry("answer"))
+    record(ledger, "answer", ANSWER)
+
+    bury(ledger, redis_client, entry("score"), "Unknown rubric 'haiku'.")
+
+    journey = read_journey(ledger, "t1")
+    assert journey.state == "dead"
+    assert (journey.agent, journey.prompt, journey.submitter) == ("poem", "A lamp", "ada")
+    assert journey.answer == "There was"
+    assert journey.dead is not None
+    assert journey.dead.error == "Unknown rubric 'haiku'."
+
+
+def test_a_message_of_a_foreign_client_that_is_no_task_is_shown_as_it_came(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    bury(ledger, redis_client, entry("answer", {"colour": "red"}), "It is no task.")
+
+    journey = read_journey(ledger, "t1")
+
+    assert (journey.state, journey.agent, journey.submitter) == ("dead", "poem", "unknown")
+    assert journey.prompt == "{'colour': 'red'}"
+
+
+def test_a_message_that_is_no_task_can_be_read_before_it_is_buried(ledger: Ledger) -> None:
+    ledger.begin(entry("answer", {"colour": "red"}), "life")
+
+    assert read_journey(ledger, "t1").state == "queued"

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.errors import BadInput
+from memshare.pairs import SHOWN_FAULTS, read_pairs
+from tests.support.memories import remembered
+
+POOLS = {"poem": "verse", "plan": "plan"}
+
+
+def write(tmp_path: Path, *lines: object) -> Path:
+    """A file of these lines; what is no text is written as JSON."""
+    file = tmp_path / "pairs.jsonl"
+    texts = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines]
+    file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return file
+
+
+def pair(**more: object) -> dict[str, Any]:
+    return {"prompt": "A lamp", "answer": "There was"} | more
+
+
+def test_exported_memories_and_new_pairs_are_told_apart(tmp_path: Path) -> None:
+    exported = remembered("red lamp", score=90, task_id="t1")[0].model_dump(mode="json")
+
+    whole, pairs = read_pairs(write(tmp_path, exported, pair(pool="poem", score=80)), None, POOLS)
+
+    assert whole == [exported]
+    assert [(one["pool"], one["prompt"], one["answer"], one["score"]) for one in pairs] == [
+        ("poem", "A lamp", "There was", 80)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "pool"),
+    [
+        (pair(pool="mine", agent="poem"), "mine"),
+        (pair(agent="poem"), "verse"),
+        (pair(agent="poem", pool=None), "verse"),
+        (pair(agent="stranger"), "asked"),
+        (pair(agent=None), "asked"),
+        (pair(pool=None), "asked"),
+        (pair(), "asked"),
+    ],
+)
+def test_the_pool_is_the_lines_own_else_its_agents_else_the_one_asked_for(
+    tmp_path: Path, line: dict[str, Any], pool: str
+) -> None:
+    _, pairs = read_pairs(write(tmp_path, line), "asked", POOLS)
+
+    assert [one["pool"] for one in pairs] == [pool]
+
+
+def test_every_wrong_line_is_named_and_nothing_is_imported(tmp_path: Path) -> None:
+    lines = [pair(pool="poem"), "", "{", "[1]", pair(), pair(pool="poem", answer=""), {"id": "no", "pool": "poem"}]
+    file = write(tmp_path, *lines)
+
+    with pytest.raises(BadInput) as caught:
+        read_pairs(file, None, POOLS)
+
+    first, *rest = str(caught.value).splitlines()
+    assert first == "Nothing was imported."
+    assert [line.split(": ")[0] for line in rest] == [f"{file}:{number}" for number in (3, 4, 5, 6, 7)]
+    assert "no JSON: " in rest[0]
+    assert "expected a JSON object, found list" in rest[1]
+    assert "no pool: give one in the line, an agent that has one, or --pool" in rest[2]
+    assert "the memory: answer: String should have at least 1 character" in rest[3]
+    assert "the memory: id: Input should be a valid UUID" in rest[4]
+
+
+@pytest.mark.parametrize("agent", [["poem"], {"name": "poem"}, 7])
+def test_an_agent_that_is_no_name_is_a_wrong_line(tmp_path: Path, agent: object) -> None:
+    with pytest.raises(BadInput, match=r"pairs\.jsonl:1: the memory: agent: Input should be a valid string"):
+        read_pairs(write(tmp_path, pair(agent=agent)), "poem", POOLS)
+
+
+def test_of_many_wrong_lines_the_first_are_shown_and_the_others_counted(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_pairs(write(tmp_path, *["{"] * (SHOWN_FAULTS + 3)), None, POOLS)
+
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 1 + SHOWN_FAULTS + 1
+    assert lines[-1] == "… and 3 more lines"
+
+
+def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path) -> None:
+    answer = "one\u2028two\u2029three\x85four\x1cfive\nsix"
+
+    _, pairs = read_pairs(write(tmp_path, pair(pool="poem", answer=answer), pair(pool="poem")), None, POOLS)
+
+    assert [one["answer"] for one in pairs] == [answer, "There was"]
+
+
+def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_bytes(b'{"pool": "poem", "answer": "one"}\r\n\r\n{"pool": "poem", "answer": "two"}\r\n')
+
+    _, pairs = read_pairs(file, None, POOLS)
+
+    assert [one["answer"] for one in pairs] == ["one", "two"]
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "latin.jsonl").write_bytes(b'{"answer": "\xe4"}')
+
+    with pytest.raises(BadInput, match=r"none\.jsonl' cannot be read: No such file or directory"):
+        read_pairs(tmp_path / "none.jsonl", None, POOLS)
+    with pytest.raises(BadInput, match=r"latin\.jsonl' cannot be read: it is no UTF-8 text"):
+        read_pairs(tmp_path / "latin.jsonl", None, POOLS)
+    with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
+        read_pairs(tmp_path, None, POOLS)
