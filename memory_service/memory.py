@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
 
@@ -35,6 +36,16 @@ class Memory(Message):
     def key(self) -> str:
         """The text a task is compared with: the prompt, or the answer where there is none."""
         return self.prompt or self.answer
+
+
+def folded(text: str) -> str:
+    """A text without the differences of case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def saying(answer: str) -> str:
+    """The same for answers that are the same but for case and white space: what a store finds them by."""
+    return blake2b(folded(answer).encode(), digest_size=12).hexdigest()
 
 
 def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:

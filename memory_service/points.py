@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.memory import Memory
+from memory_service.memory import Memory, saying
 from memory_service.store import Hit, Where
 
 DENSE = "dense"
 SPARSE = "bm25"
 
-KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents")
+KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents", "saying")
 """The fields that a `Where` can name; each has an index."""
 
 RRF_K = 60
@@ -29,13 +29,14 @@ T = TypeVar("T")
 
 
 def payload(memory: Memory) -> dict[str, Any]:
-    """Everything of a memory but its id, as JSON."""
-    return memory.model_dump(mode="json", exclude={"id"})
+    """Everything of a memory but its id, as JSON, and what its answer is found by."""
+    return {**memory.model_dump(mode="json", exclude={"id"}), "saying": saying(memory.answer)}
 
 
 def memory(point_id: object, stored: dict[str, Any] | None) -> Memory:
     """The memory of a point, whose id is a UUID or one in writing."""
-    return Memory.model_validate({**(stored or {}), "id": str(point_id)})
+    fields = {name: value for name, value in (stored or {}).items() if name != "saying"}
+    return Memory.model_validate({**fields, "id": str(point_id)})
 
 
 def conditions(where: Where) -> list[tuple[str, list[str]]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from broker.messages import Embedding
 from memory_service.bm25 import document, query
 from memory_service.encoder import Encoder
-from memory_service.memory import Memory
+from memory_service.memory import Memory, folded
 from memory_service.retriever import Retriever
 from memory_service.store import Hit, Sparse, Store, Vectors, Where
 
@@ -73,8 +73,3 @@ def distinct(hits: Iterable[Hit]) -> list[Hit]:
     for hit in hits:
         first.setdefault(folded(hit.memory.key), hit)
     return list(first.values())
-
-
-def folded(text: str) -> str:
-    """A text without the differences of case and white space."""
-    return " ".join(text.casefold().split())

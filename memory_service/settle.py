@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
 import redis
-from numpy.typing import NDArray
 from redis.exceptions import LockError
 
 from broker.errors import TryAgain
 from broker.messages import GradedTask, Settlement
 from broker.stage import Outcome
-from memory_service.memory import Memory, memory_id
-from memory_service.recall import Recall, folded, sparse_of
+from memory_service.memory import Memory, memory_id, saying
+from memory_service.recall import Recall, sparse_of
 from memory_service.store import Vectors, Where
 
 log = logging.getLogger(__name__)
 
 NEAR_DUPLICATE = 0.98  # cosine of the prompts
-NEIGHBOURS = 10  # looked at first
+SAME_ANSWERS = 10  # of the pool, nearest prompt first
 LOCK_SECONDS = 30
+POLL_SECONDS = 0.005
 
 
 def memory_of(graded: GradedTask, created: float) -> Memory:
@@ -47,9 +48,13 @@ def memory_of(graded: GradedTask, created: float) -> Memory:
 
 
 def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
-    """The best of the pool's memories that say the same, if it is at least as good as the new one."""
-    best = max(rivals, key=lambda rival: rival.score or 0, default=None)
-    return best if best and (best.score or 0) >= (memory.score or 0) else None
+    """The best of the pool's memories that say the same, if it is at least as good as the new one.
+
+    One that a person has hidden counts as better than any: it is not to come back.
+    """
+    best = max(rivals, key=lambda rival: (rival.status == "hidden", rival.score or 0), default=None)
+    wins = best and (best.status == "hidden" or (best.score or 0) >= (memory.score or 0))
+    return best if wins else None
 
 
 class Settle:
@@ -58,6 +63,7 @@ class Settle:
     def __init__(self, recall: Recall, client: redis.Redis) -> None:
         self._recall = recall
         self._client = client
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not."""
@@ -65,14 +71,15 @@ class Settle:
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
             return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason))
+        pool = graded.task.pool
         lock = self._client.lock(
-            f"memshare:settle:{graded.task.pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS
+            f"memshare:settle:{pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS, sleep=POLL_SECONDS
         )
         try:
-            with lock:
+            with self._turns[pool], lock:  # the threads of a process wait for each other without polling Redis
                 settlement = self._remember(graded)
         except LockError as error:
-            raise TryAgain(f"Pool {graded.task.pool!r} was busy for {LOCK_SECONDS} s.") from error
+            raise TryAgain(f"Pool {pool!r} was busy for {LOCK_SECONDS} s.") from error
         log.info("Settled: %s. task_id=%s memory_id=%s", settlement.outcome, journey, settlement.memory_id)
         return Outcome(settlement)
 
@@ -80,9 +87,9 @@ class Settle:
         memory = memory_of(graded, time.time())
         vector = self._recall.vector(graded.task.embedding, graded.task.prompt)
         store = self._recall.store
-        near = self._near(memory.pool, vector)
-        same = [rival for rival in near if folded(rival.answer) == folded(memory.answer)]
-        rivals = [rival for rival in same if rival.task_id != memory.task_id]
+        same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
+        near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
+        rivals = [rival for rival in near if rival.task_id != memory.task_id]
         rival = better_rival(memory, rivals)
         if rival:
             reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
@@ -93,13 +100,3 @@ class Settle:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason)
         return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough")
-
-    def _near(self, pool: str, vector: NDArray[np.float32]) -> list[Memory]:
-        """Every memory of the pool with nearly the same prompt; there may be any number of answers to one."""
-        limit = NEIGHBOURS
-        while True:
-            hits = self._recall.store.search(Where(pool=pool), limit, dense=vector)
-            near = [hit.memory for hit in hits if hit.similarity >= NEAR_DUPLICATE]
-            if len(near) < limit:
-                return near
-            limit *= 4

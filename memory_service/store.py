@@ -39,6 +39,8 @@ class Where:
     task_id: str | None = None
     parents: Sequence[UUID] | None = field(default=None)
     """Memories that were shown at least one of these."""
+    saying: str | None = None
+    """What `memory_service.memory.saying` gives for the answer."""
     ids: Sequence[UUID] | None = None
 
 

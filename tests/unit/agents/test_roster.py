@@ -117,7 +117,7 @@ def test_a_card_says_which_model_an_agent_has(tmp_path: Path) -> None:
     ("old", "new", "expected"),
     [
         ('"kitchen"', '"kitchen', "cook.toml:3: this is not valid TOML: "),
-        ("memories = 2", "memory = 2", "cook.toml:5: memory: Extra inputs are not permitted"),
+        ("memories = 2", "memory = 2", "cook.toml:5: memory: no such key is known here"),
         ("memories = 2", "memories = 21", "cook.toml:5: memories: Input should be less than or equal to 20"),
         ('pool = "kitchen"', "", "cook.toml:1: pool: Field required."),
         ('pool = "kitchen"', 'pool = "My Kitchen"', "cook.toml:3: pool: String should match pattern"),

@@ -5,8 +5,8 @@ import pytest
 import redis
 
 from broker.messages import Embedding
-from memory_service.memory import Memory
-from memory_service.recall import Mode, Recall, distinct, folded
+from memory_service.memory import Memory, folded
+from memory_service.recall import Mode, Recall, distinct
 from memory_service.retriever import PublishedAdapter, adapter_key, version_key
 from memory_service.store import Hit
 from tests.support.memories import prompts, remembered

@@ -11,7 +11,7 @@ import redis
 from broker.messages import GradedTask, Settlement
 from memory_service.memory import Memory, memory_id
 from memory_service.recall import Recall
-from memory_service.settle import NEAR_DUPLICATE, NEIGHBOURS, Settle, better_rival, memory_of
+from memory_service.settle import NEAR_DUPLICATE, SAME_ANSWERS, Settle, better_rival, memory_of
 from memory_service.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
@@ -186,7 +186,7 @@ def test_a_near_duplicate_is_found_behind_many_other_answers_to_the_prompt(recal
     one, other = f"{words} lamp", f"{words} shoe"
     assert NEAR_DUPLICATE < recall.embed(one).unpack() @ recall.embed(other).unpack() < 0.999
     kept = settle(graded(recall, one, "There was", score=95))
-    for number in range(2 * NEIGHBOURS + 1):
+    for number in range(2 * SAME_ANSWERS + 1):
         settle(graded(recall, other, f"Shoe {number}", journey=f"other-{number}"))
 
     again = settle(graded(recall, other, "there was", score=90, journey="journey-2"))
@@ -221,3 +221,14 @@ def test_threads_that_settle_the_same_answer_together_store_it_once(recall: Reca
         stored = [memory for memory in pool(recall) if memory.prompt == f"Lamp number{number}"]
         assert [memory.score for memory in stored] == [85 + (threads - 1) / 2]
         assert [one.outcome for one in settlements].count("stored") == 1
+
+
+def test_a_memory_that_a_person_has_hidden_does_not_come_back_with_a_better_score(recall: Recall, settle: Run) -> None:
+    first = settle(graded(recall, "A lamp", "There was a lamp", score=85))
+    hidden = recall.store.page(Where(ids=[first.memory_id]), 1).memories[0].model_copy(update={"status": "hidden"})
+    recall.store.put([(hidden, recall.vectors([hidden])[0])])
+
+    again = settle(graded(recall, "A lamp", "there was a  lamp", score=99, journey="journey-2"))
+
+    assert again.outcome == "duplicate"
+    assert recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits == []
