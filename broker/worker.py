@@ -16,6 +16,7 @@ from typing import Any
 
 import redis
 from celery import Celery, signals
+from kombu.exceptions import OperationalError
 
 from broker.app import make_app
 from broker.connection import DOWN, connect
@@ -118,12 +119,13 @@ class _Watch(threading.Thread):
         signals.worker_shutdown.connect(self._stop, weak=False)
 
     def run(self) -> None:
-        while not self._stopped.wait(0 if not self.ident else INTERVAL):
+        while not self._stopped.is_set():
             try:
                 announce(self._client, self._presence)
                 sweep(self._app, self._client, self._lease)
-            except DOWN as error:
-                log.warning("Redis does not answer: %s", error)
+            except (redis.RedisError, OperationalError) as error:
+                log.warning("Redis does not do its part: %s", error)
+            self._stopped.wait(INTERVAL)
 
     def _stop(self, **_: Any) -> None:
         self._stopped.set()

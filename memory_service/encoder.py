@@ -71,23 +71,29 @@ class SharedBatches:
         self.name = encoder.name
         self.dimension = encoder.dimension
         self._encoder = encoder
-        self._turn = threading.Lock()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._encoding = False
         self._waiting: list[tuple[list[str], Future[NDArray[np.float32]]]] = []
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         mine: Future[NDArray[np.float32]] = Future()
-        with self._lock:
+        with self._changed:
             self._waiting.append((list(texts), mine))
-        while not mine.done():
-            with self._turn:
-                if not mine.done():
-                    self._encode_waiting()
+            # Who has a result must not queue for a lock behind those who encode the next batch.
+            self._changed.wait_for(lambda: mine.done() or not self._encoding)
+            if mine.done():
+                return mine.result()
+            batch, self._waiting = self._waiting, []
+            self._encoding = True
+        try:
+            self._encode_batch(batch)
+        finally:
+            with self._changed:
+                self._encoding = False
+                self._changed.notify_all()
         return mine.result()
 
-    def _encode_waiting(self) -> None:
-        with self._lock:
-            batch, self._waiting = self._waiting, []
+    def _encode_batch(self, batch: Sequence[tuple[list[str], Future[NDArray[np.float32]]]]) -> None:
         try:
             vectors = self._encoder.encode([text for texts, _ in batch for text in texts])
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits for this batch
