@@ -21,7 +21,7 @@ from memory_service.store import Hit, Layout, Page, Sparse, Vectors, Where
 log = logging.getLogger(__name__)
 
 _UNINDEXED = 20_000
-"""Vectors that are searched one by one without being felt (5 ms); more are worth building the index for."""
+"""Vectors that can be searched one by one (some 6 ms); more are worth building the index for."""
 
 _FLUSH_EVERY = 1_000
 """Writes after which the engine's files are brought up to date, so that its log stays short (about 50 ms)."""
@@ -95,7 +95,7 @@ class EdgeStore:
                 with_vector=[points.DENSE],
             )
         return points.ranked(
-            points.hit(point.id, point.payload, point.score, point.vector, dense, fused=sparse is not None)
+            points.hit(point.payload, point.score, point.vector, dense, fused=sparse is not None)
             for point in self._shard.query(request)
         )
 
@@ -103,7 +103,7 @@ class EdgeStore:
         found, following = self._shard.scroll(
             edge.ScrollRequest(offset=after, limit=limit, filter=_filter(where), with_payload=True)
         )
-        return Page([points.memory(point.id, point.payload) for point in found], cast("UUID | None", following))
+        return Page([points.memory(point.payload) for point in found], cast("UUID | None", following))
 
     def count(self, where: Where) -> dict[str, int]:
         counted = self._shard.facet(

@@ -63,8 +63,8 @@ class SentenceTransformerEncoder:
 class SharedBatches:
     """An encoder for many threads: what they ask for while one batch is encoded goes into the next together.
 
-    Thirty-two threads that encode one text each at the same time wait for each other; one batch of
-    thirty-two takes a tenth of that.
+    Threads that each encode a text of their own at the same time take the processor from each other, and each text
+    pays for reading the weights; in a batch they share that.
     """
 
     def __init__(self, encoder: Encoder) -> None:

@@ -13,6 +13,7 @@ from memory_service.store import Hit, Where
 
 DENSE = "dense"
 SPARSE = "bm25"
+WHOLE = "memory"
 
 KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents", "saying")
 """The fields that a `Where` can name; each has an index."""
@@ -29,14 +30,17 @@ T = TypeVar("T")
 
 
 def payload(memory: Memory) -> dict[str, Any]:
-    """Everything of a memory but its id, as JSON, and what its answer is found by."""
-    return {**memory.model_dump(mode="json", exclude={"id"}), "saying": saying(memory.answer)}
+    """The fields that memories are found by, and the whole memory as one JSON text.
+
+    The engine takes and gives back one text far faster than nested fields.
+    """
+    fields = memory.model_dump(mode="json", include=set(KEYWORDS))
+    return {**fields, "saying": saying(memory.answer), WHOLE: memory.model_dump_json()}
 
 
-def memory(point_id: object, stored: dict[str, Any] | None) -> Memory:
-    """The memory of a point, whose id is a UUID or one in writing."""
-    fields = {name: value for name, value in (stored or {}).items() if name != "saying"}
-    return Memory.model_validate({**fields, "id": str(point_id)})
+def memory(stored: dict[str, Any] | None) -> Memory:
+    """The memory that a point was made of."""
+    return Memory.model_validate_json((stored or {})[WHOLE])
 
 
 def conditions(where: Where) -> list[tuple[str, list[str]]]:
@@ -55,7 +59,6 @@ def depth(limit: int) -> int:
 
 
 def hit(
-    point_id: object,
     stored: dict[str, Any] | None,
     score: float,
     vector: object,
@@ -66,12 +69,12 @@ def hit(
     """A point that was found. Searched by the dense vector alone, its score is the cosine; fused, `vector`
     brings the dense one to take it from."""
     if dense is None:
-        return Hit(memory(point_id, stored), score, 0.0)
+        return Hit(memory(stored), score, 0.0)
     if not fused:
-        return Hit(memory(point_id, stored), score, score)
+        return Hit(memory(stored), score, score)
     if not isinstance(vector, dict):
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
-    return Hit(memory(point_id, stored), score, _cosine(dense, np.asarray(vector[DENSE], dtype=np.float32)))
+    return Hit(memory(stored), score, _cosine(dense, np.asarray(vector[DENSE], dtype=np.float32)))
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

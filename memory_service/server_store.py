@@ -100,7 +100,7 @@ class ServerStore:
                     limit=limit,
                 )
         return points.ranked(
-            points.hit(point.id, point.payload, point.score, point.vector, dense, fused=fused) for point in found.points
+            points.hit(point.payload, point.score, point.vector, dense, fused=fused) for point in found.points
         )
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
@@ -108,7 +108,7 @@ class ServerStore:
             found, following = self._client.scroll(
                 self._collection, scroll_filter=_filter(where), limit=limit, offset=after and str(after)
             )
-        memories = [points.memory(point.id, point.payload) for point in found]
+        memories = [points.memory(point.payload) for point in found]
         return Page(memories, UUID(str(following)) if following else None)
 
     def count(self, where: Where) -> dict[str, int]:

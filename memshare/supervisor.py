@@ -23,7 +23,7 @@ from broker.errors import BadInput, MemshareError, Unreachable
 from broker.presence import present
 from broker.settings import Settings
 
-READY_WITHIN = 120  # seconds
+READY_WITHIN = 600  # seconds; a large pool builds its index first
 SHORTEST_LIFE = 5  # seconds; a child that dies sooner waits as long before it is started again
 PR_SET_PDEATHSIG = 1
 
