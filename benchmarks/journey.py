@@ -125,7 +125,12 @@ def _noop_rate(settings: Settings, count: int, progress: Progress) -> float:
     command = [sys.executable, "-m", "celery", "-A", "benchmarks.journey", "worker", "-Q", "noop"]
     with connect(settings.redis) as client, (settings.data / "noop.log").open("wb") as log:
         for _ in range(count):
-            sender.send_task("benchmarks.noop", queue=queue_named("noop"), ignore_result=True, priority=3)
+            sender.send_task(
+                "benchmarks.noop",
+                queue=queue_named("noop"),  # type: ignore[arg-type] # the stubs know of names only
+                ignore_result=True,
+                priority=3,
+            )
         worker = subprocess.Popen(
             [*command, "-c", str(THREADS), "--without-mingle", "--without-gossip", "-l", "WARNING"],
             cwd=ROOT,

@@ -71,8 +71,9 @@ def add_stage(app: Celery, stage: Stage[M], desk: Callable[[], Desk]) -> None:
     """Register a stage as a Celery task; `desk` is called when the first message comes."""
 
     @app.task(name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH)
-    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record:
-        return _work(task, stage, desk(), args, kwargs)
+    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
+        record = _work(task, stage, desk(), args, kwargs)
+        return record if stage.name == "answer" else None  # nobody waits for an inner stage; its journey has it
 
 
 def _work(

@@ -34,9 +34,11 @@ class Deployment:
     processes: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, queues: Sequence[str]) -> None:
-        """Start a worker process the plain Celery way."""
+        """Start a worker process the plain Celery way: a package's own worker, or the one for all."""
         log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
-        command = [sys.executable, "-m", "celery", "-A", "memshare.worker", "worker", "-Q", ",".join(queues)]
+        own = {"scorer": "scorer.worker", "memory": "memory_service.worker"}
+        app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "agents.worker")
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
         with log:
             self.processes[tuple(queues)] = subprocess.Popen(
                 [*command, "-n", f"{queues[0]}@test", "-l", "INFO", "--without-mingle"],
