@@ -25,7 +25,7 @@ help:  ## Show this help
 
 install: .venv/.installed  ## Make .venv and install memshare into it
 
-demo: install  ## Watch 45 tasks become answers, grades and shared memories
+demo: install  ## Watch 54 tasks become answers, grades and shared memories
 	@$(BIN)/memshare demo
 
 test: .venv/.installed-test  ## Install what the tests need and run them all

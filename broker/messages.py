@@ -63,7 +63,7 @@ class AgentTask(Message):
     @model_validator(mode="after")
     def _one_task(self) -> AgentTask:
         if (self.prompt is None) == (self.messages is None):
-            raise ValueError("give either 'prompt' or 'messages', and not both")
+            raise ValueError("give a 'prompt', or a conversation as 'messages': one of the two")
         if self.messages is not None:
             if not self.messages or self.messages[-1].role != "user":
                 raise ValueError("'messages' must end with a turn of role 'user': the task")

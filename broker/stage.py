@@ -162,7 +162,9 @@ def readable(error: ValidationError, what: str) -> str:
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
-    return f"{what}: {field + ': ' if field else ''}{message}."
+    given = first["input"]
+    not_this = f", not {given!r}" if isinstance(given, int | float) else ""
+    return f"{what}: {field + ': ' if field else ''}{message}{not_this}."
 
 
 def _entry_of(following: Following, parent: Entry) -> Entry:

@@ -21,7 +21,7 @@ from kombu.exceptions import OperationalError
 from broker.app import make_app
 from broker.connection import DOWN, connect
 from broker.dead_letters import DeadLetters
-from broker.errors import MemshareError
+from broker.errors import BadInput, MemshareError
 from broker.ledger import Ledger
 from broker.presence import INTERVAL, LIFE, AgentCard, Presence, announce, withdraw
 from broker.settings import Settings, load_settings
@@ -92,7 +92,7 @@ class _clear_exit:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, MemshareError):
             print(f"memshare: {error}", file=sys.stderr)
-            raise SystemExit(1) from error
+            raise SystemExit(2 if isinstance(error, BadInput) else 1) from error
         if isinstance(error, Exception):
             log.exception("The worker could not be built.")
             raise SystemExit(1) from error

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 from uuid import UUID
 
 import redis
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from broker.errors import BadInput
 from broker.messages import Message, Name
@@ -19,12 +20,21 @@ SEEDS = "memshare:seeds"  # hash: pool → mean score of the memories that came 
 BATCH = 200
 
 
+def _written(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+Written = Annotated[str, AfterValidator(_written)]
+
+
 class NewMemory(Message):
     """A pair, or a statement without a prompt, that a person brings in."""
 
     pool: Name
-    prompt: str | None = Field(default=None, min_length=1)
-    answer: str = Field(min_length=1)
+    prompt: Written | None = None
+    answer: Written
     agent: str | None = None
     kind: str | None = None
     submitter: str = "anonymous"
@@ -35,8 +45,8 @@ class Edit(Message):
     """What to change of a memory; None leaves it as it is."""
 
     id: UUID
-    prompt: str | None = Field(default=None, min_length=1)
-    answer: str | None = Field(default=None, min_length=1)
+    prompt: Written | None = None
+    answer: Written | None = None
     status: Status | None = None
 
 

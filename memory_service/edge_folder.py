@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from broker.errors import BadInput, TryAgain
+from broker.errors import BadInput, TryAgain, Unreachable
 from broker.messages import Message
 from memory_service.stamp import Stamp, require_same
 from memory_service.store import Layout
@@ -66,14 +66,14 @@ def release(folder: Path) -> None:
     (folder / _OWNER).unlink(missing_ok=True)
 
 
-def taken(folder: Path) -> BadInput:
+def taken(folder: Path) -> Unreachable:
     """The error for a folder that the engine found locked."""
     try:
         found = Owner.model_validate_json((folder / _OWNER).read_bytes())
         who = f"by {found.owner} (process {found.pid}, since {found.since})"
     except (OSError, ValidationError):
         who = "by a process that has not yet said who it is"
-    return BadInput(
+    return Unreachable(
         f"The pool in {str(folder)!r} is open already, {who}, and only one process can have it open."
         " Stop that one, give this one another MEMSHARE_DATA folder,"
         " or set MEMSHARE_QDRANT_URL: a Qdrant server is for any number of processes."

@@ -45,8 +45,8 @@ class EdgeStore:
     def open(cls, folder: Path, layout: Layout, owner: str) -> EdgeStore:
         """Open the pool of a folder, making it if need be; `owner` is what a second opener is told.
 
-        Raises `BadInput` for a folder that cannot be written, is open in another process or was made
-        for another encoder.
+        Raises `Unreachable` for a folder that another process has open, `BadInput` for one that cannot be
+        written or was made for another encoder.
         """
         engine = edge_folder.prepare(folder, layout)
         try:

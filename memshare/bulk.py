@@ -16,7 +16,6 @@ from broker.connection import reaching
 from broker.errors import BadInput, MemshareError
 from memshare.client import Client
 from memshare.console import errors
-from memshare.files import new_file
 
 
 @dataclass(frozen=True)
@@ -81,15 +80,3 @@ def results_of(client: Client, lines: Sequence[Line], timeout: float) -> Iterato
             yield {"line": line.number, "task_id": line.task_id, "error": f"no answer after {waited:.0f} s"}
         except MemshareError as error:
             yield {"line": line.number, "task_id": line.task_id, "error": str(error)}
-
-
-def write_results(client: Client, lines: Sequence[Line], out: Path | None, timeout: float) -> list[dict[str, Any]]:
-    """Wait for the results; with `out`, write them there as JSON lines, whole or not at all."""
-    if out is None:
-        return list(results_of(client, lines, timeout))
-    with new_file(out) as aside:
-        results = []
-        for result in results_of(client, lines, timeout):
-            results.append(result)
-            aside.write(json.dumps(result, ensure_ascii=False) + "\n")
-    return results

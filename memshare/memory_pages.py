@@ -1,10 +1,11 @@
-"""All memories of a kind, page by page, as the memory service hands them out."""
+"""Memories page by page, as the memory service hands them out, and which pools there are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from broker.errors import BadInput
 from memshare.client import Client
 
 PAGE = 200
@@ -19,3 +20,12 @@ def all_memories(client: Client, where: dict[str, Any]) -> Iterator[dict[str, An
         after = page["after"]
         if after is None:
             return
+
+
+def require_pool(client: Client, pool: str) -> None:
+    """Raises `BadInput` for a pool that no agent has and no memory is in."""
+    known = {card.pool for card in client.agents().values()}
+    if pool not in known:
+        known |= set(client.ask_memory("stats")["by_pool"])
+    if pool not in known:
+        raise BadInput(f"No pool is called {pool!r}. There are: {', '.join(sorted(known))}.")

@@ -18,7 +18,7 @@ from pathlib import Path
 import redis
 
 from broker import redis_server
-from broker.connection import connect
+from broker.connection import connect, reaching
 from broker.errors import BadInput, MemshareError, Unreachable
 from broker.presence import present
 from broker.settings import Settings
@@ -84,7 +84,10 @@ class Supervisor:
         self._logs.mkdir(parents=True, exist_ok=True)
         if self._flower_port:
             _require_free(self._flower_port)
-        if self.settings.redis_url is None:
+        if self.settings.redis_url is not None:
+            with reaching(self.settings.redis), connect(self.settings.redis, tries=1) as client:
+                client.ping()
+        else:
             log = self.settings.data / "redis" / "redis.log"
             ending = _ends_with_parent(signal.SIGTERM)
             self.children.append(Child("redis", lambda: redis_server.start(self.settings.data, preexec_fn=ending), log))

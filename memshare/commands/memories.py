@@ -14,7 +14,7 @@ from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.commands.transfer import export, import_memories
 from memshare.console import console, errors, print_json, short, table
-from memshare.memory_pages import all_memories
+from memshare.memory_pages import all_memories, require_pool
 
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
 app.command()(export)
@@ -38,6 +38,8 @@ def search(
     """
     client = Client()
     require_pool(client, pool)
+    if not text.strip():
+        raise BadInput("The text to search for is empty.")
     hits = client.ask_memory("search", pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense")
     if as_json:
         print_json(hits)
@@ -63,9 +65,12 @@ def list_memories(
 
     Example: memshare memories list --pool poem --kind limerick
     """
+    client = Client()
+    if pool is not None:
+        require_pool(client, pool)
     where = {"pool": pool, "agent": agent, "kind": kind, "submitter": submitter}
     found: list[dict[str, Any]] = []
-    for memory in all_memories(Client(), {name: value for name, value in where.items() if value}):
+    for memory in all_memories(client, {name: value for name, value in where.items() if value}):
         if len(found) == limit:
             errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
             break
@@ -186,15 +191,6 @@ def stats(as_json: Json = False) -> None:
         console.print(
             table("pool", "memories", rows=[*sorted(found["by_pool"].items()), ("[bold]all[/]", found["total"])])
         )
-
-
-def require_pool(client: Client, pool: str) -> None:
-    """Raises `BadInput` for a pool that no agent has and no memory is in."""
-    known = {card.pool for card in client.agents().values()}
-    if pool not in known:
-        known |= set(client.ask_memory("stats")["by_pool"])
-    if pool not in known:
-        raise BadInput(f"No pool is called {pool!r}. There are: {', '.join(sorted(known))}.")
 
 
 def _row(memory: dict[str, Any]) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +14,11 @@ from celery.result import AsyncResult
 
 from broker.connection import reaching
 from broker.errors import BadInput, MemshareError, Unreachable
-from memshare.bulk import submit_lines, write_results
+from memshare.bulk import results_of, submit_lines
 from memshare.client import BULK, INTERACTIVE, Client
 from memshare.commands.options import Json
 from memshare.console import errors, print_json
+from memshare.files import new_file
 
 NO_WORKER_AFTER = 3.0  # seconds without an answer, after which we look whether anybody works
 
@@ -48,6 +51,8 @@ def submit(
         defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter}
         _submit_file(client, file, out, defaults, BULK if priority is None else priority, wait, timeout, as_json)
         return
+    if out is not None:
+        raise BadInput("--out goes with --file.")
     if agent is None or prompt is None:
         raise BadInput("Give an agent and a prompt, or --file. `memshare agents` lists the agents.")
     text = sys.stdin.read() if prompt == "-" else prompt
@@ -97,16 +102,17 @@ def _submit_file(
     timeout: float,
     as_json: bool,
 ) -> None:
-    lines = submit_lines(client, file, defaults, priority)
-    for line in lines:
-        if line.error:
-            errors.print(f"[yellow]{file}:{line.number}: {line.error}[/]", highlight=False)
-    if wait:
-        results = write_results(client, lines, out, timeout)
-        if out is None:
-            for result in results:
-                print_json(result)
-    else:
+    # The file for the results is opened first: what cannot be written is known before anything is paid for.
+    with new_file(out) if out else contextlib.nullcontext() as aside:
+        lines = submit_lines(client, file, defaults, priority)
+        for line in lines:
+            if line.error:
+                errors.print(f"{file}:{line.number}: {line.error}", style="yellow", highlight=False, markup=False)
+        results = []
+        for result in results_of(client, lines, timeout) if wait else ():
+            results.append(result)
+            print(json.dumps(result, ensure_ascii=False), file=aside)
+    if not wait:
         for line in lines:
             if line.task_id:
                 print_json({"line": line.number, "task_id": line.task_id}) if as_json else print(line.task_id)

@@ -41,7 +41,8 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
 
     Example: memshare trace 1c6f…
     """
-    journey = Client().journey(task_id)
+    client = Client()
+    journey = client.journey(task_id)
     if as_json:
         print_json(journey.model_dump(mode="json"))
         return
@@ -60,7 +61,9 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
         )
     if journey.dead:
         console.print(f"[red]given up[/] ({journey.dead.kind}, {journey.dead.tries} tries): {journey.dead.error}")
-        console.print(f"`memshare dead retry {journey.dead.entry.id}` tries it again.", style="dim")
+        kept = any(letter.entry.id == journey.dead.entry.id for letter in client.dead_letters.all())
+        advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
+        console.print(advice, style="dim")
 
 
 def _print_memories(journey: Journey) -> None:

@@ -13,7 +13,7 @@ from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.files import new_file
-from memshare.memory_pages import PAGE, all_memories
+from memshare.memory_pages import PAGE, all_memories, require_pool
 from memshare.pairs import read_pairs
 
 
@@ -27,6 +27,8 @@ def export(
     Example: memshare memories export pool.jsonl
     """
     client = Client()
+    if pool is not None:
+        require_pool(client, pool)
     by_pool = client.ask_memory("stats")["by_pool"]
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count = 0
@@ -49,6 +51,8 @@ def import_memories(
     Example: memshare memories import pool.jsonl
     """
     client = Client()
+    if pool is not None:
+        require_pool(client, pool)
     whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
     with Progress(console=errors, transient=True) as progress:
         bar = progress.add_task("Importing", total=len(whole) + len(pairs))

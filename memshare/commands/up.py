@@ -19,6 +19,7 @@ from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, print_json
 from memshare.supervisor import Supervisor, hold_folder
+from memshare.worker import check
 
 REFRESH = 1.0  # seconds
 COUNT_MEMORIES_EVERY = 5.0  # seconds
@@ -38,14 +39,19 @@ def up(
         settings = settings.model_copy(update={"data": data.expanduser().absolute()})
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
+        check(settings)
         supervisor = Supervisor(settings, flower_port=flower_port or None)
+        ready = False
         try:
             with console.status("Starting …"):
                 supervisor.start()
+            ready = True
             _say_ready(supervisor, as_json=as_json)
             with contextlib.closing(Client(settings)) as client:
                 _watch(supervisor, client, as_json=as_json)
         except KeyboardInterrupt:
+            if not ready:
+                raise
             return  # Ctrl-C is how it ends
         finally:
             with console.status("Ending; running tasks may finish …"):

@@ -125,6 +125,11 @@ def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
         (["trace", "no-such-task"], "no-such-task"),
         (["dead", "show", "no-such-letter"], "dead list"),
         (["submit", "--file", "no-such-file"], "no-such-file"),
+        (["submit", "poem", "x", "--out", "results.jsonl"], "--file"),
+        (["memories", "search", " ", "--pool", "poem"], "empty"),
+        (["memories", "add", " ", "--pool", "poem"], "empty"),
+        (["memories", "list", "--pool", "nowhere"], "poem"),
+        (["memories", "export", "x.jsonl", "--pool", "nowhere"], "poem"),
     ],
 )
 def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], expected: str) -> None:
@@ -173,3 +178,37 @@ def test_without_anything_running_the_message_says_what_to_start(tmp_path: Path)
 
     assert "Start `memshare up`" in done.stderr
     assert str(tmp_path) in done.stderr
+
+
+def test_results_that_cannot_be_written_are_known_before_anything_is_submitted(terminal: Terminal) -> None:
+    tasks = terminal.data / "one.jsonl"
+    tasks.write_text('{"agent": "poem", "prompt": "A limerick that nobody may read"}')
+    before = terminal.json("dead", "list"), terminal.json("memories", "stats")
+
+    done = terminal.run("submit", "--file", str(tasks), "--wait", "--out", "/no/such/folder/o.jsonl", code=2)
+
+    assert "/no/such/folder/o.jsonl" in done.stderr
+    assert "submitted" not in done.stderr
+    assert (terminal.json("dead", "list"), terminal.json("memories", "stats")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code", "expected"),
+    [
+        ("MEMSHARE_REDIS_URL", "redis://127.0.0.1:1/0", 1, "127.0.0.1:1"),
+        ("MEMSHARE_REDIS_URL", "nonsense", 2, "redis://HOST"),
+        ("MEMSHARE_MODEL", "parrot", 2, "openai:MODEL"),
+        ("MEMSHARE_MODEL", "openai:gpt-x", 2, "OPENAI_API_KEY"),
+        ("MEMSHARE_AGENTS_DIR", "/no/such/folder", 2, "/no/such/folder"),
+    ],
+)
+def test_up_says_at_once_what_it_cannot_work_with(
+    tmp_path: Path, name: str, value: str, code: int, expected: str
+) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.environment[name] = value
+
+    done = terminal.run("up", "--flower-port", "0", code=code)
+
+    assert expected in done.stderr
+    assert children_of(tmp_path) == []

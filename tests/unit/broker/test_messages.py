@@ -50,8 +50,8 @@ def test_a_conversation_of_one_turn_is_the_same_as_its_prompt() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ({}, "give either 'prompt' or 'messages', and not both"),
-        ({"prompt": "A lamp", "messages": TALK}, "give either 'prompt' or 'messages', and not both"),
+        ({}, "give a 'prompt', or a conversation as 'messages': one of the two"),
+        ({"prompt": "A lamp", "messages": TALK}, "give a 'prompt', or a conversation as 'messages': one of the two"),
         ({"prompt": ""}, "the prompt is empty"),
         ({"prompt": " \n\t"}, "the prompt is empty"),
         ({"prompt": 7}, "valid string"),

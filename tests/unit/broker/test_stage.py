@@ -38,8 +38,8 @@ def fault_of(form: Any, value: Any) -> ValidationError:
     [
         ({"prompt": "x", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
         ({"messages": [{"role": "user"}]}, "The task: messages.0.content: Field required."),
-        ({}, "The task: give either 'prompt' or 'messages', and not both."),
-        ({"prompt": "x", "memories": 21}, "The task: memories: Input should be less than or equal to 20."),
+        ({}, "The task: give a 'prompt', or a conversation as 'messages': one of the two."),
+        ({"prompt": "x", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),
     ],
 )
 def test_what_is_wrong_with_a_message_is_said_in_one_line(body: dict[str, Any], expected: str) -> None:

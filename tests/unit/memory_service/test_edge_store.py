@@ -61,7 +61,7 @@ def test_a_second_process_is_told_who_has_the_folder(tmp_path: Path) -> None:
             said, _ = second.communicate(timeout=60)
 
         assert second.returncode == 1
-        assert said.startswith(f"BadInput The pool in {str(tmp_path)!r} is open already, by worker poem")
+        assert said.startswith(f"Unreachable The pool in {str(tmp_path)!r} is open already, by worker poem")
         assert f"(process {os.getpid()}, since 20" in said
         assert "MEMSHARE_QDRANT_URL" in said
         store.put([remembered("tide")])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput
+from broker.errors import Unreachable
 from broker.settings import Settings
 from memory_service.open_store import open_store
 from memory_service.store import Where
@@ -37,7 +37,7 @@ def test_with_an_address_the_pool_is_on_the_server_and_many_can_have_it_open(tmp
 def test_the_folder_is_free_again_after_an_error(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, qdrant_url=None)
 
-    refused = pytest.raises(BadInput, match="open already, by one")
+    refused = pytest.raises(Unreachable, match="open already, by one")
     with refused, open_store(settings, LAYOUT, "one"), open_store(settings, LAYOUT, "two"):
         pytest.fail("two have it open")
 

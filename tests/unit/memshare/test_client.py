@@ -43,13 +43,13 @@ def test_a_task_can_be_checked_while_redis_is_down(alone: Client) -> None:
             "Agent 'poem' has no kind 'haiku'. It has: limerick, wuyanlvshi, sonnet.",
         ),
         ({"prompt": " "}, "The task: the prompt is empty."),
-        ({}, "The task: give either 'prompt' or 'messages', and not both."),
+        ({}, "The task: give a 'prompt', or a conversation as 'messages': one of the two."),
         ({"prompt": "x" * 101}, "The prompt has 101 characters; at most 100 are taken."),
         (
             {"messages": [{"role": "user", "content": "x" * 101}]},
             "The prompt has 101 characters; at most 100 are taken.",
         ),
-        ({"prompt": "A lamp", "memories": 21}, "The task: memories: Input should be less than or equal to 20."),
+        ({"prompt": "A lamp", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),
         ({"prompt": "A lamp", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
     ],
 )
