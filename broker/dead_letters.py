@@ -64,6 +64,9 @@ class DeadLetters:
         letters = [DeadLetter.model_validate_json(text) for text in self._client.hvals(DEAD)]
         return sorted(letters, key=lambda letter: letter.died)
 
+    def __contains__(self, letter_id: str) -> bool:
+        return bool(self._client.hexists(DEAD, letter_id))
+
     def get(self, letter_id: str) -> DeadLetter:
         """One dead letter; raises `BadInput` for an unknown id."""
         text = self._client.hget(DEAD, letter_id)

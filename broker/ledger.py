@@ -43,14 +43,17 @@ local function note(field, value)
   redis.call('HSET', journey, field, value)
   redis.call('EXPIRE', journey, keep)
 end
+local function begin_journey()
+  if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
+    note('task', entry)
+    note('submitted', tostring(now))
+  end
+end
 """
 _OPEN = """
 if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', dead, id) == 1 then return 0 end
 enter(open, queue, id, entry)
-if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
-  note('task', entry)
-  note('submitted', tostring(now))
-end
+begin_journey()
 return 1
 """
 _BEGIN = """
@@ -58,10 +61,7 @@ local done = redis.call('HGET', journey, stage)
 if done then return {0, done} end
 if redis.call('HEXISTS', dead, id) == 1 then return {-1, ''} end
 enter(open, queue, id, entry)
-if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
-  note('task', entry)
-  note('submitted', tostring(now))
-end
+begin_journey()
 redis.call('HSET', 'memshare:lives', id, ARGV[6])
 return {redis.call('HINCRBY', starts, id, 1), ''}
 """

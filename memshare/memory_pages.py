@@ -22,8 +22,10 @@ def all_memories(client: Client, where: dict[str, Any]) -> Iterator[dict[str, An
             return
 
 
-def require_pool(client: Client, pool: str) -> None:
-    """Raises `BadInput` for a pool that no agent has and no memory is in."""
+def require_pool(client: Client, pool: str | None) -> None:
+    """Raises `BadInput` for a pool that no agent has and no memory is in; None names no pool, and is right."""
+    if pool is None:
+        return
     known = {card.pool for card in client.agents().values()}
     if pool not in known:
         known |= set(client.ask_memory("stats")["by_pool"])

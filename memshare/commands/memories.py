@@ -66,8 +66,7 @@ def list_memories(
     Example: memshare memories list --pool poem --kind limerick
     """
     client = Client()
-    if pool is not None:
-        require_pool(client, pool)
+    require_pool(client, pool)
     where = {"pool": pool, "agent": agent, "kind": kind, "submitter": submitter}
     found: list[dict[str, Any]] = []
     for memory in all_memories(client, {name: value for name, value in where.items() if value}):

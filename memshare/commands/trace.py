@@ -61,7 +61,7 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
         )
     if journey.dead:
         console.print(f"[red]given up[/] ({journey.dead.kind}, {journey.dead.tries} tries): {journey.dead.error}")
-        kept = any(letter.entry.id == journey.dead.entry.id for letter in client.dead_letters.all())
+        kept = journey.dead.entry.id in client.dead_letters
         advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
 

@@ -27,8 +27,7 @@ def export(
     Example: memshare memories export pool.jsonl
     """
     client = Client()
-    if pool is not None:
-        require_pool(client, pool)
+    require_pool(client, pool)
     by_pool = client.ask_memory("stats")["by_pool"]
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count = 0
@@ -51,8 +50,7 @@ def import_memories(
     Example: memshare memories import pool.jsonl
     """
     client = Client()
-    if pool is not None:
-        require_pool(client, pool)
+    require_pool(client, pool)
     whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
     with Progress(console=errors, transient=True) as progress:
         bar = progress.add_task("Importing", total=len(whole) + len(pairs))
