@@ -171,4 +171,39 @@ class Settlement(Message):
     reason: str
 
 
+class Candidate(Message):
+    """A memory of the pool as it was before a new one: something that the retriever could have found for it."""
+
+    id: UUID
+    prompt: str | None
+    answer: str
+    embedding: Embedding
+
+
+class LessonTask(Message):
+    """From the memory service to the trainer: a new memory, and what its prompt could have been answered with."""
+
+    journey: str
+    pool: str
+    memory_id: UUID
+    prompt: str
+    answer: str
+    embedding: Embedding
+    candidates: tuple[Candidate, ...]
+
+
+class Lesson(Message):
+    """What the trainer did with a new memory; accuracies are pairwise, on lessons that are never trained on."""
+
+    outcome: Literal["learnt", "held out", "no update"]
+    reason: str
+    labelled_by: Literal["json", "logprobs"] | None = None
+    positives: int = 0
+    negatives: int = 0
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
+    version: int | None = None
+    usage: Usage = Usage()
+
+
 Record = dict[str, Any]
