@@ -7,7 +7,12 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from broker.errors import GiveUp
 from broker.messages import Turn, Usage
+
+
+class NoLogprobs(GiveUp):
+    """The provider or the model does not tell the probabilities of its tokens."""
 
 
 class Reply(BaseModel):
@@ -16,6 +21,19 @@ class Reply(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     text: str
+    model: str
+    usage: Usage
+
+
+class FirstToken(BaseModel):
+    """The tokens that a reply was likeliest to begin with: the text of each as it came, and its probability.
+
+    They are at most 20, so their probabilities may sum to less than 1.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    probabilities: dict[str, float]
     model: str
     usage: Usage
 
@@ -30,4 +48,8 @@ class Chat(Protocol):
 
         Nothing about the text is promised: `llm.structured.ask` validates it.
         """
+        ...
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        """How the next turn of a conversation would begin; raises `NoLogprobs` where this is not told."""
         ...

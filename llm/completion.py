@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, Field, ValidationError
 
 from broker.errors import GiveUp, TryAgain
@@ -30,9 +32,12 @@ class _Message(BaseModel):
         return self.content or ""
 
 
-class _Choice(BaseModel):
+class Choice(BaseModel):
+    """A reply; `logprobs` is as it came."""
+
     message: _Message
     finish_reason: str | None = None
+    logprobs: Any = None
 
 
 class _Usage(BaseModel):
@@ -41,14 +46,30 @@ class _Usage(BaseModel):
 
 
 class _Completion(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
+    choices: list[Choice] = Field(min_length=1)
     usage: _Usage | None = None
 
 
 def read_completion(model: str, body: str | bytes) -> Reply:
-    """The reply in a completion; unknown fields are ignored, absent usage counts as 0.
+    """The reply in a completion.
 
     Raises `TryAgain` if it is cut off, empty or no completion at all; `GiveUp` if the model refused.
+    """
+    choice, usage = read_choice(model, body)
+    text = choice.message.text
+    if choice.finish_reason in _CUT_OFF:
+        raise TryAgain(f"{model} was cut off by its limit of tokens after {len(text):,} characters.")
+    if not text.strip():
+        raise TryAgain(f"{model} sent an empty reply.")
+    if len(text) > MAX_TEXT:
+        raise GiveUp(f"{model} sent {len(text):,} characters; at most {MAX_TEXT:,} are taken: ask for less.")
+    return Reply(text=text, model=model, usage=usage)
+
+
+def read_choice(model: str, body: str | bytes) -> tuple[Choice, Usage]:
+    """The first choice of a completion, whatever its text; unknown fields are ignored, absent usage counts as 0.
+
+    Raises `TryAgain` if it is no completion, or broke off with an error; `GiveUp` if the model refused.
     """
     try:
         completion = _Completion.model_validate_json(body)
@@ -57,22 +78,11 @@ def read_completion(model: str, body: str | bytes) -> Reply:
         where = ".".join(map(str, first["loc"])) or "the body"
         raise TryAgain(f"{model} sent something that is no chat completion: {where}: {first['msg']}") from error
     choice = completion.choices[0]
-    text = choice.message.text
     if choice.message.refusal:
         raise GiveUp(f"{model} refused: {choice.message.refusal[:500]}")
     if choice.finish_reason == "content_filter":
         raise GiveUp(f"{model} refused: its content filter stopped the answer.")
-    if choice.finish_reason in _CUT_OFF:
-        raise TryAgain(f"{model} was cut off by its limit of tokens after {len(text):,} characters.")
     if choice.finish_reason == "error":
         raise TryAgain(f"{model} broke off with an error of its own.")
-    if not text.strip():
-        raise TryAgain(f"{model} sent an empty reply.")
-    if len(text) > MAX_TEXT:
-        raise GiveUp(f"{model} sent {len(text):,} characters; at most {MAX_TEXT:,} are taken: ask for less.")
     usage = completion.usage or _Usage()
-    return Reply(
-        text=text,
-        model=model,
-        usage=Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0),
-    )
+    return choice, Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0)

@@ -19,6 +19,6 @@ def find_endpoint(provider: str, own: str) -> tuple[str, str]:
     if not key and not address:
         raise BadInput(
             f"{provider}_API_KEY is not set. Set it to your key, or {provider}_BASE_URL to a server that "
-            "needs none, or choose another model (MEMSHARE_MODEL=offline needs neither)."
+            "needs none, or choose another model."
         )
     return key or "none", address or own

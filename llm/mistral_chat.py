@@ -12,7 +12,7 @@ from mistralai.client.errors import MistralError
 from pydantic import BaseModel
 
 from broker.messages import Turn
-from llm.chat import Reply
+from llm.chat import FirstToken, NoLogprobs, Reply
 from llm.completion import read_completion
 from llm.endpoint import find_endpoint
 from llm.http_client import open_client
@@ -60,6 +60,9 @@ class MistralChat:
             raise translate(self.name, error) from error
         # Without warnings: the SDK takes finish reasons that it does not know, and then warns of them.
         return read_completion(self.name, completion.model_dump_json(by_alias=True, warnings=False))
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:  # noqa: ARG002
+        raise NoLogprobs(f"{self.name} does not tell the probabilities of its tokens.")
 
 
 def _message(turn: Turn) -> ChatCompletionRequestMessageTypedDict:

@@ -9,13 +9,14 @@ from pydantic import BaseModel, ValidationError
 
 from broker.errors import GiveUp
 from broker.messages import Turn, Usage
-from llm.chat import Reply
+from llm.chat import FirstToken, NoLogprobs, Reply
 from llm.offline_answer import Example, answer
 from llm.offline_grade import grade
+from llm.offline_label import label
 from llm.offline_words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
-_SKILLS = (grade,)
+_SKILLS = (grade, label)
 _EXAMPLE = "An example of a good answer:"  # as agents/prompt.py writes above a memory without a prompt
 
 
@@ -31,6 +32,9 @@ class OfflineChat:
         read = sum(len(tokens(turn.content)) for turn in turns)
         return Reply(text=text, model=self.name, usage=Usage(prompt_tokens=read, completion_tokens=len(tokens(text))))
 
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:  # noqa: ARG002
+        raise NoLogprobs("The offline model has no tokens, and so no probabilities of them.")
+
 
 def _filled(schema: type[BaseModel], task: str) -> str:
     for skill in _SKILLS:
@@ -39,7 +43,7 @@ def _filled(schema: type[BaseModel], task: str) -> str:
         except ValidationError:
             continue  # with the next skill
     raise GiveUp(
-        f"The offline model can only answer and grade, and was asked for {schema.__name__!r}: "
+        f"The offline model can only answer, grade and label, and was asked for {schema.__name__!r}: "
         "set MEMSHARE_MODEL=openai:MODEL or mistral:MODEL to use a real model"
     )
 

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import openai
 from pydantic import BaseModel
 
 from broker.messages import Turn
-from llm.chat import Reply
+from llm.chat import FirstToken, NoLogprobs, Reply
 from llm.completion import read_completion
 from llm.endpoint import find_endpoint
+from llm.first_token import MOST_LIKELY, read_first_token
 from llm.http_client import open_client
-from llm.http_errors import translate
+from llm.http_errors import MAX_WORDS, translate
 from llm.strict_schema import schema_name, strict_schema
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.shared_params import ResponseFormatJSONSchema
 
+# How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
+_REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
+
 
 class OpenAIChat:
     """A model behind `OPENAI_API_KEY`, or behind the server at `OPENAI_BASE_URL`.
 
     `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
-    Sends no temperature and no limit of tokens: reasoning models refuse them.
+    A reply is asked for without a temperature and a limit of tokens: reasoning models refuse them.
     """
 
     def __init__(self, model: str, *, timeout: float, connections: int) -> None:
@@ -39,19 +44,39 @@ class OpenAIChat:
         self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        messages = [_message(turn) for turn in turns]
-        try:
-            # The raw body, because the SDK does not check what a compatible server sends.
+        # The raw body, because the SDK does not check what a compatible server sends.
+        with _translated(self.name):
             completion = self._client.chat.completions.with_raw_response.create(
                 model=self._model,
-                messages=messages,
+                messages=[_message(turn) for turn in turns],
                 response_format=_response_format(schema) if schema else openai.omit,
             )
-        except openai.APIStatusError as error:
-            raise translate(self.name, error, error.response) from error
-        except openai.APIError as error:
-            raise translate(self.name, error) from error
         return read_completion(self.name, completion.content)
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        with _translated(self.name):
+            try:
+                completion = self._client.chat.completions.with_raw_response.create(
+                    model=self._model,
+                    messages=[_message(turn) for turn in turns],
+                    logprobs=True,
+                    top_logprobs=MOST_LIKELY,
+                    max_completion_tokens=1,
+                )
+            except _REFUSALS as error:
+                raise NoLogprobs(f"{self.name} was asked for log-probabilities: {error.message[:MAX_WORDS]}") from error
+        return read_first_token(self.name, completion.content)
+
+
+@contextmanager
+def _translated(model: str) -> Iterator[None]:
+    """Raises `TryAgain` or `GiveUp` instead of the SDK's own errors."""
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise translate(model, error, error.response) from error
+    except openai.APIError as error:
+        raise translate(model, error) from error
 
 
 def _message(turn: Turn) -> ChatCompletionMessageParam:

@@ -20,6 +20,10 @@ MAX_REASONS = 8
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
 
 
+class DoesNotFit(TryAgain):
+    """A model was asked twice, and neither reply fitted the schema."""
+
+
 @dataclass(frozen=True)
 class Structured(Generic[T]):
     """A value that fits its schema, the model that gave it, and the tokens of all its calls."""
@@ -32,7 +36,7 @@ class Structured(Generic[T]):
 def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
     """A value of `schema` from a model; one that does not fit goes back once, with the reason.
 
-    Raises `TryAgain` if the second does not fit either, and whatever the model raises.
+    Raises `DoesNotFit` if the second does not fit either, and whatever the model raises.
     """
     first = chat.reply(turns, schema)
     try:
@@ -50,7 +54,7 @@ def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
     try:
         return Structured(_read(second.text, schema), second.model, first.usage + second.usage)
     except ValidationError as error:
-        raise TryAgain(
+        raise DoesNotFit(
             f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}"
         ) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +16,11 @@ from pydantic import Field, create_model
 
 from broker.errors import BadInput, GiveUp, TryAgain
 from broker.messages import Turn
-from llm.chat import Chat
+from llm.chat import Chat, NoLogprobs
 from llm.completion import MAX_TEXT
 from llm.http_client import MAX_REPLY_BYTES
 from llm.models import open_chat
-from llm.structured import ask
+from llm.structured import DoesNotFit, ask
 from tests.support.chat_script import Answer, Script, in_turn, well
 from tests.support.chat_server import ChatServer, serving
 
@@ -160,11 +161,97 @@ def test_a_reply_that_does_not_fit_goes_back_once_with_the_reason(open_: Open) -
 def test_a_reply_that_does_not_fit_twice_is_tried_again_later(open_: Open) -> None:
     chat, server = open_(lambda _body: Answer(text="I would say 90."))
 
-    with pytest.raises(TryAgain, match=r"did not fit 'Grades of a poem': the reply: Invalid JSON") as caught:
+    with pytest.raises(DoesNotFit, match=r"did not fit 'Grades of a poem': the reply: Invalid JSON") as caught:
         ask(chat, ASKED, Grades)
 
     assert caught.value.wait is None
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("provider", ["openai"], indirect=True)
+def test_the_likeliest_first_tokens_come_with_their_probabilities(open_: Open) -> None:
+    logprobs = {"No": math.log(0.75), " yes": math.log(0.2), "Perhaps": -9999.0, "Never": 1e-7}
+    chat, server = open_(lambda _body: Answer(text="No", finish_reason="length", logprobs=logprobs))
+
+    first = chat.first_token(ASKED)
+
+    (body,) = server.requests
+    assert first.probabilities == pytest.approx({"No": 0.75, " yes": 0.2, "Perhaps": 0, "Never": 1})
+    assert first.model == chat.name
+    assert (first.usage.prompt_tokens, first.usage.completion_tokens) == (6, 1)
+    assert (body["logprobs"], body["top_logprobs"], body["max_completion_tokens"]) == (True, 20, 1)
+    assert [turn["content"] for turn in body["messages"]] == ["Be brief.", "Write about the sea."]
+
+
+@pytest.mark.parametrize("provider", ["openai"], indirect=True)
+@pytest.mark.parametrize("status", [400, 403, 422])
+def test_a_model_that_refuses_logprobs_says_so_and_still_replies(open_: Open, status: int) -> None:
+    def script(body: dict[str, Any]) -> Answer:
+        return Answer(status=status, text="no logprobs here") if "logprobs" in body else Answer()
+
+    chat, _ = open_(script)
+
+    with pytest.raises(NoLogprobs, match=r"openai:small .*no logprobs here"):
+        chat.first_token(ASKED)
+
+    assert chat.reply(ASKED).text == "Reply to: Write about the sea."
+
+
+@pytest.mark.parametrize("provider", ["openai"], indirect=True)
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        "null",
+        '{"content": null}',
+        '{"content": []}',
+        '{"content": [{"token": "No", "logprob": -0.1, "top_logprobs": []}]}',
+        '{"content": [{"token": "No", "logprob": -0.1, "top_logprobs": [{"token": "No", "logprob": null}]}]}',
+        '{"tokens": ["No"], "token_logprobs": [-0.1]}',
+    ],
+)
+def test_a_server_that_ignores_the_wish_for_logprobs_is_found_out(open_: Open, logprobs: str) -> None:
+    raw = f'{{"choices": [{{"message": {{"content": "No"}}, "finish_reason": "length", "logprobs": {logprobs}}}]}}'
+    chat, _ = open_(lambda _body: Answer(raw=raw.encode()))
+
+    with pytest.raises(NoLogprobs, match="openai:small replied without log-probabilities"):
+        chat.first_token(ASKED)
+
+
+@pytest.mark.parametrize("provider", ["openai"], indirect=True)
+@pytest.mark.parametrize(
+    ("answer", "raised", "words"),
+    [
+        (Answer(status=429, text="slow down", headers={"Retry-After": "7"}), TryAgain, "429: slow down"),
+        (Answer(status=500, text="oops"), TryAgain, "500: oops"),
+        (Answer(raw=b"}{ garbage"), TryAgain, "no chat completion"),
+        (Answer(cut=True), TryAgain, "hung up"),
+        (Answer(status=401, text="bad key"), GiveUp, "401: bad key"),
+        (Answer(refusal="I would rather not."), GiveUp, "refused: I would rather not"),
+        (Answer(finish_reason="content_filter"), GiveUp, "its content filter"),
+    ],
+)
+def test_any_other_fault_says_nothing_about_logprobs(
+    open_: Open, answer: Answer, raised: type[Exception], words: str
+) -> None:
+    chat, server = open_(lambda _body: answer)
+
+    with pytest.raises(raised, match=words) as caught:
+        chat.first_token(ASKED)
+
+    assert not isinstance(caught.value, NoLogprobs)
+    assert getattr(caught.value, "wait", None) == (7 if answer.headers else None)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["mistral:small", "offline"])
+def test_a_provider_without_logprobs_is_not_even_asked(name: str, environment: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        environment.setenv("MISTRAL_BASE_URL", server.url)
+
+        with pytest.raises(NoLogprobs):
+            open_chat(name, timeout=10, connections=1).first_token(ASKED)
+
+        assert server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ class Answer:
     """What the server does with one request; as it stands, it replies well and at once.
 
     `text` is the reply, or from status 400 on the error's words (with `code`); `raw` replaces the whole body.
+    `logprobs` are the likeliest first tokens with their log-probabilities, sent where they were asked for.
     `delay` is the seconds before the response, `trickle` those that its body takes, in ten parts;
     `cut` closes the connection in the middle of the body.
     """
@@ -26,6 +27,7 @@ class Answer:
     code: str | None = None
     finish_reason: str = "stop"
     refusal: str | None = None
+    logprobs: Mapping[str, float] | None = None
     usage: bool = True
     delay: float = 0.0
     trickle: float = 0.0
@@ -62,12 +64,15 @@ def encode(body: dict[str, Any], answer: Answer) -> bytes:
         return json.dumps({"error": error}).encode()
     text = _default_text(body) if answer.text is None else answer.text
     message = {"role": "assistant", "content": None if answer.refusal else text, "refusal": answer.refusal}
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
+    if answer.logprobs and body.get("logprobs"):
+        choice["logprobs"] = {"content": [_position(answer.logprobs)]}
     completion: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
         "model": body["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish_reason}],
+        "choices": [choice],
     }
     if answer.usage:
         asked = sum(len(turn["content"].split()) for turn in body["messages"])
@@ -78,6 +83,11 @@ def encode(body: dict[str, Any], answer: Answer) -> bytes:
             "total_tokens": asked + said,
         }
     return json.dumps(completion).encode()
+
+
+def _position(logprobs: Mapping[str, float]) -> dict[str, Any]:
+    likely = [{"token": token, "logprob": value, "bytes": [*token.encode()]} for token, value in logprobs.items()]
+    return {**likely[0], "top_logprobs": likely}
 
 
 def _default_text(body: dict[str, Any]) -> str:
