@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
 
     data: Path = Field(
-        default=Path("~/.memshare"), description="Folder of the embedded Redis and pool, and of nothing else."
+        default=Path("~/.memshare"), description="Folder of the embedded Redis, pool and encoders, and of nothing else."
     )
     redis_url: str | None = Field(
         default=None,
@@ -51,8 +51,22 @@ class Settings(BaseSettings):
     )
     encoder: str | None = Field(
         default=None,
-        description="A sentence-transformers model or folder. Unset: the bundled all-MiniLM-L6-v2.",
+        description="A sentence-transformers model or folder, or openai:NAME. Unset: the bundled all-MiniLM-L6-v2.",
     )
+    device: str | None = Field(
+        default=None,
+        description="Torch device of the encoder and of consolidation: cpu, cuda, cuda:N or mps. "
+        "Unset: a GPU if there is one.",
+    )
+    encoders: Path | None = Field(
+        default=None,
+        description="Folder of the encoders that consolidation writes; on several machines a shared one. "
+        "Unset: `encoders` in MEMSHARE_DATA.",
+    )
+    lesson_share: float = Field(
+        default=0.25, ge=0, le=1, description="Share of new memories that become lessons, once a pool has 300."
+    )
+    lessons_kept: int = Field(default=2_000, ge=100, description="Lessons kept of each pool, spread evenly over time.")
     prompt_limit: int = Field(default=20_000, ge=1, description="Longest prompt that is taken, in characters.")
     scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
     concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
@@ -64,7 +78,7 @@ class Settings(BaseSettings):
     )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
 
-    @field_validator("data", "agents_dir")
+    @field_validator("data", "agents_dir", "encoders")
     @classmethod
     def _expand(cls, folder: Path | None) -> Path | None:
         return folder.expanduser().absolute() if folder else None
@@ -78,6 +92,18 @@ class Settings(BaseSettings):
             return url
         except ValueError as error:
             raise ValueError("expected redis://HOST:PORT/DB, rediss://… or unix://PATH?db=N") from error
+
+    @field_validator("device")
+    @classmethod
+    def _torch_device(cls, device: str | None) -> str | None:
+        if device is not None and not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,3})?", device):
+            raise ValueError("expected cpu, cuda, cuda:N or mps")
+        return device
+
+    @cached_property
+    def encoders_dir(self) -> Path:
+        """The folder of the encoders that consolidation writes."""
+        return self.encoders or self.data / "encoders"
 
     @cached_property
     def redis(self) -> str:

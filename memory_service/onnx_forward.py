@@ -22,9 +22,11 @@ def use_onnx(model: SentenceTransformer) -> bool:
 
     False, and nothing changed, for a model that cannot be exported or gives other vectors than before.
     """
+    transformer: Any = getattr(model[0], "model", None)
+    if not isinstance(transformer, torch.nn.Module):
+        return False  # a model of static vectors has no forward pass that would be worth it
     texts = ["Is this the same?", "A longer text shows that neither size is fixed."]
     before = model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-    transformer: Any = model[0].model
     plain = transformer.forward
     inputs = {name: value for name, value in model.preprocess(texts).items() if isinstance(value, torch.Tensor)}
     try:

