@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from broker.app import STAGE_QUEUES, TRAINER_QUEUE
+from broker.app import STAGE_QUEUES
 from broker.errors import BadInput
 from broker.messages import MAX_MEMORIES, Name
 from broker.presence import AgentCard
@@ -83,7 +83,7 @@ def _load_agent(name: str, file: Path) -> Agent:
         TypeAdapter(Name).validate_python(name)
     except ValidationError as error:
         raise BadInput(f"{file}:1: an agent's file is named NAME.toml with NAME of a-z, 0-9, _ and -.") from error
-    if name in (*STAGE_QUEUES, TRAINER_QUEUE):
+    if name in STAGE_QUEUES:
         raise BadInput(f"{file}:1: an agent cannot be called {name!r}: the queue of that name is taken.")
     agent = load(file, Agent)
     return agent.model_copy(update={"name": name})

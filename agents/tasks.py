@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Answering:
-    """An agent at work, with its model and the pool."""
+    """An agent at work, with its model and the pool of memories."""
 
     agent: Agent
     chat: Chat
-    recall: Recall
+    pool: Callable[[], Recall]
     prompt_limit: int
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
@@ -38,9 +38,10 @@ class Answering:
         if len(text) > self.prompt_limit:
             raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
 
-        embedding = self.recall.embed(text)
+        recall = self.pool()
+        embedding = recall.embed(text)
         k = self.agent.memories if task.memories is None else task.memories
-        recalled = self.recall.nearest(self.agent.pool, text, embedding.unpack(), k, kind.recall or self.agent.recall)
+        recalled = recall.nearest(self.agent.pool, text, embedding.unpack(), k, kind.recall or self.agent.recall)
         memories = [hit.memory for hit in recalled.hits]
         reply = self.chat.reply(build_prompt(kind.instructions, memories, task.turns))
 

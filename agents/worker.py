@@ -12,7 +12,7 @@ from agents.tasks import Answering, register
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
 from llm.models import open_chat
-from memory_service.worker import open_recall
+from memory_service.worker import open_pool
 
 
 @functools.cache
@@ -20,7 +20,7 @@ def _answering(settings: Settings, name: str) -> Answering:
     agent = load_roster(settings.agents_dir)[name]
     model = agent.model or settings.model_for("agents")
     chat = open_chat(model, timeout=settings.model_timeout, connections=settings.concurrency)
-    return Answering(agent, chat, open_recall(settings), settings.prompt_limit)
+    return Answering(agent, chat, open_pool(settings), settings.prompt_limit)
 
 
 def _register(app: Celery, settings: Settings) -> None:

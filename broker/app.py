@@ -14,7 +14,7 @@ VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task plus its longe
 LONGEST_COUNTDOWN = 110  # seconds
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE = "scorer", "memory", "trainer"
 REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
-STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE)
+STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE)
 PRIORITY_STEPS = (0, 3, 6, 9)  # 0 goes first; others are rounded down to a step
 PRIORITY_SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and the step
 

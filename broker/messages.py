@@ -193,7 +193,11 @@ class LessonTask(Message):
 
 
 class Lesson(Message):
-    """What the trainer did with a new memory; accuracies are pairwise, on lessons that are never trained on."""
+    """What the trainer did with a new memory.
+
+    Accuracies are pairwise on the lessons that are never trained on, of the version in use and of what was to
+    replace it; `version` is what was published, `refused` says that it would have been worse.
+    """
 
     outcome: Literal["learnt", "held out", "no update"]
     reason: str
@@ -203,6 +207,7 @@ class Lesson(Message):
     accuracy_before: float | None = None
     accuracy_after: float | None = None
     version: int | None = None
+    refused: bool = False
     usage: Usage = Usage()
 
 

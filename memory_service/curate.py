@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -13,8 +13,9 @@ from pydantic import AfterValidator, Field
 from broker.errors import BadInput
 from broker.messages import Message, Name
 from memory_service.memory import Memory, Status, memory_id
-from memory_service.recall import Mode, Recall
-from memory_service.store import Hit, Page, Where
+from memory_service.pool import Pool
+from memory_service.recall import Mode
+from memory_service.store import Hit, Page, Store, Where, every
 
 SEEDS = "memshare:seeds"  # hash: pool → mean score of the memories that came with a score and without a task
 BATCH = 200
@@ -62,28 +63,25 @@ class Forget(Message):
 class Curate:
     """The pool as people see it."""
 
-    def __init__(self, recall: Recall, client: redis.Redis) -> None:
-        self._recall = recall
-        self._store = recall.store
+    def __init__(self, pool: Pool, client: redis.Redis) -> None:
+        self._pool = pool
         self._client = client
 
     def search(self, pool: str, text: str, k: int, mode: Mode) -> list[Hit]:
         """What an agent with this task would be shown."""
-        return self._recall.nearest(pool, text, self._recall.embed(text).unpack(), k, mode).hits
+        recall = self._pool()
+        return recall.nearest(pool, text, recall.embed(text).unpack(), k, mode).hits
 
     def page(self, where: Where, limit: int, after: UUID | None) -> Page:
-        return self._store.page(where, limit, after)
+        return self._pool().store.page(where, limit, after)
 
     def stats(self) -> dict[str, int]:
         """Memories by pool."""
-        return self._store.count(Where())
+        return self._pool().store.count(Where())
 
     def get(self, memory: UUID) -> Memory:
         """One memory; raises `BadInput` for an unknown id."""
-        found = self._store.page(Where(ids=[memory]), 1).memories
-        if not found:
-            raise BadInput(f"No memory has the id {str(memory)!r}. `memshare memories list` shows them.")
-        return found[0]
+        return _get(self._pool().store, memory)
 
     def add(self, new: Sequence[NewMemory]) -> list[UUID]:
         """Bring memories in; the same again is the same memory, and keeps its history."""
@@ -97,57 +95,59 @@ class Curate:
 
     def restore(self, memories: Sequence[Memory], *, keep_existing: bool = False) -> list[UUID]:
         """Write memories as they are, such as exported ones."""
-        existing: set[UUID] = set()
-        if keep_existing:
-            ids = [memory.id for memory in memories]
-            existing = {memory.id for memory in self._store.page(Where(ids=ids), len(ids)).memories}
-        wanted = [memory for memory in memories if memory.id not in existing]
-        for start in range(0, len(wanted), BATCH):
-            batch = wanted[start : start + BATCH]
-            self._store.put(list(zip(batch, self._recall.vectors(batch), strict=True)))
-        self._note_seeds(wanted)
+        for start in range(0, len(memories), BATCH):
+            batch = memories[start : start + BATCH]
+            with self._pool.writing() as recall:
+                known = recall.store.page(Where(ids=[memory.id for memory in batch]), BATCH).memories
+                existing = {memory.id for memory in known} if keep_existing else set()
+                wanted = [memory for memory in batch if memory.id not in existing]
+                if wanted:
+                    recall.store.put(list(zip(wanted, recall.vectors(wanted), strict=True)))
+            self._note_seeds(wanted)
         return [memory.id for memory in memories]
 
     def edit(self, edit: Edit) -> Memory:
         """Change a memory in its place: it keeps its id."""
         changes = {name: value for name, value in edit.model_dump(exclude={"id"}).items() if value is not None}
-        changed = self.get(edit.id).model_copy(update=changes)
-        self._store.put([(changed, self._recall.vectors([changed])[0])])
+        with self._pool.writing() as recall:
+            changed = _get(recall.store, edit.id).model_copy(update=changes)
+            recall.store.put([(changed, recall.vectors([changed])[0])])
         return changed
 
     def forget(self, forget: Forget) -> list[UUID]:
         """Remove memories, and with_children all that was derived from them; returns what was removed."""
-        doomed = {memory.id: memory for where in _meant(forget) for memory in self._all(where)}
-        missing = [str(one) for one in forget.ids if one not in doomed]
-        if missing:
-            raise BadInput(f"No memory has the id {missing[0]!r}; nothing was forgotten.")
-        fresh = list(doomed)
-        while forget.with_children and fresh:
-            children = {
-                memory.id: memory
-                for start in range(0, len(fresh), BATCH)
-                for memory in self._all(Where(parents=fresh[start : start + BATCH]))
-            }
-            fresh = [child for child in children if child not in doomed]
-            doomed |= children
-        self._store.delete(list(doomed))
+        with self._pool.writing() as recall:
+            doomed = {memory.id: memory for where in _meant(forget) for memory in every(recall.store, where)}
+            missing = [str(one) for one in forget.ids if one not in doomed]
+            if missing:
+                raise BadInput(f"No memory has the id {missing[0]!r}; nothing was forgotten.")
+            fresh = list(doomed)
+            while forget.with_children and fresh:
+                children = {
+                    memory.id: memory
+                    for start in range(0, len(fresh), BATCH)
+                    for memory in every(recall.store, Where(parents=fresh[start : start + BATCH]))
+                }
+                fresh = [child for child in children if child not in doomed]
+                doomed |= children
+            recall.store.delete(list(doomed))
         self._note_seeds(doomed.values())
         return list(doomed)
 
-    def _all(self, where: Where) -> Iterator[Memory]:
-        page = self._store.page(where, BATCH)
-        yield from page.memories
-        while page.after is not None:
-            page = self._store.page(where, BATCH, page.after)
-            yield from page.memories
-
     def _note_seeds(self, changed: Iterable[Memory]) -> None:
         for pool in {memory.pool for memory in changed if _is_seed(memory)}:
-            scores = [memory.score or 0 for memory in self._all(Where(pool=pool)) if _is_seed(memory)]
+            scores = [memory.score or 0 for memory in every(self._pool().store, Where(pool=pool)) if _is_seed(memory)]
             if scores:
                 self._client.hset(SEEDS, pool, str(sum(scores) / len(scores)))
             else:
                 self._client.hdel(SEEDS, pool)
+
+
+def _get(store: Store, memory: UUID) -> Memory:
+    found = store.page(Where(ids=[memory]), 1).memories
+    if not found:
+        raise BadInput(f"No memory has the id {str(memory)!r}. `memshare memories list` shows them.")
+    return found[0]
 
 
 def _is_seed(memory: Memory) -> bool:

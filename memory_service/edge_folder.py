@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from broker.errors import BadInput, TryAgain, Unreachable
 from broker.messages import Message
-from memory_service.stamp import Stamp, require_same
+from memory_service.stamp import Stamp, place_of, require_same
 from memory_service.store import Layout
 
+_FIRST, _POINTER = "pool", "pool.json"
 _STAMP = "memshare.json"
 _OWNER = "owner.json"
 _ENGINE = "engine"
@@ -21,6 +22,10 @@ _ENGINE = "engine"
 # The engine maps sparse files, and a write to one on a full disk kills the process (SIGBUS) without an
 # error. It lays out up to three log segments of 32 MiB ahead, so there must be room for those and for data.
 _SPARE = 256 * 2**20
+
+
+class _Pointer(Message):
+    folder: str
 
 
 class Owner(Message):
@@ -31,6 +36,32 @@ class Owner(Message):
     since: str
 
 
+def in_use(data: Path) -> Path:
+    """The pool's folder in a data folder; several stand there once the pool has been re-encoded."""
+    try:
+        return data / _Pointer.model_validate_json((data / _POINTER).read_bytes()).folder
+    except FileNotFoundError:
+        return data / _FIRST
+    except (OSError, ValidationError) as error:
+        raise BadInput(f"{str(data / _POINTER)!r} does not say which pool is in use: {error}.") from error
+
+
+def folder_for(data: Path, layout: Layout) -> Path:
+    """The folder with vectors of this layout, or the one that it would have."""
+    first = data / _FIRST
+    return first if layout_of(first) in (None, layout) else data / f"{_FIRST}-{place_of(layout)}"
+
+
+def put_in_use(data: Path, layout: Layout) -> None:
+    """Let `in_use` find the folder for a layout from now on."""
+    _write(data / _POINTER, _Pointer(folder=folder_for(data, layout).name))
+
+
+def layout_of(folder: Path) -> Layout | None:
+    """What a pool's folder was made for; None where there is no pool."""
+    return _read_stamp(folder).layout if (folder / _STAMP).exists() else None
+
+
 def prepare(folder: Path, layout: Layout) -> Path:
     """Make the folder or check that it was made for this layout; returns the engine's folder in it."""
     try:
@@ -38,16 +69,11 @@ def prepare(folder: Path, layout: Layout) -> Path:
         require_room(folder)
         if not (folder / _STAMP).exists():
             _write(folder / _STAMP, Stamp.of(layout))
-        found = Stamp.model_validate_json((folder / _STAMP).read_bytes())
+        found = _read_stamp(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
     except TryAgain as error:
         raise BadInput(str(error)) from error
-    except ValidationError as error:
-        raise BadInput(
-            f"{str(folder / _STAMP)!r} does not say what the pool was made for: {error.errors()[0]['msg']}."
-            " Put it back from a copy, or start with another MEMSHARE_DATA folder."
-        ) from error
     require_same(found, Stamp.of(layout), f"The pool in {str(folder)!r}", "start with another MEMSHARE_DATA folder")
     return folder / _ENGINE
 
@@ -96,6 +122,16 @@ def require_room(folder: Path) -> None:
             f"The disk of {str(folder)!r} is full: {free // 2**20} MiB are free, and the pool is written"
             f" to only while there are {_SPARE // 2**20}. Make room; nothing is lost."
         )
+
+
+def _read_stamp(folder: Path) -> Stamp:
+    try:
+        return Stamp.model_validate_json((folder / _STAMP).read_bytes())
+    except ValidationError as error:
+        raise BadInput(
+            f"{str(folder / _STAMP)!r} does not say what the pool was made for: {error.errors()[0]['msg']}."
+            " Put it back from a copy, or start with another MEMSHARE_DATA folder."
+        ) from error
 
 
 def _write(path: Path, content: Message) -> None:

@@ -76,7 +76,13 @@ class EdgeStore:
             self._write(edge.UpdateOperation.upsert_points(made), len(made))
 
     def search(
-        self, where: Where, limit: int, dense: NDArray[np.float32] | None = None, sparse: Sparse | None = None
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+        *,
+        with_vectors: bool = False,
     ) -> list[Hit]:
         chosen = _filter(where)
         rankings: list[edge.Query] = []
@@ -85,7 +91,13 @@ class EdgeStore:
         if sparse is not None:
             rankings.append(edge.Query.Nearest(edge.SparseVector(*sparse), points.SPARSE))
         if dense is None or sparse is None:
-            request = edge.QueryRequest(limit, query=rankings[0], filter=chosen, with_payload=True)
+            request = edge.QueryRequest(
+                limit,
+                query=rankings[0],
+                filter=chosen,
+                with_payload=True,
+                with_vector=[points.DENSE] if with_vectors else False,
+            )
         else:
             request = edge.QueryRequest(
                 limit,

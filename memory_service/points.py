@@ -68,13 +68,14 @@ def hit(
 ) -> Hit:
     """A point that was found. Searched by the dense vector alone, its score is the cosine; fused, `vector`
     brings the dense one to take it from."""
+    own = np.asarray(vector[DENSE], dtype=np.float32) if isinstance(vector, dict) else None
     if dense is None:
-        return Hit(memory(stored), score, 0.0)
+        return Hit(memory(stored), score, 0.0, own)
     if not fused:
-        return Hit(memory(stored), score, score)
-    if not isinstance(vector, dict):
+        return Hit(memory(stored), score, score, own)
+    if own is None:
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
-    return Hit(memory(stored), score, _cosine(dense, np.asarray(vector[DENSE], dtype=np.float32)))
+    return Hit(memory(stored), score, _cosine(dense, own), own)
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

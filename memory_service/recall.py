@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from memory_service.store import Hit, Sparse, Store, Vectors, Where
 
 Mode = Literal["dense", "hybrid"]
 
+CANDIDATES = 10  # of each ranking (INMS, arXiv 2404.09982)
 SPARE = 2  # memories looked at for each one that is shown, as some have the same prompt
 
 
@@ -35,6 +37,11 @@ class Recall:
         self._encoder = encoder
         self._retriever = retriever
 
+    @property
+    def encoder_name(self) -> str:
+        """What stands beside every vector of this store."""
+        return self._encoder.name
+
     def embed(self, text: str) -> Embedding:
         """The vector of a text, ready to travel with a message, so that it is made once a journey."""
         return Embedding.pack(self._encoder.name, self._encoder.encode([text])[0])
@@ -44,9 +51,8 @@ class Recall:
         return embedding.unpack() if embedding.encoder == self._encoder.name else self._encoder.encode([text])[0]
 
     def vectors(self, memories: list[Memory]) -> list[Vectors]:
-        """What the store keeps of memories: the key's dense vector, and BM25 of prompt and answer."""
-        dense = self._encoder.encode([memory.key for memory in memories])
-        return [Vectors(row, sparse_of(memory)) for row, memory in zip(dense, memories, strict=True)]
+        """What the store keeps of memories beside themselves."""
+        return vectors_of(self._encoder, memories)
 
     def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode) -> Recalled:
         """The k best active memories of a pool, never two with the same prompt."""
@@ -61,6 +67,26 @@ class Recall:
             if len(found) >= k or len(hits) < limit:
                 return Recalled(found[:k], adapter.version)
             limit *= SPARE
+
+    def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
+        """What the retriever could have found for a memory's prompt, with vectors: the best by words and by cosine.
+
+        Up to `CANDIDATES` of each, never the memory itself.
+        """
+        where = Where(pool=memory.pool, status="active")
+        turned = self._retriever.adapter(memory.pool)(vector)
+        found: dict[UUID, Hit] = {}
+        for words, meaning in ((query(memory.key), None), (None, turned)):
+            hits = self.store.search(where, CANDIDATES + 1, dense=meaning, sparse=words, with_vectors=True)
+            others = [hit for hit in hits if hit.memory.id != memory.id][:CANDIDATES]
+            found |= {hit.memory.id: hit for hit in others}
+        return list(found.values())
+
+
+def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:
+    """The key's dense vector, and BM25 of prompt and answer."""
+    dense = encoder.encode([memory.key for memory in memories])
+    return [Vectors(row, sparse_of(memory)) for row, memory in zip(dense, memories, strict=True)]
 
 
 def sparse_of(memory: Memory) -> Sparse:

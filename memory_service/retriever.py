@@ -21,16 +21,32 @@ log = logging.getLogger(__name__)
 
 
 class PublishedAdapter(Message):
-    """A version of a pool's adapter as it lies in Redis: half-precision weights and what they were made for."""
+    """A version of a pool's adapter as it lies in Redis: half-precision weights and what they were made for.
+
+    Accuracies are pairwise on held-out lessons, of the version before it and of itself.
+    """
 
     version: int
     encoder: str
     dimension: int
     sha256: str
     weights: str
+    lessons: int = 0
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
 
     @classmethod
-    def pack(cls, version: int, encoder: str, weights: NDArray[np.float32]) -> PublishedAdapter:
+    def pack(
+        cls,
+        version: int,
+        encoder: str,
+        weights: NDArray[np.float32],
+        *,
+        lessons: int = 0,
+        accuracy_before: float | None = None,
+        accuracy_after: float | None = None,
+    ) -> PublishedAdapter:
+        """Weights of shape (dimension, dimension), with what they were learnt from and how well they rank."""
         blob = save({"weights": np.ascontiguousarray(weights, dtype=np.float16)})
         return cls(
             version=version,
@@ -38,6 +54,9 @@ class PublishedAdapter(Message):
             dimension=weights.shape[0],
             sha256=hashlib.sha256(blob).hexdigest(),
             weights=base64.b64encode(blob).decode(),
+            lessons=lessons,
+            accuracy_before=accuracy_before,
+            accuracy_after=accuracy_after,
         )
 
     def unpack(self) -> NDArray[np.float32]:
@@ -66,14 +85,19 @@ class Adapter:
         return np.asarray(turned / np.linalg.norm(turned), dtype=np.float32)
 
 
-def version_key(pool: str) -> str:
+def retriever_key(pool: str, encoder: str, what: str) -> str:
+    """Where something of a pool's retriever lies; another encoder's vectors need an adapter of their own."""
+    return f"memshare:retriever:{pool}:{encoder}:{what}"
+
+
+def version_key(pool: str, encoder: str) -> str:
     """Holds the number of the version that is in use."""
-    return f"memshare:retriever:{pool}:version"
+    return retriever_key(pool, encoder, "version")
 
 
-def adapter_key(pool: str, version: int) -> str:
+def adapter_key(pool: str, encoder: str, version: int) -> str:
     """Holds a version's `PublishedAdapter` as JSON."""
-    return f"memshare:retriever:{pool}:{version}"
+    return retriever_key(pool, encoder, str(version))
 
 
 class Retriever:
@@ -89,7 +113,7 @@ class Retriever:
     def adapter(self, pool: str) -> Adapter:
         """The adapter in use; when a new version cannot be used, the one from before it."""
         current = self._loaded.get(pool, Adapter())
-        text = self._client.get(version_key(pool))
+        text = self._client.get(version_key(pool, self._encoder.name))
         version = int(text) if text else 0
         if version == current.version or (pool, version) in self._refused:
             return current
@@ -117,7 +141,7 @@ class Retriever:
         return loaded
 
     def _fetch(self, pool: str, version: int) -> Adapter:
-        text = self._client.get(adapter_key(pool, version))
+        text = self._client.get(adapter_key(pool, self._encoder.name, version))
         if text is None:
             raise ValueError("it is not there")
         try:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from broker.errors import BadInput
 from memory_service import points
-from memory_service.stamp import Stamp, require_same
+from memory_service.stamp import Stamp, place_of, require_same
 from memory_service.store import Layout
 
 ALIAS = "memshare"
@@ -26,25 +24,59 @@ def current_collection(client: QdrantClient, layout: Layout, alias: str, address
     wanted = Stamp.of(layout)
     name = _behind(client, alias)
     if name is None:
-        made = f"{alias}-{re.sub('[^a-z0-9]+', '-', layout.encoder.lower()).strip('-')}-{layout.dimension}"
-        _create(client, made, wanted)
-        pointing = models.CreateAlias(collection_name=made, alias_name=alias)
-        client.update_collection_aliases([models.CreateAliasOperation(create_alias=pointing)])
-        name = _behind(client, alias) or made
+        _create(client, _named(alias, layout), wanted)
+        turn_alias(client, layout, alias)
+        name = _behind(client, alias) or _named(alias, layout)
+    return _checked(client, name, wanted, alias, address)
+
+
+def collection_beside(client: QdrantClient, layout: Layout, alias: str, address: str) -> str:
+    """The collection for a layout, made if need be, whatever the alias names."""
+    _create(client, _named(alias, layout), Stamp.of(layout))
+    return _checked(client, _named(alias, layout), Stamp.of(layout), alias, address)
+
+
+def turn_alias(client: QdrantClient, layout: Layout, alias: str) -> None:
+    """Let the alias name the collection for a layout, in one step."""
+    pointing = models.CreateAlias(collection_name=_named(alias, layout), alias_name=alias)
+    changes: list[models.AliasOperations] = [models.CreateAliasOperation(create_alias=pointing)]
+    if _behind(client, alias):
+        changes.insert(0, models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)))
+    client.update_collection_aliases(changes)
+
+
+def layout_behind(client: QdrantClient, alias: str, address: str) -> Layout | None:
+    """What the collection that the alias names was made for; None where there is no alias."""
+    name = _behind(client, alias)
+    return _stamp(client.get_collection(name), name, alias, address).layout if name else None
+
+
+def _named(alias: str, layout: Layout) -> str:
+    return f"{alias}-{place_of(layout)}"
+
+
+def _checked(client: QdrantClient, name: str, wanted: Stamp, alias: str, address: str) -> str:
     info = client.get_collection(name)
-    place = f"The Qdrant collection {name!r} at {address}"
-    try:
-        found = Stamp.model_validate(info.config.metadata)
-    except ValidationError as error:
-        raise BadInput(
-            f"{place} does not say what it was made for: it is not memshare's, or the server is older"
-            f" than 1.16. Point the alias {alias!r} elsewhere, or give MEMSHARE_QDRANT_URL another server."
-        ) from error
-    require_same(found, wanted, place, "give MEMSHARE_QDRANT_URL another server")
+    found = _stamp(info, name, alias, address)
+    require_same(found, wanted, _place(name, address), "give MEMSHARE_QDRANT_URL another server")
     for key in points.KEYWORDS:
         if key not in info.payload_schema:
             client.create_payload_index(name, key, _index(key), wait=True)
     return name
+
+
+def _stamp(info: models.CollectionInfo, name: str, alias: str, address: str) -> Stamp:
+    try:
+        return Stamp.model_validate(info.config.metadata)
+    except ValidationError as error:
+        raise BadInput(
+            f"{_place(name, address)} does not say what it was made for: it is not memshare's, or the server is older"
+            f" than 1.16. Point the alias {alias!r} elsewhere, or give MEMSHARE_QDRANT_URL another server."
+        ) from error
+
+
+def _place(name: str, address: str) -> str:
+    return f"The Qdrant collection {name!r} at {address}"
 
 
 def _behind(client: QdrantClient, alias: str) -> str | None:

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 from memory_service import points
 from memory_service.memory import Memory
-from memory_service.server_collection import ALIAS, current_collection
+from memory_service.server_collection import ALIAS, collection_beside, current_collection
+from memory_service.server_connection import connected
 from memory_service.server_errors import answering
 from memory_service.store import Hit, Layout, Page, Sparse, Vectors, Where
-
-_TIMEOUT = 10
 
 
 class ServerStore:
@@ -32,33 +30,17 @@ class ServerStore:
         self._address = address
 
     @classmethod
-    def open(cls, url: str, api_key: str | None, layout: Layout, alias: str = ALIAS) -> ServerStore:
+    def open(
+        cls, url: str, api_key: str | None, layout: Layout, alias: str = ALIAS, *, beside: bool = False
+    ) -> ServerStore:
         """Connect to the server at an address like http://HOST:6333, and make the collection if need be.
 
-        Raises `Unreachable` where no Qdrant answers, `BadInput` where it cannot be used with these settings.
+        `beside` opens the collection for this layout, whatever the alias names. Raises `Unreachable` where no
+        Qdrant answers, `BadInput` where it cannot be used with these settings.
         """
-        try:
-            client = QdrantClient(
-                url=url, api_key=api_key, timeout=_TIMEOUT, prefer_grpc=False, check_compatibility=False
-            )
-        except ValueError as error:
-            raise BadInput(f"MEMSHARE_QDRANT_URL={url!r} is no address like http://HOST:6333: {error}.") from error
-        try:
-            with answering(url):
-                collection = current_collection(client, layout, alias, url)
-        except TryAgain as error:
-            client.close()
-            raise Unreachable(
-                f"{error}. Start Qdrant there (docker run -p 6333:6333 qdrant/qdrant), give MEMSHARE_QDRANT_URL"
-                " the right address, or unset it to keep the pool in a folder."
-            ) from error
-        except GiveUp as error:
-            client.close()
-            raise BadInput(f"{error}. Check MEMSHARE_QDRANT_URL and MEMSHARE_QDRANT_API_KEY.") from error
-        except BaseException:
-            client.close()
-            raise
-        return cls(client, collection, url)
+        find = collection_beside if beside else current_collection
+        with connected(url, api_key) as client:
+            return cls(client, find(client, layout, alias, url), url)
 
     def close(self) -> None:
         self._client.close()
@@ -73,7 +55,13 @@ class ServerStore:
                 self._client.upsert(self._collection, made, wait=True)
 
     def search(
-        self, where: Where, limit: int, dense: NDArray[np.float32] | None = None, sparse: Sparse | None = None
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+        *,
+        with_vectors: bool = False,
     ) -> list[Hit]:
         chosen = _filter(where)
         rankings: list[models.Prefetch] = []
@@ -98,6 +86,7 @@ class ServerStore:
                     using=rankings[0].using,
                     query_filter=chosen,
                     limit=limit,
+                    with_vectors=[points.DENSE] if with_vectors else False,
                 )
         return points.ranked(
             points.hit(point.payload, point.score, point.vector, dense, fused=fused) for point in found.points

@@ -13,8 +13,10 @@ from redis.exceptions import LockError
 
 from broker.errors import TryAgain
 from broker.messages import GradedTask, Settlement
-from broker.stage import Outcome
+from broker.stage import Following, Outcome
+from memory_service.lessons import Lessons
 from memory_service.memory import Memory, memory_id, saying
+from memory_service.pool import Pool
 from memory_service.recall import Recall, sparse_of
 from memory_service.store import Vectors, Where
 
@@ -60,13 +62,14 @@ def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
 class Settle:
     """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
 
-    def __init__(self, recall: Recall, client: redis.Redis) -> None:
-        self._recall = recall
+    def __init__(self, pool: Pool, client: redis.Redis, lessons: Lessons) -> None:
+        self._pool = pool
         self._client = client
+        self._lessons = lessons
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
-        """Store the pair, or say why not."""
+        """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
         score = graded.score
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
@@ -76,27 +79,29 @@ class Settle:
             f"memshare:settle:{pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS, sleep=POLL_SECONDS
         )
         try:
-            with self._turns[pool], lock:  # the threads of a process wait for each other without polling Redis
-                settlement = self._remember(graded)
+            # The threads of a process wait for each other without polling Redis.
+            with self._turns[pool], self._pool.writing() as recall, lock:
+                settlement, lesson = self._remember(recall, graded)
         except LockError as error:
             raise TryAgain(f"Pool {pool!r} was busy for {LOCK_SECONDS} s.") from error
         log.info("Settled: %s. task_id=%s memory_id=%s", settlement.outcome, journey, settlement.memory_id)
-        return Outcome(settlement)
+        return Outcome(settlement, lesson)
 
-    def _remember(self, graded: GradedTask) -> Settlement:
+    def _remember(self, recall: Recall, graded: GradedTask) -> tuple[Settlement, Following | None]:
         memory = memory_of(graded, time.time())
-        vector = self._recall.vector(graded.task.embedding, graded.task.prompt)
-        store = self._recall.store
+        vector = recall.vector(graded.task.embedding, graded.task.prompt)
+        store = recall.store
         same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
         rivals = [rival for rival in near if rival.task_id != memory.task_id]
         rival = better_rival(memory, rivals)
         if rival:
             reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
-            return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason)
+            return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), None
+        lesson = self._lessons.following(recall, memory, vector)
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         store.delete([rival.id for rival in rivals if rival.id != memory.id])
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
-            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason)
-        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough")
+            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
+        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), lesson

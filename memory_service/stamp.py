@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from broker.errors import BadInput
 from broker.messages import Message
 from memory_service.bm25 import AVERAGE_LENGTH
@@ -22,6 +24,15 @@ class Stamp(Message):
     def of(cls, layout: Layout) -> Stamp:
         return cls(format=_FORMAT, encoder=layout.encoder, dimension=layout.dimension, average_length=AVERAGE_LENGTH)
 
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.encoder, self.dimension)
+
+
+def place_of(layout: Layout) -> str:
+    """A name for what holds vectors of this layout: letters, digits and hyphens."""
+    return f"{re.sub('[^a-z0-9]+', '-', layout.encoder.lower()).strip('-')}-{layout.dimension}"
+
 
 def require_same(found: Stamp, wanted: Stamp, place: str, elsewhere: str) -> None:
     """Raise `BadInput` where a store was made otherwise; `elsewhere` says how to begin with another one."""
@@ -29,7 +40,8 @@ def require_same(found: Stamp, wanted: Stamp, place: str, elsewhere: str) -> Non
         raise BadInput(
             f"{place} holds vectors of the encoder {found.encoder!r} ({found.dimension} numbers each), and"
             f" this process has {wanted.encoder!r} ({wanted.dimension}): they cannot be compared."
-            f" Set MEMSHARE_ENCODER back to {found.encoder!r}, or {elsewhere}."
+            f" Set MEMSHARE_ENCODER back to {found.encoder!r}, re-encode the pool with"
+            f" `memshare retriever consolidate`, or {elsewhere}."
         )
     if found != wanted:
         raise BadInput(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.memory import Memory, Status
+
+_PAGE = 200
 
 
 class Sparse(NamedTuple):
@@ -45,11 +47,15 @@ class Where:
 
 
 class Hit(NamedTuple):
-    """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine."""
+    """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
+
+    `vector` is its dense vector, of shape (dimension,), where the search asked for it.
+    """
 
     memory: Memory
     score: float
     similarity: float
+    vector: NDArray[np.float32] | None = None
 
 
 class Page(NamedTuple):
@@ -75,7 +81,13 @@ class Store(Protocol):
         ...
 
     def search(
-        self, where: Where, limit: int, dense: NDArray[np.float32] | None = None, sparse: Sparse | None = None
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+        *,
+        with_vectors: bool = False,
     ) -> list[Hit]:
         """The best memories first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
 
@@ -94,3 +106,12 @@ class Store(Protocol):
     def delete(self, ids: Sequence[UUID]) -> None:
         """Remove memories; unknown ids are passed over."""
         ...
+
+
+def every(store: Store, where: Where) -> Iterator[Memory]:
+    """All memories that are meant, in the order of their ids."""
+    page = store.page(where, _PAGE)
+    yield from page.memories
+    while page.after is not None:
+        page = store.page(where, _PAGE, page.after)
+        yield from page.memories

@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from memory_service.edge_store import EdgeStore
+from memory_service.pool import Pool
 from memory_service.recall import Recall
 from memory_service.retriever import Retriever
 from memory_service.store import Layout, Store
@@ -30,3 +31,13 @@ def store(tmp_path: Path, encoder: WordEncoder) -> Iterator[Store]:
 @pytest.fixture
 def recall(store: Store, encoder: WordEncoder, redis_client: redis.Redis) -> Recall:
     return Recall(store, encoder, Retriever(redis_client, encoder))
+
+
+@pytest.fixture
+def pool(recall: Recall, redis_client: redis.Redis) -> Pool:
+    """The pool in the one generation that there is."""
+
+    def no_other(encoder: str) -> Recall:
+        raise AssertionError(f"nothing was moved to {encoder!r}")
+
+    return Pool(redis_client, recall, no_other)

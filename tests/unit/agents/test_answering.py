@@ -25,7 +25,7 @@ def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall) -
     near, far = remember(recall, "old lamp by the sea", "old shoe")
     task = AgentTask(prompt="new lamp by the sea", kind="limerick")
 
-    outcome = Answering(POEM, ScriptedChat("There was a lamp"), recall, 100).run("journey-1", task)
+    outcome = Answering(POEM, ScriptedChat("There was a lamp"), lambda: recall, 100).run("journey-1", task)
 
     answer = outcome.record
     assert isinstance(answer, Answer)
@@ -43,7 +43,7 @@ def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the
     remember(recall, "old lamp by the sea", "old shoe")
     chat = ScriptedChat("There was a lamp")
 
-    Answering(POEM, chat, recall, 100).run("journey-1", AgentTask(prompt="new lamp by the sea", kind="limerick"))
+    Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp by the sea", kind="limerick"))
 
     assert [(turn.role, turn.content) for turn in chat.conversations[0]] == [
         ("system", POEM.kinds["limerick"].instructions),
@@ -59,7 +59,7 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall,
     (shown,) = remember(recall, "old lamp")
     task = AgentTask(prompt="new lamp", kind="limerick", submitter="ada")
 
-    outcome = Answering(POEM, ScriptedChat("There was a lamp"), recall, 100).run("journey-1", task)
+    outcome = Answering(POEM, ScriptedChat("There was a lamp"), lambda: recall, 100).run("journey-1", task)
 
     assert outcome.following is not None
     assert outcome.following[:3] == ("scorer.score", "scorer", "score")
@@ -74,7 +74,7 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall,
 
 
 def test_the_prompt_is_encoded_once(recall: Recall, encoder: WordEncoder) -> None:
-    Answering(POEM, ScriptedChat("There was a lamp"), recall, 100).run("journey-1", AgentTask(prompt="new lamp"))
+    Answering(POEM, ScriptedChat("There was a lamp"), lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp"))
 
     assert encoder.encoded == ["new lamp"]
 
@@ -87,7 +87,7 @@ def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(recal
         {"role": "user", "content": "A lamp"},
     ]
 
-    outcome = Answering(POEM, chat, recall, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
+    outcome = Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
 
     assert [turn.role for turn in chat.conversations[0]] == ["system", "user", "assistant", "user"]
     assert outcome.following is not None
@@ -102,7 +102,7 @@ def test_a_task_says_how_many_memories_it_is_shown_else_the_roster_does(
     remember(recall, "red lamp", "blue lamp", "green lamp", "grey lamp", "black lamp")
     chat = ScriptedChat("There was a lamp")
 
-    outcome = Answering(POEM, chat, recall, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
+    outcome = Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
 
     assert isinstance(outcome.record, Answer)
     assert len(outcome.record.memories) == shown
@@ -112,7 +112,7 @@ def test_a_task_says_how_many_memories_it_is_shown_else_the_roster_does(
 def test_memories_of_another_pool_are_not_shown(recall: Recall) -> None:
     remember(recall, "old lamp", pool="plan")
 
-    outcome = Answering(POEM, ScriptedChat("There was"), recall, 100).run("journey-1", AgentTask(prompt="old lamp"))
+    outcome = Answering(POEM, ScriptedChat("There was"), lambda: recall, 100).run("journey-1", AgentTask(prompt="old lamp"))
 
     assert isinstance(outcome.record, Answer)
     assert outcome.record.memories == ()
@@ -123,14 +123,14 @@ def test_an_unknown_kind_is_refused_before_the_model_is_asked(recall: Recall) ->
     chat = ScriptedChat()
 
     with pytest.raises(BadInput, match="has no kind 'haiku'"):
-        Answering(POEM, chat, recall, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
+        Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
 
     assert chat.conversations == []
 
 
 def test_a_prompt_over_the_limit_is_refused_before_it_is_encoded(recall: Recall, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
-    answering = Answering(POEM, chat, recall, prompt_limit=1_000)
+    answering = Answering(POEM, chat, lambda: recall, prompt_limit=1_000)
 
     with pytest.raises(BadInput, match="The prompt has 1,001 characters; at most 1,000 are taken"):
         answering.run("journey-1", AgentTask(prompt="x" * 1_001))

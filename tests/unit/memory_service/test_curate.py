@@ -9,13 +9,14 @@ from pydantic import ValidationError
 from broker.errors import BadInput
 from memory_service.curate import Curate, Edit, Forget, NewMemory, seeds_mean
 from memory_service.memory import Memory
+from memory_service.pool import Pool
 from memory_service.recall import Recall
 from tests.support.memories import remembered
 
 
 @pytest.fixture
-def curate(recall: Recall, redis_client: redis.Redis) -> Curate:
-    return Curate(recall, redis_client)
+def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
+    return Curate(pool, redis_client)
 
 
 def pair(prompt: str, answer: str = "Yes.", **fields: object) -> NewMemory:

@@ -10,14 +10,15 @@ import redis
 from broker.errors import BadInput
 from memory_service.curate import Curate, Forget, NewMemory
 from memory_service.memory import Memory
+from memory_service.pool import Pool
 from memory_service.recall import Recall
 from memory_service.store import Where
 from tests.support.memories import remembered
 
 
 @pytest.fixture
-def curate(recall: Recall, redis_client: redis.Redis) -> Curate:
-    return Curate(recall, redis_client)
+def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
+    return Curate(pool, redis_client)
 
 
 def memory(prompt: str, **fields: object) -> Memory:

@@ -112,8 +112,8 @@ def test_what_the_adapter_has_learnt_turns_the_query(
 
     lamp, shoe = encoder.encode(["red lamp", "old shoe"])
     published = PublishedAdapter.pack(1, encoder.name, 3 * np.outer(shoe, lamp).astype(np.float32))
-    redis_client.set(adapter_key("poem", 1), published.model_dump_json())
-    redis_client.set(version_key("poem"), 1)
+    redis_client.set(adapter_key("poem", "tests/words", 1), published.model_dump_json())
+    redis_client.set(version_key("poem", "tests/words"), 1)
     after = recall.nearest("poem", "red lamp", recall.embed("red lamp").unpack(), 2, "dense")
 
     assert (prompts(after.hits), after.retriever_version) == (["old shoe", "red lamp"], 1)

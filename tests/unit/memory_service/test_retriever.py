@@ -27,8 +27,8 @@ def publish(redis_client: redis.Redis) -> Publish:
     """Puts a version into use for the pool `poem`."""
 
     def put(published: PublishedAdapter) -> None:
-        redis_client.set(adapter_key("poem", published.version), published.model_dump_json())
-        redis_client.set(version_key("poem"), published.version)
+        redis_client.set(adapter_key("poem", "tests/words", published.version), published.model_dump_json())
+        redis_client.set(version_key("poem", "tests/words"), published.version)
 
     return put
 
@@ -97,7 +97,7 @@ def test_a_version_that_was_loaded_is_not_fetched_again(
 ) -> None:
     publish(packed(1))
     first = retriever.adapter("poem")
-    redis_client.delete(adapter_key("poem", 1))
+    redis_client.delete(adapter_key("poem", "tests/words", 1))
 
     assert retriever.adapter("poem") is first
 
@@ -110,7 +110,7 @@ def test_an_earlier_version_is_used_again_after_a_rollback(
     publish(packed(2, factor=7))
     assert retriever.adapter("poem").version == 2
 
-    redis_client.set(version_key("poem"), back)
+    redis_client.set(version_key("poem", "tests/words"), back)
 
     adapter = retriever.adapter("poem")
     assert adapter.version == back
@@ -160,7 +160,7 @@ def test_a_version_that_cannot_be_used_is_refused_once_and_the_old_one_kept(
 def test_a_version_that_is_not_there_is_refused_once_and_the_old_one_kept(
     retriever: Retriever, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    redis_client.set(version_key("poem"), 5)
+    redis_client.set(version_key("poem", "tests/words"), 5)
 
     versions = [retriever.adapter("poem").version for _ in range(3)]
 
@@ -171,8 +171,8 @@ def test_a_version_that_is_not_there_is_refused_once_and_the_old_one_kept(
 def test_what_is_no_adapter_at_all_is_refused_in_one_line(
     retriever: Retriever, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    redis_client.set(version_key("poem"), 5)
-    redis_client.set(adapter_key("poem", 5), '{"version": 5}')
+    redis_client.set(version_key("poem", "tests/words"), 5)
+    redis_client.set(adapter_key("poem", "tests/words", 5), '{"version": 5}')
 
     assert retriever.adapter("poem").version == 0
 

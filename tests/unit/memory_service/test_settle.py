@@ -8,8 +8,10 @@ from uuid import UUID
 import pytest
 import redis
 
-from broker.messages import GradedTask, Settlement
+from broker.messages import GradedTask, LessonTask, Settlement
+from memory_service.lessons import Lessons
 from memory_service.memory import Memory, memory_id
+from memory_service.pool import Pool
 from memory_service.recall import Recall
 from memory_service.settle import NEAR_DUPLICATE, SAME_ANSWERS, Settle, better_rival, memory_of
 from memory_service.store import Where
@@ -20,20 +22,23 @@ Run = Callable[[GradedTask], Settlement]
 
 
 @pytest.fixture
-def settle(recall: Recall, redis_client: redis.Redis) -> Run:
+def stage(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(share=1))
+
+
+@pytest.fixture
+def settle(stage: Settle) -> Run:
     """Settles a pair and says what became of it."""
-    stage = Settle(recall, redis_client)
 
     def run(pair: GradedTask) -> Settlement:
         outcome = stage.run(pair.task.journey, pair)
-        assert outcome.following is None
         assert isinstance(outcome.record, Settlement)
         return outcome.record
 
     return run
 
 
-def pool(recall: Recall) -> list[Memory]:
+def memories(recall: Recall) -> list[Memory]:
     return recall.store.page(Where(), 1000).memories
 
 
@@ -80,14 +85,14 @@ def test_a_poor_answer_is_not_remembered(recall: Recall, settle: Run) -> None:
     assert settlement.outcome == "rejected"
     assert settlement.memory_id is None
     assert settlement.reason == "its score 80.9 is below the threshold 81.0"
-    assert pool(recall) == []
+    assert memories(recall) == []
 
 
 def test_a_good_answer_is_stored_and_found_by_its_prompt(recall: Recall, settle: Run) -> None:
     settlement = settle(graded(recall, "A lamp", "There was a lamp", score=81))
 
     assert settlement.outcome == "stored"
-    assert [memory.id for memory in pool(recall)] == [settlement.memory_id]
+    assert [memory.id for memory in memories(recall)] == [settlement.memory_id]
     (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "hybrid").hits
     assert (hit.memory.id, hit.similarity) == (settlement.memory_id, pytest.approx(1))
 
@@ -99,7 +104,7 @@ def test_settling_twice_stores_once_and_says_the_same(recall: Recall, settle: Ru
 
     assert first == second
     assert first.outcome == "stored"
-    assert len(pool(recall)) == 1
+    assert len(memories(recall)) == 1
 
 
 def test_settling_a_duplicate_twice_says_the_same(recall: Recall, settle: Run) -> None:
@@ -124,7 +129,7 @@ def test_the_same_answer_with_no_better_score_is_a_duplicate(
     assert settlement.outcome == "duplicate"
     assert settlement.memory_id == kept.memory_id
     assert settlement.reason == "the pool has it already, with a score of 95.0"
-    assert [(memory.id, memory.task_id) for memory in pool(recall)] == [(kept.memory_id, "journey-1")]
+    assert [(memory.id, memory.task_id) for memory in memories(recall)] == [(kept.memory_id, "journey-1")]
 
 
 @pytest.mark.parametrize("again", ["There was a lamp", "there was  a LAMP\n"])
@@ -137,7 +142,7 @@ def test_the_same_answer_with_a_better_score_takes_the_place_of_the_old_one(
 
     assert settlement.outcome == "replaced"
     assert settlement.reason == "it is better than the same answer with a score of 90.0"
-    (left,) = pool(recall)
+    (left,) = memories(recall)
     assert (left.id, left.score, left.task_id) == (settlement.memory_id, 95, "journey-2")
 
 
@@ -148,7 +153,7 @@ def test_an_exact_duplicate_with_a_better_score_keeps_its_id(recall: Recall, set
 
     assert new.outcome == "replaced"
     assert new.memory_id == old.memory_id
-    assert [memory.score for memory in pool(recall)] == [95]
+    assert [memory.score for memory in memories(recall)] == [95]
 
 
 def test_another_answer_to_the_same_prompt_is_kept_beside_the_first(recall: Recall, settle: Run) -> None:
@@ -157,7 +162,7 @@ def test_another_answer_to_the_same_prompt_is_kept_beside_the_first(recall: Reca
     settlement = settle(graded(recall, "A lamp", "A lamp there was", journey="journey-2"))
 
     assert settlement.outcome == "stored"
-    assert len(pool(recall)) == 2
+    assert len(memories(recall)) == 2
 
 
 def test_the_same_answer_to_another_prompt_is_kept_beside_the_first(recall: Recall, settle: Run) -> None:
@@ -169,7 +174,7 @@ def test_the_same_answer_to_another_prompt_is_kept_beside_the_first(recall: Reca
     settlement = settle(graded(recall, other, "There was", journey="journey-2"))
 
     assert settlement.outcome == "stored"
-    assert len(pool(recall)) == 2
+    assert len(memories(recall)) == 2
 
 
 def test_the_same_pair_is_stored_in_each_pool(recall: Recall, settle: Run) -> None:
@@ -218,7 +223,7 @@ def test_threads_that_settle_the_same_answer_together_store_it_once(recall: Reca
         with ThreadPoolExecutor(threads) as executor:
             settlements = list(executor.map(run, pairs))
 
-        stored = [memory for memory in pool(recall) if memory.prompt == f"Lamp number{number}"]
+        stored = [memory for memory in memories(recall) if memory.prompt == f"Lamp number{number}"]
         assert [memory.score for memory in stored] == [85 + (threads - 1) / 2]
         assert [one.outcome for one in settlements].count("stored") == 1
 
@@ -232,3 +237,41 @@ def test_a_memory_that_a_person_has_hidden_does_not_come_back_with_a_better_scor
 
     assert again.outcome == "duplicate"
     assert recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits == []
+
+
+def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Recall, stage: Settle) -> None:
+    earlier = [graded(recall, f"A lamp of glass {n}", f"There was {n}", journey=f"journey-{n}") for n in range(3)]
+    followings = [stage.run(pair.task.journey, pair).following for pair in earlier]
+    assert followings[:2] == [None, None]  # with fewer than two candidates there is nothing to compare
+
+    new = graded(recall, "A lamp of tin", "There is", journey="journey-9")
+    following = stage.run("journey-9", new).following
+
+    assert following is not None
+    assert (following.task, following.queue, following.stage) == ("retriever_trainer.learn", "trainer", "learn")
+    lesson = following.body
+    assert isinstance(lesson, LessonTask)
+    assert (lesson.journey, lesson.pool, lesson.prompt, lesson.answer) == ("journey-9", "poem", "A lamp of tin", "There is")
+    assert lesson.memory_id == memory_id("poem", "A lamp of tin", "There is")
+    assert {one.id for one in lesson.candidates} == {memory_of(pair, 0).id for pair in earlier}
+    vectors = {one.prompt: one.embedding.unpack() for one in lesson.candidates}
+    assert vectors["A lamp of glass 1"] == pytest.approx(recall.embed("A lamp of glass 1").unpack())
+    assert lesson.embedding == new.task.embedding
+
+
+def test_a_lesson_that_is_made_twice_is_the_same(recall: Recall, stage: Settle) -> None:
+    for number in range(4):
+        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+    new = graded(recall, "A lamp of tin", "There is", journey="journey-9")
+
+    assert stage.run("journey-9", new) == stage.run("journey-9", new)
+
+
+@pytest.mark.parametrize("score", [80, 90])
+def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: Settle, score: float) -> None:
+    for number in range(3):
+        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+
+    again = graded(recall, "A lamp 0", "Yes 0", score=score, journey="journey-9")
+
+    assert stage.run("journey-9", again).following is None
