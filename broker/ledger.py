@@ -19,7 +19,7 @@ from broker.messages import Message, Priority, Record
 
 MESSAGES, STARTS, DEAD, QUEUES = "memshare:messages", "memshare:starts", "memshare:dead", "memshare:queues"
 DONE = "memshare:done"
-LIVES = "memshare:lives"  # hash: id of a running message → the life of the worker that runs it
+LIVES = "memshare:lives"  # hash: id of a message → the life of the worker that has taken it off its queue
 
 # KEYS: open set of the queue, messages, starts, dead letters, journey, queues
 # ARGV: id, queue, stage, entry, days to keep in seconds
@@ -57,6 +57,7 @@ begin_journey()
 return 1
 """
 _BEGIN = """
+redis.call('HDEL', 'memshare:lives', id)
 local done = redis.call('HGET', journey, stage)
 if done then return {0, done} end
 if redis.call('HEXISTS', dead, id) == 1 then return {-1, ''} end
@@ -65,6 +66,8 @@ begin_journey()
 redis.call('HSET', 'memshare:lives', id, ARGV[6])
 return {redis.call('HINCRBY', starts, id, 1), ''}
 """
+# KEYS: messages, lives. ARGV: id, life
+_HOLD = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end"
 # More ARGV: record; and for the next message: id, queue, entry. More KEYS: open set of the next queue.
 _COMMIT = """
 local record, next_id, next_queue, next_entry = unpack(ARGV, 6)
@@ -113,11 +116,16 @@ class Ledger:
         self._keep = str(int(keep_days * 86_400))
         scripts = {"open": _OPEN, "begin": _BEGIN, "commit": _COMMIT, "postpone": _POSTPONE, "bury": _BURY}
         scripts["revive"] = _REVIVE
+        self._hold = client.register_script(_HOLD)
         self._scripts = {name: client.register_script(_COMMON + body) for name, body in scripts.items()}
 
     def open(self, entry: Entry) -> bool:
         """Write a message down before it is published; False when it has ended already."""
         return bool(self._run("open", entry))
+
+    def hold(self, message_id: str, life: str) -> None:
+        """Note that a worker of this life has taken a message off its queue, to run it next."""
+        self._hold(keys=[MESSAGES, LIVES], args=[message_id, life])
 
     def begin(self, entry: Entry, life: str) -> tuple[int, Record | None]:
         """Renew a message that a worker of this life starts on, or adopt one that another client published.

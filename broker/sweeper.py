@@ -23,7 +23,7 @@ PAGE = 1000
 def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     """Send again what got lost, and return the ids.
 
-    Lost is what showed no sign of life for `lease` seconds and is nowhere, and what a worker was running that
+    Lost is what showed no sign of life for `lease` seconds and is nowhere, and what a worker had taken that
     has not been there for a while. One process sweeps at a time. What waits in a queue or is held by a worker
     is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
@@ -55,7 +55,7 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
 
 
 def _orphans(client: redis.Redis) -> list[str]:
-    """What workers were running that are there no more."""
+    """What workers had taken that are there no more."""
     lives = {worker.life for worker in present(client)}
     return [str(one) for one, life in client.hgetall(LIVES).items() if life not in lives]
 

@@ -73,6 +73,7 @@ def worker_app(*parts: Part) -> Celery:
             if sender.pool_cls.__module__ != "celery.concurrency.prefork":  # torch must not be forked once warm
                 for part in parts:
                     part.warm(settings, list(app.amqp.queues.consume_from))
+            signals.task_received.connect(functools.partial(_hold, app, settings), weak=False)
 
     @signals.worker_ready.connect(weak=False)
     def watch(sender: Any, **_: Any) -> None:
@@ -81,6 +82,12 @@ def worker_app(*parts: Part) -> Celery:
             _Watch(app, sender.hostname, cards).start()
 
     return app
+
+
+def _hold(app: Celery, settings: Settings, sender: Any, request: Any, **_: Any) -> None:
+    """Note that a message has left its queue, so that it is missed at once when this worker is killed."""
+    if sender.app is app:
+        open_desk(settings).ledger.hold(request.id, LIFE)
 
 
 class _clear_exit:  # noqa: N801 - reads as a statement

@@ -134,7 +134,9 @@ class Client:
                 expires=timeout,
             )
             try:
-                return waiting.get(timeout=timeout)
+                reply = waiting.get(timeout=timeout)
+                waiting.forget()  # nobody reads it again, and it would lie in Redis for days
+                return reply
             except CeleryTimeoutError as error:
                 raise Unreachable(
                     f"The memory service did not answer within {timeout:.0f} s; it may be busy. Try again."

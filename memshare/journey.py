@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from broker.dead_letters import DeadLetter
 from broker.errors import BadInput
 from broker.ledger import Ledger
-from broker.messages import AgentTask, Answer, Score, Settlement, Shown, Usage
+from broker.messages import AgentTask, Answer, Lesson, Score, Settlement, Shown, Usage
 
 State = Literal["queued", "answered", "graded", "settled", "dead"]
 
@@ -35,7 +35,7 @@ class Journey(BaseModel):
     memory_id: UUID | None = None
     outcome: str | None = None
     reason: str | None = None
-    lesson: dict[str, object] | None = None
+    lesson: Lesson | None = None
     dead: DeadLetter | None = None
 
 
@@ -72,6 +72,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         memory_id=settlement.memory_id if settlement else None,
         outcome=settlement.outcome if settlement else None,
         reason=settlement.reason if settlement else None,
+        lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
         dead=dead,
     )
 

@@ -2,6 +2,7 @@
 
 import agents.worker
 import memory_service.worker
+import retriever_trainer.worker
 import scorer.worker
 from agents.roster import load_roster
 from broker.settings import Settings
@@ -9,7 +10,7 @@ from broker.worker import worker_app
 from llm.models import open_chat
 from scorer.rubric import all_rubrics
 
-parts = (agents.worker.part, scorer.worker.part, memory_service.worker.part)
+parts = (agents.worker.part, scorer.worker.part, memory_service.worker.part, retriever_trainer.worker.part)
 app = worker_app(*parts)
 
 
@@ -18,5 +19,5 @@ def check(settings: Settings) -> None:
     roster = load_roster(settings.agents_dir)
     all_rubrics(settings.agents_dir)
     named = {agent.model for agent in roster.values() if agent.model}
-    for model in {settings.model_for("agents"), settings.model_for("scorer"), *named}:
+    for model in {settings.model_for("agents"), settings.model_for("scorer"), settings.model_for("trainer"), *named}:
         open_chat(model, timeout=settings.model_timeout, connections=1)

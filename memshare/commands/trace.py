@@ -59,6 +59,8 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
         console.print(
             f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
         )
+    if journey.lesson is not None:
+        console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
     if journey.dead:
         console.print(f"[red]given up[/] ({journey.dead.kind}, {journey.dead.tries} tries): {journey.dead.error}")
         kept = journey.dead.entry.id in client.dead_letters

@@ -76,7 +76,12 @@ class _Handler(BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_POST(self) -> None:
-        body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client was killed
+            self.close_connection = True
+            return
+        body: dict[str, Any] = json.loads(sent)
         self.server.note(body)
         if self.path == "/v1/chat/completions":
             answer = self.server.script(body)

@@ -36,7 +36,7 @@ class Deployment:
     def start(self, queues: Sequence[str]) -> None:
         """Start a worker process the plain Celery way: a package's own worker, or the one for all."""
         log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
-        own = {"scorer": "scorer.worker", "memory": "memory_service.worker"}
+        own = {"scorer": "scorer.worker", "memory": "memory_service.worker", "trainer": "retriever_trainer.worker"}
         app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "agents.worker")
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
         with log:

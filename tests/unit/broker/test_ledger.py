@@ -93,3 +93,25 @@ def test_a_task_id_that_was_answered_is_not_opened_again(ledger: Ledger) -> None
 
     assert ledger.open(entry()) is False
     assert ledger.open_messages() == {"poem": 0}
+
+
+def test_a_message_that_a_worker_took_off_its_queue_is_noted_with_its_life(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(entry())
+
+    ledger.hold("t1", "life")
+    ledger.hold("a message without an entry", "life")
+
+    assert redis_client.hgetall("memshare:lives") == {"t1": "life"}
+
+
+def test_what_is_taken_after_it_has_ended_leaves_no_note(ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(entry())
+    ledger.hold("t1", "life")
+    ledger.commit(entry(), {"answer": "a"}, None)
+    redis_client.hset("memshare:lives", "t1", "life")
+
+    ledger.begin(entry(), "life")
+
+    assert redis_client.hgetall("memshare:lives") == {}

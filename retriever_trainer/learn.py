@@ -1,0 +1,125 @@
+"""Learn: a new memory becomes one step of its pool's retriever, which is published if it ranks no worse."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from typing import NamedTuple
+
+import redis
+
+from broker.messages import Lesson, LessonTask
+from broker.stage import Outcome
+from llm.structured import DoesNotFit
+from memory_service.retriever import PublishedAdapter
+from retriever_trainer.kept_lesson import KeptLesson
+from retriever_trainer.labels import Labeller
+from retriever_trainer.learner import FEWEST_HELD_OUT, Learner
+from retriever_trainer.lesson_log import Change, Head, LessonLog, is_held_out
+from retriever_trainer.selection import select
+from retriever_trainer.update import Update
+
+log = logging.getLogger(__name__)
+
+
+class Taught(NamedTuple):
+    """What a lesson came to: its record, and what is kept of it where there was something to learn."""
+
+    record: Lesson
+    kept: KeptLesson | None = None
+
+
+class Learn:
+    """The stage's work. Lessons are labelled side by side; of one retriever they are learnt one at a time."""
+
+    def __init__(self, client: redis.Redis, labeller: Labeller, *, kept: int, keep_days: float) -> None:
+        self._client = client
+        self._labeller = labeller
+        self._kept = kept
+        self._keep_days = keep_days
+        self._learners: dict[tuple[str, str], Learner] = {}
+        self._turns: defaultdict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
+
+    def run(self, journey: str, task: LessonTask) -> Outcome:
+        """Label the candidates and learn from them; says why when there is nothing to learn."""
+        name = (task.pool, task.embedding.encoder)
+        lessons = LessonLog(self._client, *name, kept=self._kept, keep_days=self._keep_days)
+        record = lessons.done(journey)
+        if record is None:
+            taught = self._label(task)
+            with self._turns[name]:
+                learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
+                while record is None:  # once, unless another trainer has taken over in the middle
+                    record = _learn(lessons, learner, journey, task, taught)
+        log.info("Lesson: %s, %s. task_id=%s memory_id=%s", record.outcome, record.reason, journey, task.memory_id)
+        return Outcome(record)
+
+    def _label(self, task: LessonTask) -> Taught:
+        try:
+            labels = self._labeller.label(task)
+        except DoesNotFit as error:
+            return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
+        selection = select(labels.values)
+        record = Lesson(
+            outcome="no update",
+            reason=f"{len(selection.positives)} of {len(labels.values)} candidates help and"
+            f" {len(selection.negatives)} mislead; it takes at least one of each",
+            labelled_by=labels.way,
+            positives=len(selection.positives),
+            negatives=len(selection.negatives),
+            usage=labels.usage,
+        )
+        return Taught(record, KeptLesson.of(task, labels, selection) if selection.enough else None)
+
+
+def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:
+    # 1. Begin where the retriever stands, whoever brought it there. What takes long is done before the lease.
+    learner.catch_up()
+    with lessons.lease() as fence:
+        head = learner.catch_up()
+        counted, record, kept = head.counted, taught.record, taught.kept
+
+        # 2. Make one step, or hold the lesson out, and compare with the version in use.
+        if kept is not None:
+            counted += 1
+            kept = kept.model_copy(update={"number": counted})
+            learner.take_in(kept)
+            record = record.model_copy(update=_judged(head, learner, held_out=is_held_out(counted)))
+
+        # 3. Write it all at once.
+        published = None
+        if record.version is not None:
+            published = PublishedAdapter.pack(
+                record.version,
+                lessons.encoder,
+                learner.weights,
+                lessons=counted,
+                accuracy_before=record.accuracy_before,
+                accuracy_after=record.accuracy_after,
+            )
+        update = Update(at=time.time(), memory_id=task.memory_id, counted=counted, lesson=record)
+        checkpoint = learner.checkpoint(counted)
+        stands = lessons.commit(fence, journey, record, counted, Change(update, kept, checkpoint, published))
+        if stands != record:
+            learner.lost()
+        else:
+            learner.written(counted, record.version, checkpointed=checkpoint is not None)
+        return stands
+
+
+def _judged(head: Head, learner: Learner, *, held_out: bool) -> dict[str, object]:
+    """What a lesson did to the retriever: a new version, if it ranks the held-out lessons no worse."""
+    if held_out:
+        return {"outcome": "held out", "reason": "one lesson in ten is never trained on"}
+    before, after = learner.accuracies()
+    learnt: dict[str, object] = {"outcome": "learnt", "accuracy_before": before, "accuracy_after": after}
+    if before is None or after is None:
+        reason = f"no version yet: it takes {FEWEST_HELD_OUT} held-out lessons to check one"
+        return learnt | {"reason": reason}
+    if after < before:
+        reason = f"refused: held-out accuracy would fall from {before:.3f} to {after:.3f}; version {head.version} stays"
+        return learnt | {"reason": reason, "refused": True}
+    version = head.issued + 1
+    return learnt | {"reason": f"held-out accuracy {after:.3f}, before {before:.3f}", "version": version}

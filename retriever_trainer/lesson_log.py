@@ -1,0 +1,259 @@
+"""The lessons of one retriever, and its versions: all of it in Redis, where any trainer finds it.
+
+What a lesson changes is written by one script, which refuses a trainer whose lease has passed to another one, and a
+lesson that it has seen. So a trainer can be killed at any moment, and no lesson counts twice.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import redis
+
+from broker.errors import TryAgain
+from broker.messages import Lesson
+from memory_service.retriever import PublishedAdapter, adapter_key, retriever_key, version_key
+from retriever_trainer.kept_lesson import KeptLesson
+from retriever_trainer.lease import leased
+from retriever_trainer.update import Update
+
+RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
+
+HELD_OUT_EVERY = 10
+UPDATES_KEPT = 2_000
+RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
+
+# KEYS: fence, marker of the message, state, updates, lessons or held out, retrievers, version, versions,
+# blob of the version, blobs to delete …
+# ARGV: fencing number, record, seconds to keep it, update, retriever, slot or '', lesson, lessons counted, outcome,
+# checkpoint or '', version or '', its blob, versions to delete …
+_COMMIT = f"""
+local fence, record, keep, update, retriever, slot, lesson, counted, outcome, checkpoint, version, blob = unpack(ARGV)
+local done = redis.call('GET', KEYS[2])
+if done then return done end
+if redis.call('GET', KEYS[1]) ~= fence then return '' end
+redis.call('SET', KEYS[2], record, 'EX', keep)
+redis.call('RPUSH', KEYS[4], update)
+redis.call('LTRIM', KEYS[4], -{UPDATES_KEPT}, -1)
+redis.call('SADD', KEYS[6], retriever)
+redis.call('HSET', KEYS[3], 'counted', counted)
+redis.call('HINCRBY', KEYS[3], outcome, 1)
+if slot ~= '' then redis.call('HSET', KEYS[5], slot, lesson) end
+if checkpoint ~= '' then redis.call('HSET', KEYS[3], 'checkpoint', checkpoint, 'checkpoint_at', counted) end
+if version ~= '' then
+  redis.call('SET', KEYS[9], blob)
+  redis.call('ZADD', KEYS[8], version, version)
+  redis.call('SET', KEYS[7], version)
+  redis.call('HSET', KEYS[3], 'issued', version)
+  for key = 10, #KEYS do redis.call('DEL', KEYS[key]) end
+  for old = 13, #ARGV do redis.call('ZREM', KEYS[8], ARGV[old]) end
+end
+return record
+"""
+
+
+class Head(NamedTuple):
+    """Where a retriever's learning stands."""
+
+    epoch: int
+    """Grows when the past is changed (a version is put back): what a trainer holds in memory is void then."""
+    counted: int
+    """Lessons, learnt and held out."""
+    issued: int
+    """The last version's number; no number is used twice."""
+    version: int
+    """The version in use."""
+    checkpoint_at: int
+    """Lessons that had been counted when the state was last stored."""
+
+
+class Change(NamedTuple):
+    """What a lesson changes."""
+
+    update: Update
+    kept: KeptLesson | None = None
+    checkpoint: str | None = None
+    published: PublishedAdapter | None = None
+
+
+class LessonLog:
+    """The log of one pool and encoder."""
+
+    def __init__(self, client: redis.Redis, pool: str, encoder: str, *, kept: int, keep_days: float) -> None:
+        self.pool, self.encoder = pool, encoder
+        self._client = client
+        self._kept = kept
+        self._keep_seconds = int(keep_days * 86_400)
+        self._commit = client.register_script(_COMMIT)
+
+    def lease(self) -> AbstractContextManager[int]:
+        """Be the only trainer of this retriever while the block runs; gives the fencing number."""
+        return leased(self._client, self._key("lease"), self._key("fence"))
+
+    def done(self, message_id: str) -> Lesson | None:
+        """What a message did, if it has been through here already."""
+        text = self._client.get(self._marker(message_id))
+        return Lesson.model_validate_json(text) if text else None
+
+    def commit(self, fence: int, message_id: str, record: Lesson, counted: int, change: Change) -> Lesson | None:
+        """Write all that a lesson changes in one step; returns the record that stands, or None for a lost lease."""
+        kept, published = change.kept, change.published
+        version = published.version if published else 0
+        outdated = _outdated(version)
+        done = self._commit(
+            keys=[
+                self._key("fence"),
+                self._marker(message_id),
+                self._key("state"),
+                self._key("updates"),
+                self._key("held" if kept and is_held_out(kept.number) else "lessons"),
+                RETRIEVERS,
+                version_key(self.pool, self.encoder),
+                self._key("versions"),
+                adapter_key(self.pool, self.encoder, version),
+                *(adapter_key(self.pool, self.encoder, old) for old in outdated),
+            ],
+            args=[
+                fence,
+                record.model_dump_json(),
+                self._keep_seconds,
+                change.update.model_dump_json(),
+                json.dumps([self.pool, self.encoder]),
+                "" if kept is None or (slot := self.slot(kept.number)) is None else slot,
+                kept.model_dump_json() if kept else "",
+                counted,
+                "refused" if record.refused else record.outcome,
+                change.checkpoint or "",
+                version or "",
+                published.model_dump_json() if published else "",
+                *outdated,
+            ],
+        )
+        return Lesson.model_validate_json(done) if done else None
+
+    def head(self) -> Head:
+        names = ("epoch", "counted", "issued", "checkpoint_at")
+        found = dict(zip(names, self._client.hmget(self._key("state"), names), strict=True))
+        version = self._client.get(version_key(self.pool, self.encoder))
+        return Head(version=int(version or 0), **{name: int(value or 0) for name, value in found.items()})
+
+    def versions(self) -> list[int]:
+        """The numbers of the versions that are kept, ascending."""
+        return [int(str(version)) for version in self._client.zrange(self._key("versions"), 0, -1)]
+
+    def counts(self) -> dict[str, int]:
+        """How many lessons came to what."""
+        names = ("learnt", "held out", "refused", "no update")
+        found = self._client.hmget(self._key("state"), names)
+        return {name: int(count or 0) for name, count in zip(names, found, strict=True)}
+
+    def begin_with(self, lessons: Iterable[KeptLesson], counted: int, checkpoint_at: int) -> None:
+        """Begin the log with lessons of another encoder's, in place of what it had."""
+        state: dict[str | bytes, str | int] = {
+            "counted": counted,
+            "checkpoint": "",
+            "checkpoint_at": checkpoint_at,
+            "issued": self.head().issued,
+        }
+        with self._client.pipeline() as change:
+            change.delete(self._key("lessons"), self._key("held"), self._key("updates"), self._key("versions"))
+            change.hset(self._key("state"), mapping={**state})
+            change.hincrby(self._key("state"), "epoch", 1)
+            for lesson in lessons:
+                held = "held" if is_held_out(lesson.number) else "lessons"
+                change.hset(self._key(held), str(self.slot(lesson.number)), lesson.model_dump_json())
+            change.sadd(RETRIEVERS, json.dumps([self.pool, self.encoder]))
+            change.set(version_key(self.pool, self.encoder), 0)
+            change.execute()
+
+    def go_back(self, fence: int, version: int, set_aside: Sequence[int], checkpoint: str) -> None:
+        """Put a version into use again, take lessons out of the log, and let every trainer begin at the checkpoint."""
+        slots = {
+            held: [str(self.slot(number)) for number in set_aside if is_held_out(number) is held]
+            for held in (False, True)
+        }
+        with self._client.pipeline() as change:
+            change.watch(self._key("fence"))  # type: ignore[no-untyped-call]
+            if change.get(self._key("fence")) != str(fence):
+                raise TryAgain(f"A trainer took over the retriever of pool {self.pool!r}. Try again.")
+            counted = change.hget(self._key("state"), "counted") or 0
+            change.multi()
+            change.set(version_key(self.pool, self.encoder), version)
+            change.hincrby(self._key("state"), "epoch", 1)
+            change.hset(self._key("state"), mapping={"checkpoint": checkpoint, "checkpoint_at": counted})
+            for held, name in ((False, "lessons"), (True, "held")):
+                if slots[held]:
+                    change.hdel(self._key(name), *slots[held])
+            change.execute()
+
+    def checkpoint(self) -> str:
+        """The state that was stored last, as text; empty where learning begins anew."""
+        return str(self._client.hget(self._key("state"), "checkpoint") or "")
+
+    def published(self, version: int) -> PublishedAdapter | None:
+        """A version that is still kept."""
+        text = self._client.get(adapter_key(self.pool, self.encoder, version))
+        return PublishedAdapter.model_validate_json(text) if text else None
+
+    def lessons(self) -> list[KeptLesson]:
+        """All lessons that may be trained on."""
+        return _read(self._client.hvals(self._key("lessons")))
+
+    def held_out(self) -> list[KeptLesson]:
+        """The lessons that are never trained on."""
+        return _read(self._client.hvals(self._key("held")))
+
+    def numbered(self, numbers: Iterable[int]) -> list[KeptLesson]:
+        """The lessons of these numbers that are still kept."""
+        found: list[KeptLesson] = []
+        for number in numbers:
+            slot = self.slot(number)
+            text = self._client.hget(self._key("held" if is_held_out(number) else "lessons"), str(slot))
+            found += [one for one in _read([text]) if one.number == number]
+        return found
+
+    def updates(self) -> list[Update]:
+        """What the last lessons did, the newest last."""
+        return [Update.model_validate_json(text) for text in self._client.lrange(self._key("updates"), 0, -1)]
+
+    def slot(self, number: int) -> int | None:
+        """Where a lesson is kept, or None: once all slots are full, as many of the early lessons as of the late ones
+        stay (reservoir sampling, algorithm R), and every trainer comes to the same."""
+        held = is_held_out(number)
+        before = number // HELD_OUT_EVERY - 1 if held else number - number // HELD_OUT_EVERY - 1
+        slots = self._kept // HELD_OUT_EVERY if held else self._kept
+        if before < slots:
+            return before
+        drawn = random.Random(f"{self.pool} {number}").randrange(before + 1)
+        return drawn if drawn < slots else None
+
+    def _marker(self, message_id: str) -> str:
+        return f"memshare:lesson:{message_id}"
+
+    def _key(self, what: str) -> str:
+        return retriever_key(self.pool, self.encoder, what)
+
+
+def retrievers(client: redis.Redis, encoder: str) -> list[str]:
+    """The pools that have had a lesson with this encoder."""
+    names = [json.loads(text) for text in client.smembers(RETRIEVERS)]
+    return sorted(pool for pool, of in names if of == encoder)
+
+
+def is_held_out(number: int) -> bool:
+    """One lesson in ten is never trained on."""
+    return number % HELD_OUT_EVERY == 0
+
+
+def _outdated(version: int) -> list[int]:
+    """What a new version makes too old to keep: the last ten stay, and of those before them every 25th."""
+    thinned, oldest = version - RECENT_VERSIONS, version - OLDEST_VERSION
+    return [old for old in (thinned if thinned % EVERY_VERSION else 0, oldest) if old > 0]
+
+
+def _read(texts: Iterable[str | bytes | None]) -> list[KeptLesson]:
+    return [KeptLesson.model_validate_json(text) for text in texts if text]

@@ -1,0 +1,35 @@
+"""Which labelled candidates a lesson teaches with (INMS section 3.3; DESIGN.md 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+LARGEST = 8  # v: half of them from either end
+UNDECIDED = 0.5
+
+
+class Selection(NamedTuple):
+    """Indices of the candidates that the retriever is to find, and of those it is not to."""
+
+    positives: tuple[int, ...]
+    negatives: tuple[int, ...]
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is something to tell apart."""
+        return bool(self.positives and self.negatives)
+
+
+def select(labels: Sequence[float]) -> Selection:
+    """The clear ends of the ranking by P(¬Y), 0 to 1 per candidate; of equal ones the earlier ranks lower.
+
+    What is near the middle, or on the wrong side of it, teaches nothing: a good candidate must not become a
+    negative because all are good.
+    """
+    ranking = sorted(range(len(labels)), key=lambda candidate: labels[candidate])
+    half = LARGEST // 2
+    return Selection(
+        positives=tuple(candidate for candidate in ranking[:half] if labels[candidate] < UNDECIDED),
+        negatives=tuple(candidate for candidate in ranking[-half:] if labels[candidate] > UNDECIDED),
+    )

@@ -1,0 +1,17 @@
+"""The Celery task of the queue `trainer`: `retriever_trainer.learn` learns from one new memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from celery import Celery
+
+from broker.messages import LessonTask
+from broker.stage import Desk, Stage, add_stage
+from retriever_trainer.learn import Learn
+
+
+def register(app: Celery, desk: Callable[[], Desk], learn: Callable[[], Learn]) -> None:
+    """Register the task; what it needs is built when the first message comes."""
+    learning = Stage("retriever_trainer.learn", "learn", LessonTask, lambda journey, task: learn().run(journey, task))
+    add_stage(app, learning, desk)

@@ -1,0 +1,40 @@
+"""Builds the trainer and serves its queue; `celery -A retriever_trainer.worker worker` runs it alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import torch
+from celery import Celery
+
+from broker.app import TRAINER_QUEUE
+from broker.connection import connect
+from broker.settings import Settings
+from broker.worker import Part, open_desk, worker_app
+from llm.models import open_chat
+from retriever_trainer.labels import SIDE_BY_SIDE, Labeller
+from retriever_trainer.learn import Learn
+from retriever_trainer.tasks import register
+
+
+@functools.cache
+def _learn(settings: Settings) -> Learn:
+    torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
+    connections = settings.concurrency * SIDE_BY_SIDE
+    chat = open_chat(settings.model_for("trainer"), timeout=settings.model_timeout, connections=connections)
+    client = connect(settings.redis)
+    return Learn(client, Labeller(chat), kept=settings.lessons_kept, keep_days=settings.keep_days)
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    register(app, lambda: open_desk(settings), functools.partial(_learn, settings))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    if TRAINER_QUEUE in queues:
+        _learn(settings)
+
+
+part = Part(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm)
+app = worker_app(part)

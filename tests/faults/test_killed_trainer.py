@@ -1,0 +1,117 @@
+"""The trainer is killed, over and over, at any moment."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+
+from broker.ledger import Entry, publish
+from broker.messages import LessonTask, derived_id
+from broker.settings import Settings
+from memshare.client import Client
+from retriever_trainer.lesson_log import LessonLog
+from tests.support.chat_server import serving
+from tests.support.deployment import ROOT, wait_for
+from tests.support.lessons import ENCODER, lesson
+from tests.support.oracle import Oracle
+
+KILLS = 20
+LESSONS = 300
+
+
+class Trainers:
+    """Trainer processes, one at a time."""
+
+    def __init__(self, server: subprocess.Popen[str]) -> None:
+        self._server = server
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+
+    def start(self) -> int:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write("another\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
+
+
+@contextmanager
+def trainers(environment: dict[str, str], log: Path) -> Iterator[Trainers]:
+    with log.open("ab") as file:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.forkserver"],
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield Trainers(server)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def send(client: Client, task: LessonTask) -> None:
+    """As the memory service does."""
+    entry = Entry(
+        id=str(derived_id(task.journey, "learn")),
+        task="retriever_trainer.learn",
+        queue="trainer",
+        body=task.model_dump(mode="json"),
+        journey=task.journey,
+        stage="learn",
+    )
+    client.ledger.open(entry)
+    publish(client.app, entry)
+
+
+def test_twenty_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_no_version(
+    redis_folder: Path, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    chance = random.Random(7)
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    log = LessonLog(redis_client, "poem", ENCODER, kept=2000, keep_days=7)
+    client = Client(settings)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
+    environment |= {"MEMSHARE_DATA": str(redis_folder), "MEMSHARE_MODEL": "openai:scripted", "OPENAI_API_KEY": "test"}
+    environment |= {"MEMSHARE_CONCURRENCY": "4", "MEMSHARE_LEASE": "20"}
+    tasks = [lesson(number) for number in range(LESSONS)]
+    oracle = Oracle(lambda prompt: prompt.split()[0], delay=0.15)
+    with serving(oracle) as chat, trainers(environment | {"OPENAI_BASE_URL": chat.url}, tmp_path / "log") as processes:
+        for task in tasks:
+            send(client, task)
+
+        moved = 0
+        for _ in range(KILLS):
+            pid, counted = processes.start(), log.head().counted
+            wait_for(lambda counted=counted: log.head().counted > counted, 90, "the trainer to learn something")
+            time.sleep(chance.uniform(0, 0.8))
+            os.kill(pid, signal.SIGKILL)
+            moved += log.head().counted > counted
+        assert moved == KILLS
+        assert log.head().counted < LESSONS  # every kill hit a trainer at work
+
+        processes.start()
+        wait_for(lambda: client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
+
+    kept = [*log.lessons(), *log.held_out()]
+    assert log.head().counted == LESSONS
+    assert sorted(one.number for one in kept) == list(range(1, LESSONS + 1))
+    assert {one.memory_id for one in kept} == {task.memory_id for task in tasks}
+    assert client.ledger.done()["learn"] == LESSONS
+    assert sum(log.counts().values()) == LESSONS
+    assert log.head().version in log.versions()
+    for version in log.versions():
+        published = log.published(version)
+        assert published is not None
+        assert published.unpack().any()  # raises where the hash does not fit
+    assert redis_client.hlen("memshare:dead") == 0
+    client.close()

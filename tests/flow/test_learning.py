@@ -1,0 +1,93 @@
+"""The retriever learns from the memories that stream in, on real workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from numpy.typing import NDArray
+
+from benchmarks.forms import Task, form_of, memories, questions, unseen_tasks
+from broker.settings import Settings
+from memory_service.retriever import Adapter
+from memory_service.sentence_encoder import BUNDLED, SentenceTransformerEncoder
+from retriever_trainer.lesson_log import LessonLog
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.oracle import Oracle
+
+SHOWN = 3
+WORKERS = [("poem", "scorer", "memory"), ("trainer",)]
+
+
+class Ranking:
+    """The retriever worked out by hand: cosines with all memories."""
+
+    def __init__(self, encoder: SentenceTransformerEncoder, pool: Sequence[Task], tests: Sequence[Task]) -> None:
+        self._documents = encoder.encode([task.prompt for task in pool])
+        self._queries = encoder.encode([task.prompt for task in tests])
+        self._right = np.array([[task.form == test.form for task in pool] for test in tests])
+
+    def precision(self, weights: NDArray[np.float32] | None) -> float:
+        """P@3 of an adapter on the test tasks."""
+        turned = np.stack([Adapter(1, weights)(query) for query in self._queries])
+        best = np.argsort(-turned @ self._documents.T, axis=1)[:, :SHOWN]
+        return float(np.take_along_axis(self._right, best, axis=1).mean())
+
+
+def stream(deployment: Deployment, tasks: Sequence[Task]) -> None:
+    """Submit tasks one after the other and wait until the last lesson of them is learnt."""
+    submitted = [deployment.client.submit("poem", task.prompt, kind="limerick").id for task in tasks]
+    journeys = [deployment.settled(task_id, within=120) for task_id in submitted]
+    assert [journey.outcome for journey in journeys] == ["stored"] * len(tasks)
+    wait_for(lambda: deployment.client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
+
+
+def recalled(deployment: Deployment, pool: str, task: Task) -> list[dict]:
+    return deployment.client.ask_memory("search", pool=pool, text=task.prompt, k=SHOWN, mode="dense")
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_does_not_move(
+    redis_folder: Path, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    tasks, tests = memories(200, seed=1), unseen_tasks(96, seed=1)
+    others, other_tests = questions(seed=1)
+    oracle = Oracle(form_of, {task.prompt: task.answer for task in tasks})
+    settings = Settings(data=tmp_path, redis_url=Settings(data=redis_folder).redis, model="openai:scripted")
+    log = LessonLog(redis_client, "poem", BUNDLED, kept=settings.lessons_kept, keep_days=1)
+    encoder = SentenceTransformerEncoder(None)
+    address = {"MEMSHARE_REDIS_URL": settings.redis}
+    with serving(oracle) as chat, deployed(settings, chat, tmp_path, WORKERS, **address) as running:
+        client = running.client
+        client.ask_memory("add", memories=[{"pool": "logic", "prompt": o.prompt, "answer": o.answer} for o in others])
+        untouched = [recalled(running, "logic", test) for test in other_tests]
+
+        # 150 memories stream in.
+        stream(running, tasks[:150])
+
+        found = [recalled(running, "poem", test) for test in tests]
+        right = [
+            form_of(hit["memory"]["prompt"]) == test.form
+            for hits, test in zip(found, tests, strict=True)
+            for hit in hits
+        ]
+        ranking = Ranking(encoder, tasks[:150], tests)
+        learnt = log.published(log.head().version)
+        assert learnt is not None
+        assert np.mean(right) == pytest.approx(ranking.precision(learnt.unpack()), abs=0.02)
+        assert np.mean(right) > ranking.precision(None) + 0.1
+        assert [recalled(running, "logic", test) for test in other_tests] == untouched
+
+        # 50 more, whose labels say the contrary of what is true.
+        oracle.inverted = True
+        stream(running, tasks[150:])
+
+        assert log.counts()["refused"] > 0
+        left = log.published(log.head().version)
+        assert left is not None
+        whole = Ranking(encoder, tasks, tests)
+        assert whole.precision(left.unpack()) > whole.precision(learnt.unpack()) - 0.03

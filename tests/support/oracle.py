@@ -1,0 +1,37 @@
+"""A model that labels lessons by what it knows of their prompts, for the chat server of the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.support.chat_script import Answer
+
+
+class Oracle:
+    """A script. It labels by `form`, which says of a prompt what kind it is, and answers prompts from a book.
+
+    `inverted` makes it label the contrary of what it knows. It gives no log-probabilities, and grades everything well.
+    """
+
+    def __init__(self, form: Callable[[str], str], book: dict[str, str] | None = None, delay: float = 0.0) -> None:
+        self.inverted = False
+        self._form = form
+        self._book = book or {}
+        self._delay = delay
+
+    def __call__(self, body: dict[str, Any]) -> Answer:
+        if "logprobs" in body:
+            return Answer(status=400, text="This model gives no log-probabilities.")
+        document = body["messages"][-1]["content"]
+        if "response_format" not in body:
+            return Answer(text=self._book.get(document))
+        if "example_1" not in body["response_format"]["json_schema"]["schema"]["properties"]:
+            return Answer()
+        lesson = json.loads(document)
+        labels = {
+            name: 90 if (self._form(example["prompt"]) == self._form(lesson["prompt"])) is self.inverted else 10
+            for name, example in lesson["examples"].items()
+        }
+        return Answer(text=json.dumps(labels), delay=self._delay)

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import redis
+
+from broker.errors import BadInput, TryAgain
+from broker.messages import Lesson, LessonTask
+from llm.structured import DoesNotFit
+from memory_service.retriever import Retriever
+from retriever_trainer import lesson_log
+from retriever_trainer.labels import Labels
+from retriever_trainer.learn import Learn
+from retriever_trainer.lesson_log import LessonLog, is_held_out
+from retriever_trainer.rollback import roll_back
+from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson
+from tests.support.word_encoder import WordEncoder
+
+
+@pytest.fixture
+def labeller() -> FormLabeller:
+    return FormLabeller()
+
+
+def trainer(client: redis.Redis, labeller: FormLabeller, kept: int = 200) -> Learn:
+    """A trainer process, as far as the log can tell."""
+    return Learn(client, labeller, kept=kept, keep_days=1)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def learn(redis_client: redis.Redis, labeller: FormLabeller) -> Learn:
+    return trainer(redis_client, labeller)
+
+
+@pytest.fixture
+def log(redis_client: redis.Redis) -> LessonLog:
+    return LessonLog(redis_client, "poem", ENCODER, kept=200, keep_days=1)
+
+
+def teach(learn: Learn, task: LessonTask) -> Lesson:
+    record = learn.run(task.journey, task).record
+    assert isinstance(record, Lesson)
+    return record
+
+
+def numbers(log: LessonLog) -> list[int]:
+    return sorted(one.number for one in (*log.lessons(), *log.held_out()))
+
+
+def test_versions_come_with_the_lessons_and_rank_better_than_the_untrained_retriever(
+    learn: Learn, log: LessonLog
+) -> None:
+    records = [teach(learn, lesson(number)) for number in range(80)]
+
+    assert [record.outcome for record in records[:10]] == ["learnt"] * 9 + ["held out"]
+    versions = [record.version for record in records if record.version]
+    assert versions == list(range(1, len(versions) + 1))
+    assert all(record.version is None for record in records[:29])  # too few held-out lessons to check one
+    first, last = log.published(log.versions()[0]), log.published(versions[-1])
+    assert last is not None
+    assert first is not None
+    assert last.accuracy_after is not None
+    assert first.accuracy_before is not None
+    assert last.accuracy_after > first.accuracy_before
+    assert (last.encoder, last.dimension) == (ENCODER, DIMENSION)
+    assert records[last.lessons - 1].version == last.version
+
+
+def test_the_agents_retriever_takes_over_what_was_published(learn: Learn, redis_client: redis.Redis) -> None:
+    encoder = WordEncoder(ENCODER)
+    encoder.dimension = DIMENSION  # type: ignore[misc]
+    retriever = Retriever(redis_client, encoder)
+    assert retriever.adapter("poem").version == 0
+
+    records = [teach(learn, lesson(number)) for number in range(40)]
+
+    assert retriever.adapter("poem").version == max(record.version or 0 for record in records) > 0
+
+
+def test_one_lesson_in_ten_is_held_out_for_good(learn: Learn, log: LessonLog) -> None:
+    for number in range(40):
+        teach(learn, lesson(number))
+
+    assert [one.number for one in log.held_out()] == [10, 20, 30, 40]
+    assert not {one.number for one in log.lessons()} & {10, 20, 30, 40}
+    assert numbers(log) == list(range(1, 41))
+
+
+def test_a_message_that_comes_twice_is_labelled_and_counted_once(
+    learn: Learn, labeller: FormLabeller, log: LessonLog
+) -> None:
+    first = teach(learn, lesson(1))
+
+    assert teach(learn, lesson(1)) == first
+    assert log.head().counted == 1
+    assert len(labeller.asked) == 1
+
+
+def test_without_something_to_tell_apart_there_is_no_update_and_it_says_so(
+    redis_client: redis.Redis, log: LessonLog
+) -> None:
+    class Unsure(FormLabeller):
+        def label(self, task: LessonTask) -> Labels:
+            return super().label(task)._replace(values=tuple(0.2 for _ in task.candidates))
+
+    record = teach(trainer(redis_client, Unsure()), lesson(1))
+
+    assert record.outcome == "no update"
+    assert record.reason == "4 of 8 candidates help and 0 mislead; it takes at least one of each"
+    assert (log.head().counted, log.counts()["no update"]) == (0, 1)
+
+
+def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again(redis_client: redis.Redis) -> None:
+    class Broken(FormLabeller):
+        def __init__(self, error: Exception) -> None:
+            super().__init__()
+            self.error = error
+
+        def label(self, task: LessonTask) -> Labels:
+            raise self.error
+
+    record = teach(trainer(redis_client, Broken(DoesNotFit("It did not fit."))), lesson(1))
+    assert (record.outcome, record.reason) == ("no update", "there are no labels: It did not fit.")
+
+    with pytest.raises(TryAgain, match="busy"):
+        teach(trainer(redis_client, Broken(TryAgain("The model is busy."))), lesson(2))
+
+
+def test_lessons_with_inverted_labels_do_not_make_the_published_version_worse(
+    learn: Learn, labeller: FormLabeller, log: LessonLog
+) -> None:
+    healthy = [teach(learn, lesson(number)) for number in range(100)]
+    good = log.published(log.head().version)
+    assert good is not None
+
+    labeller.inverted = True
+    poisoned = [teach(learn, lesson(number)) for number in range(100, 150)]
+    labeller.inverted = False
+
+    assert sum(record.refused for record in poisoned) > 20
+    left = log.published(log.head().version)
+    assert left is not None
+    assert true_accuracy(left.unpack()) >= true_accuracy(good.unpack()) - 0.02
+    assert log.counts()["refused"] == sum(record.refused for record in (*healthy, *poisoned))
+
+
+def true_accuracy(weights: np.ndarray) -> float:
+    """On lessons that nobody has seen, by the true labels."""
+    right = []
+    for number in range(1000, 1060):
+        task = lesson(number)
+        query = task.embedding.unpack()
+        turned = query + weights @ query
+        near = [one.embedding.unpack() @ turned for one in task.candidates]
+        same = [helps(one, task) for one in task.candidates]
+        good = [cosine for cosine, alike in zip(near, same, strict=True) if alike]
+        bad = [cosine for cosine, alike in zip(near, same, strict=True) if not alike]
+        right += [a > b for a in good for b in bad]
+    return float(np.mean(right))
+
+
+def test_a_trainer_goes_on_exactly_where_another_one_ended(
+    redis_client: redis.Redis, labeller: FormLabeller, log: LessonLog
+) -> None:
+    alone = trainer(redis_client, labeller)
+    for number in range(47):
+        teach(alone, lesson(number))
+    expected = teach(alone, lesson(47))
+    weights = log.published(log.head().version)
+    redis_client.flushall()
+
+    for start in range(0, 48, 6):  # a trainer that is killed after every six lessons
+        later = trainer(redis_client, labeller)
+        last = [teach(later, lesson(number)) for number in range(start, start + 6)][-1]
+
+    assert last == expected
+    again = log.published(log.head().version)
+    assert again is not None
+    assert weights is not None
+    assert again.unpack() == pytest.approx(weights.unpack(), abs=1e-3)
+
+
+def test_two_trainers_of_one_pool_take_turns_and_count_every_lesson_once(
+    redis_client: redis.Redis, labeller: FormLabeller, log: LessonLog
+) -> None:
+    trainers = [trainer(redis_client, labeller), trainer(redis_client, labeller)]
+    tasks = [lesson(number) for number in range(60)]
+
+    with ThreadPoolExecutor(8) as threads:
+        records = list(threads.map(lambda one: teach(trainers[one[0] % 2], one[1]), enumerate(tasks)))
+
+    assert numbers(log) == list(range(1, 61))
+    assert {one.memory_id for one in (*log.lessons(), *log.held_out())} == {task.memory_id for task in tasks}
+    versions = sorted(record.version for record in records if record.version)
+    assert versions == list(range(1, log.head().issued + 1))
+    assert len(versions) > 3
+
+
+def test_a_trainer_whose_lease_has_passed_to_another_one_writes_nothing_of_what_it_held(
+    redis_client: redis.Redis, labeller: FormLabeller, log: LessonLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen, other = trainer(redis_client, labeller), trainer(redis_client, labeller)
+    teach(frozen, lesson(0))
+    real = LessonLog.lease
+    woken = []
+
+    @contextmanager
+    def stopped_for_longer_than_the_lease(self: LessonLog) -> Iterator[int]:
+        with real(self) as fence:
+            if not woken:
+                woken.append(fence)
+                redis_client.delete(self._key("lease"))
+                teach(other, lesson(1))
+            yield fence
+
+    monkeypatch.setattr(LessonLog, "lease", stopped_for_longer_than_the_lease)
+    teach(frozen, lesson(2))
+
+    assert woken
+    assert numbers(log) == [1, 2, 3]
+    assert len({one.memory_id for one in log.lessons()}) == 3
+
+
+def test_of_many_lessons_as_many_early_as_late_ones_stay(redis_client: redis.Redis) -> None:
+    log = LessonLog(redis_client, "poem", ENCODER, kept=100, keep_days=1)
+    slots = {log.slot(number): number for number in range(1, 2001) if not is_held_out(number)}
+    slots.pop(None)
+
+    assert sorted(slots) == list(range(100))
+    early = sum(number <= 1000 for number in slots.values())
+    assert 35 <= early <= 65
+
+
+def test_a_pool_learns_for_itself_alone(learn: Learn, redis_client: redis.Redis) -> None:
+    for number in range(35):
+        teach(learn, lesson(number))
+    teach(learn, lesson(99, pool="logic"))
+
+    logs = {pool: LessonLog(redis_client, pool, ENCODER, kept=200, keep_days=1) for pool in ("poem", "logic", "plan")}
+    assert {pool: log.head().counted for pool, log in logs.items()} == {"poem": 35, "logic": 1, "plan": 0}
+    assert logs["logic"].head().version == 0
+
+
+def test_old_versions_are_thinned_out(learn: Learn, log: LessonLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lesson_log, "EVERY_VERSION", 5)
+    for number in range(70):
+        teach(learn, lesson(number))
+
+    newest = log.head().issued
+    assert newest > 20
+    assert log.versions() == [*range(5, newest - 9, 5), *range(newest - 9, newest + 1)]
+    assert all(log.published(version) for version in log.versions())
+    assert log.published(1) is None
+
+
+def test_a_rollback_puts_an_earlier_version_back_and_learning_goes_on_from_it(
+    learn: Learn, labeller: FormLabeller, log: LessonLog, redis_client: redis.Redis
+) -> None:
+    for number in range(60):
+        teach(learn, lesson(number))
+    newest, target = log.head().version, log.versions()[0]
+    kept = log.published(target)
+    assert kept is not None
+
+    done = roll_back(log, target)
+
+    assert (done.before, done.version, done.set_aside) == (newest, target, 60 - kept.lessons)
+    assert log.head().version == target
+    assert max(numbers(log)) <= kept.lessons
+    for one in (learn, trainer(redis_client, labeller)):
+        record = teach(one, lesson(log.head().counted))
+        assert record.version is None or record.version > newest  # no number is used twice
+    assert log.head().counted == 62
+
+
+def test_a_rollback_without_a_number_goes_one_version_back(learn: Learn, log: LessonLog) -> None:
+    with pytest.raises(BadInput, match="has no earlier version"):
+        roll_back(log, None)
+    for number in range(40):
+        teach(learn, lesson(number))
+    versions = [0, *log.versions()]
+
+    assert roll_back(log, None).version == versions[-2]
+    assert roll_back(log, None).version == versions[-3]
+    with pytest.raises(BadInput, match="no retriever version 999. There are: 0, 1"):
+        roll_back(log, 999)
+    assert roll_back(log, 0).version == 0
+    assert numbers(log) == []

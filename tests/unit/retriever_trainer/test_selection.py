@@ -1,0 +1,47 @@
+"""Which labelled candidates a lesson teaches with."""
+
+from __future__ import annotations
+
+import pytest
+
+from retriever_trainer.selection import select
+
+
+def test_the_four_lowest_are_positives_and_the_four_highest_negatives() -> None:
+    selection = select([0.9, 0.1, 0.8, 0.2, 0.7, 0.3, 0.6, 0.4, 0.45, 0.55])
+
+    assert selection.positives == (1, 3, 5, 7)
+    assert selection.negatives == (6, 4, 2, 0)
+    assert selection.enough
+
+
+def test_what_is_on_the_wrong_side_of_the_middle_is_not_used() -> None:
+    selection = select([0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.6, 0.51, 0.5])
+
+    assert selection.positives == (0, 1, 2, 3)
+    assert selection.negatives == (7, 6)
+
+
+def test_the_middle_itself_is_neither() -> None:
+    selection = select([0.5] * 8)
+
+    assert (selection.positives, selection.negatives) == ((), ())
+
+
+def test_of_equal_labels_the_earlier_is_the_lower() -> None:
+    selection = select([0.2] * 6 + [0.8] * 6)
+
+    assert selection.positives == (0, 1, 2, 3)
+    assert selection.negatives == (8, 9, 10, 11)
+
+
+@pytest.mark.parametrize("labels", [[], [0.1], [0.9], [0.1, 0.2, 0.3], [0.6, 0.9], [0.1, 0.5], [0.5, 0.9]])
+def test_a_lesson_without_both_kinds_is_not_enough(labels: list[float]) -> None:
+    assert not select(labels).enough
+
+
+def test_one_of_each_is_enough_and_none_is_both() -> None:
+    selection = select([0.7, 0.2])
+
+    assert (selection.positives, selection.negatives) == ((1,), (0,))
+    assert selection.enough
