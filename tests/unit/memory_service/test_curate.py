@@ -10,7 +10,6 @@ from broker.errors import BadInput
 from memory_service.curate import Curate, Edit, Forget, NewMemory, seeds_mean
 from memory_service.memory import Memory
 from memory_service.pool import Pool
-from memory_service.recall import Recall
 from tests.support.memories import remembered
 
 

@@ -11,7 +11,6 @@ from broker.errors import BadInput
 from memory_service.curate import Curate, Forget, NewMemory
 from memory_service.memory import Memory
 from memory_service.pool import Pool
-from memory_service.recall import Recall
 from memory_service.store import Where
 from tests.support.memories import remembered
 

@@ -251,7 +251,12 @@ def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Re
     assert (following.task, following.queue, following.stage) == ("retriever_trainer.learn", "trainer", "learn")
     lesson = following.body
     assert isinstance(lesson, LessonTask)
-    assert (lesson.journey, lesson.pool, lesson.prompt, lesson.answer) == ("journey-9", "poem", "A lamp of tin", "There is")
+    assert (lesson.journey, lesson.pool, lesson.prompt, lesson.answer) == (
+        "journey-9",
+        "poem",
+        "A lamp of tin",
+        "There is",
+    )
     assert lesson.memory_id == memory_id("poem", "A lamp of tin", "There is")
     assert {one.id for one in lesson.candidates} == {memory_of(pair, 0).id for pair in earlier}
     vectors = {one.prompt: one.embedding.unpack() for one in lesson.candidates}
