@@ -46,7 +46,7 @@ contract: .venv/.installed-test
 	$(BIN)/lint-imports
 
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall peers; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in journey recall peers retriever; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean:  ## Remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

@@ -26,7 +26,7 @@ TRY_AGAIN_AFTER = 30.0  # seconds, when a new generation cannot be opened
 
 
 class Pool:
-    """Gives out the `Recall` of the generation in use. Who holds one finishes with it, whatever is swapped meanwhile."""
+    """Gives out the `Recall` of the generation in use; who holds one finishes with it, swapped or not."""
 
     def __init__(self, client: redis.Redis, current: Recall, open_generation: Callable[[str], Recall]) -> None:
         self._client = client

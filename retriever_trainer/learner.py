@@ -20,7 +20,7 @@ CHECKPOINT_EVERY = 10  # lessons; what comes after the checkpoint is learnt agai
 
 
 class Learner:
-    """Holds the state, the lessons and the weights of the version in use. What it learns counts only under the log's lease."""
+    """Holds the state, the lessons and the weights of the version in use; learns under the log's lease."""
 
     def __init__(self, log: LessonLog, dimension: int) -> None:
         self._log = log

@@ -10,9 +10,11 @@ import json
 import random
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import redis
+from numpy.typing import NDArray
 
 from broker.errors import TryAgain
 from broker.messages import Lesson
@@ -151,23 +153,25 @@ class LessonLog:
         found = self._client.hmget(self._key("state"), names)
         return {name: int(count or 0) for name, count in zip(names, found, strict=True)}
 
-    def begin_with(self, lessons: Iterable[KeptLesson], counted: int, checkpoint_at: int) -> None:
-        """Begin the log with lessons of another encoder's, in place of what it had."""
-        state: dict[str | bytes, str | int] = {
-            "counted": counted,
-            "checkpoint": "",
-            "checkpoint_at": checkpoint_at,
-            "issued": self.head().issued,
-        }
+    def begin_with(self, lessons: Iterable[KeptLesson], counted: int, adapter: NDArray[np.float32] | None) -> None:
+        """Begin the log with lessons of another encoder's, in place of what it had, and publish their adapter."""
+        version = 0 if adapter is None else self.head().issued + 1
+        state: dict[Any, Any] = {"counted": counted, "checkpoint": "", "checkpoint_at": 0}
+        if version:
+            state["issued"] = version
         with self._client.pipeline() as change:
             change.delete(self._key("lessons"), self._key("held"), self._key("updates"), self._key("versions"))
-            change.hset(self._key("state"), mapping={**state})
+            change.hset(self._key("state"), mapping=state)
             change.hincrby(self._key("state"), "epoch", 1)
             for lesson in lessons:
                 held = "held" if is_held_out(lesson.number) else "lessons"
                 change.hset(self._key(held), str(self.slot(lesson.number)), lesson.model_dump_json())
             change.sadd(RETRIEVERS, json.dumps([self.pool, self.encoder]))
-            change.set(version_key(self.pool, self.encoder), 0)
+            if adapter is not None:
+                published = PublishedAdapter.pack(version, self.encoder, adapter, lessons=counted)
+                change.set(adapter_key(self.pool, self.encoder, version), published.model_dump_json())
+                change.zadd(self._key("versions"), {str(version): version})
+            change.set(version_key(self.pool, self.encoder), version)
             change.execute()
 
     def go_back(self, fence: int, version: int, set_aside: Sequence[int], checkpoint: str) -> None:

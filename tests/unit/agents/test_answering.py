@@ -43,7 +43,8 @@ def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the
     remember(recall, "old lamp by the sea", "old shoe")
     chat = ScriptedChat("There was a lamp")
 
-    Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp by the sea", kind="limerick"))
+    task = AgentTask(prompt="new lamp by the sea", kind="limerick")
+    Answering(POEM, chat, lambda: recall, 100).run("journey-1", task)
 
     assert [(turn.role, turn.content) for turn in chat.conversations[0]] == [
         ("system", POEM.kinds["limerick"].instructions),
@@ -74,7 +75,8 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall,
 
 
 def test_the_prompt_is_encoded_once(recall: Recall, encoder: WordEncoder) -> None:
-    Answering(POEM, ScriptedChat("There was a lamp"), lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp"))
+    chat = ScriptedChat("There was a lamp")
+    Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp"))
 
     assert encoder.encoded == ["new lamp"]
 
@@ -112,7 +114,8 @@ def test_a_task_says_how_many_memories_it_is_shown_else_the_roster_does(
 def test_memories_of_another_pool_are_not_shown(recall: Recall) -> None:
     remember(recall, "old lamp", pool="plan")
 
-    outcome = Answering(POEM, ScriptedChat("There was"), lambda: recall, 100).run("journey-1", AgentTask(prompt="old lamp"))
+    chat = ScriptedChat("There was")
+    outcome = Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="old lamp"))
 
     assert isinstance(outcome.record, Answer)
     assert outcome.record.memories == ()

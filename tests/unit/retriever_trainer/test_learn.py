@@ -120,7 +120,7 @@ def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again
             super().__init__()
             self.error = error
 
-        def label(self, task: LessonTask) -> Labels:
+        def label(self, task: LessonTask) -> Labels:  # noqa: ARG002
             raise self.error
 
     record = teach(trainer(redis_client, Broken(DoesNotFit("It did not fit."))), lesson(1))
@@ -286,7 +286,7 @@ def test_a_rollback_without_a_number_goes_one_version_back(learn: Learn, log: Le
 
     assert roll_back(log, None).version == versions[-2]
     assert roll_back(log, None).version == versions[-3]
-    with pytest.raises(BadInput, match="no retriever version 999. There are: 0, 1"):
+    with pytest.raises(BadInput, match=r"no retriever version 999\. There are: 0, 1"):
         roll_back(log, 999)
     assert roll_back(log, 0).version == 0
     assert numbers(log) == []

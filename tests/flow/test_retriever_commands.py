@@ -1,0 +1,206 @@
+"""`memshare retriever` as a person uses it: while agents answer, and while nothing runs."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from numpy.typing import NDArray
+
+from broker.messages import Candidate, Embedding, LessonTask
+from broker.settings import Settings
+from memory_service.encoder import BUNDLED, SentenceTransformerEncoder
+from memory_service.memory import Memory, memory_id
+from memory_service.open_store import layout_in_use, open_store
+from memory_service.recall import vectors_of
+from memory_service.sentence_encoder import bundled_folder
+from memory_service.store import Layout, Where
+from memshare.client import Client
+from memshare.own_redis import connected
+from retriever_trainer.kept_lesson import KeptLesson
+from retriever_trainer.learn import Learn
+from retriever_trainer.lesson_log import LessonLog
+from retriever_trainer.selection import select
+from tests.support.deployment import ROOT, wait_for
+from tests.support.lessons import FormLabeller
+from tests.support.terminal import Terminal, children_of, end
+
+FORMS = (
+    "Haiku of three short lines on",
+    "Recipe with ingredients and steps inspired by",
+    "Riddle for children whose solution is",
+    "Letter to an old friend about",
+    "Slogan that a poster could have for",
+    "Quiz question with four options on",
+)
+TOPICS = ("whales", "trams", "bread", "snow", "comets", "tulips", "violins", "boxing", "passwords", "castles", "bees",
+          "dentists", "honey", "ferries", "owls")  # fmt: skip
+PROMPTS = [f"{form} {topic}." for form in FORMS for topic in TOPICS]
+TAUGHT_POEM, TAUGHT_LOGIC = 45, 60
+
+
+def lessons(pool: str, count: int, vectors: NDArray[np.float32]) -> list[LessonTask]:
+    """For some memories four of their form on other topics, which help, and four of their topic in other forms."""
+    chance = random.Random(pool)
+
+    def candidate(place: int) -> Candidate:
+        prompt, embedding = PROMPTS[place], Embedding.pack(BUNDLED, vectors[place])
+        return Candidate(id=memory_id(pool, prompt, "Yes."), prompt=prompt, answer="Yes.", embedding=embedding)
+
+    made = []
+    for place in chance.sample(range(len(PROMPTS)), count):
+        form, topic = divmod(place, len(TOPICS))
+        of_form = [form * len(TOPICS) + other for other in range(len(TOPICS)) if other != topic]
+        of_topic = [other * len(TOPICS) + topic for other in range(len(FORMS)) if other != form]
+        new = candidate(place)
+        made.append(
+            LessonTask(
+                journey=f"{pool} {place}",
+                pool=pool,
+                memory_id=new.id,
+                prompt=PROMPTS[place],
+                answer=new.answer,
+                embedding=new.embedding,
+                candidates=tuple(candidate(one) for one in (*chance.sample(of_form, 4), *chance.sample(of_topic, 4))),
+            )
+        )
+    return made
+
+
+def teach(client: redis.Redis, vectors: NDArray[np.float32]) -> None:
+    """Pool poem has learnt something; pool logic has lessons that no adapter has learnt from."""
+    labeller = FormLabeller()
+    learn = Learn(client, labeller, kept=2_000, keep_days=7)  # type: ignore[arg-type]
+    for task in lessons("poem", TAUGHT_POEM, vectors):
+        learn.run(task.journey, task)
+    kept = []
+    for number, task in enumerate(lessons("logic", TAUGHT_LOGIC, vectors), start=1):
+        labels = labeller.label(task)
+        kept.append(KeptLesson.of(task, labels, select(labels.values)).model_copy(update={"number": number}))
+    log = LessonLog(client, "logic", BUNDLED, kept=2_000, keep_days=7)
+    log.begin_with(kept, len(kept), checkpoint_at=len(kept))
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
+    """A data folder with memories and lessons, on which nothing runs."""
+    settings = Settings(data=tmp_path_factory.mktemp("retriever"), model="offline")
+    encoder = SentenceTransformerEncoder(None, device="cpu")
+    memories = [
+        Memory(id=memory_id(pool, prompt, "Yes."), pool=pool, prompt=prompt, answer="Yes.", created=1)
+        for pool in ("logic", "poem")
+        for prompt in PROMPTS
+    ]
+    vectors = vectors_of(encoder, memories)
+    with closing(open_store(settings, Layout(encoder.name, encoder.dimension), "a test")) as store:
+        store.put(list(zip(memories, vectors, strict=True)))
+    with connected(settings) as client:
+        teach(client, np.stack([vector.dense for vector in vectors[: len(PROMPTS)]]))
+    terminal = Terminal(settings.data)
+    terminal.environment["OMP_NUM_THREADS"] = "1"  # two processes compute at the same time
+    return terminal
+
+
+@pytest.fixture
+def client(terminal: Terminal) -> Iterator[Client]:
+    """A client of `memshare up`."""
+    process = terminal.up()
+    with closing(Client(Settings(data=terminal.data, model="offline"))) as client:
+        yield client
+    end(process)
+
+
+def found(client: Client) -> list[str]:
+    hits = client.ask_memory("search", pool="logic", text=PROMPTS[0], k=3, mode="dense")
+    return [hit["memory"]["prompt"] for hit in hits]
+
+
+def added(client: Client, prompt: str) -> str:
+    return str(client.ask_memory("add", memories=[{"pool": "logic", "prompt": prompt, "answer": "Foam."}])[0])
+
+
+def answered(client: Client, prompt: str) -> None:
+    task_id = client.submit("plan", prompt).id
+    wait_for(lambda: client.journey(task_id).answer, 60, "an answer")
+
+
+def test_a_version_is_gone_back_to_while_nothing_runs(terminal: Terminal) -> None:
+    before = terminal.json("retriever", "status")["pools"]["poem"]
+    assert before["version"] == before["versions"][-1]["version"] > 1
+    assert before["held_out_accuracy"]["in_use"] > before["held_out_accuracy"]["untrained"]
+    assert (before["lessons"]["learnt"] + before["lessons"]["refused"], before["lessons"]["held_out"]) == (41, 4)
+
+    back = terminal.json("retriever", "rollback", "--pool", "poem")
+
+    after = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
+    assert after["version"] == back["version"] == before["versions"][-2]["version"]
+    assert children_of(terminal.data) == []
+
+
+def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_from(
+    terminal: Terminal, client: Client
+) -> None:
+    command = [sys.executable, "-m", "memshare", "retriever", "consolidate", "--pool", "logic", "--json"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    late = added(client, "Riddle about the tide, please.")
+    answers = 0
+    while process.poll() is None:
+        answered(client, f"A plan for day {answers}")
+        answers += 1
+        time.sleep(0.2)  # the encoder is trained on the same processor
+
+    said, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    done = json.loads(said)
+    assert done["encoder"].startswith(f"{BUNDLED}@")
+    assert done["held_out_accuracy"]["after"] >= done["held_out_accuracy"]["before"]
+    assert answers > 10
+    assert found(client)[0] == PROMPTS[0]
+    assert client.ask_memory("show", memory=late)["answer"] == "Foam."
+    status = terminal.json("retriever", "status")
+    assert (status["encoder"], status["encoder_before"]) == (done["encoder"], BUNDLED)
+    assert status["pools"]["logic"]["lessons"]["carried_over"] == TAUGHT_LOGIC
+
+    later = added(client, "Riddle about the sea, please.")
+    back = terminal.json("retriever", "rollback", "--encoder")
+
+    assert (back["encoder_before"], back["encoder"]) == (done["encoder"], BUNDLED)
+    assert found(client)[0] == PROMPTS[0]
+    assert client.ask_memory("show", memory=later)["answer"] == "Foam."
+    answered(client, "A plan for the day after")
+    status = terminal.json("retriever", "status")
+    assert (status["encoder"], status["encoder_before"]) == (BUNDLED, done["encoder"])
+    assert status["pools"]["poem"]["version"] > 0
+
+
+def test_another_encoder_takes_over_while_nothing_runs(terminal: Terminal, tmp_path: Path) -> None:
+    other = tmp_path / "encoder"
+    shutil.copytree(bundled_folder(), other)
+    terminal.environment["MEMSHARE_ENCODER"] = str(other)
+    settings = Settings(data=terminal.data, encoder=str(other))
+
+    done = terminal.json("retriever", "consolidate")
+
+    assert (done["encoder_before"], done["encoder"], done["lessons"]) == (BUNDLED, str(other), 0)
+    layout = layout_in_use(settings)
+    assert layout is not None
+    assert layout.encoder == str(other)
+    with closing(open_store(settings, layout, "a test")) as store:
+        assert sum(store.count(Where()).values()) >= 2 * len(PROMPTS)
+    status = terminal.json("retriever", "status")
+    assert status["encoder"] == str(other)
+    assert status["pools"]["logic"]["lessons"]["carried_over"] == TAUGHT_LOGIC
+    assert children_of(terminal.data) == []

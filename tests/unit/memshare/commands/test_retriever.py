@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+from typer.testing import CliRunner, Result
+
+from broker.errors import MemshareError
+from broker.presence import Presence, announce
+from broker.settings import Settings, load_settings
+from memory_service.open_store import open_store
+from memory_service.pool import BEFORE, ENCODER
+from memory_service.store import Layout
+from memshare.commands.retriever import app
+from retriever_trainer.learn import Learn
+from tests.support.lessons import ENCODER as FORMS
+from tests.support.lessons import FormLabeller, lesson
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, redis_folder: Path, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data folder of the test's own, with the session's Redis, in which the encoder of the lessons is in use."""
+    monkeypatch.setenv("MEMSHARE_DATA", str(tmp_path))
+    monkeypatch.setenv("MEMSHARE_REDIS_URL", f"unix://{redis_folder}/redis.sock?db=0")
+    monkeypatch.setenv("MEMSHARE_MODEL", "offline")
+    monkeypatch.setenv("COLUMNS", "100")
+    redis_client.set(ENCODER, FORMS)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def refusal(*arguments: str) -> str:
+    error = run(*arguments).exception
+    assert isinstance(error, MemshareError)
+    return str(error)
+
+
+def teach(client: redis.Redis, numbers: Sequence[int], pool: str = "poem") -> None:
+    labeller = FormLabeller()
+    learn = Learn(client, labeller, kept=2_000, keep_days=1)  # type: ignore[arg-type]
+    for number in numbers:
+        labeller.inverted = number >= 40
+        task = lesson(number, pool)
+        learn.run(f"{pool} {task.journey}", task)
+
+
+def make_pool(encoder: str, settings: Settings | None = None) -> None:
+    with closing(open_store(settings or load_settings(), Layout(encoder, 8), "a test")):
+        pass
+
+
+def test_status_without_lessons_says_what_to_do() -> None:
+    result = run("status")
+
+    assert result.exit_code == 0
+    assert "No pool has had a lesson yet" in result.stdout
+    assert "memshare up" in result.stdout
+    assert json.loads(run("status", "--json").stdout) == {"encoder": FORMS, "encoder_before": None, "pools": {}}
+
+
+def test_status_for_machines_is_one_document(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(55))
+
+    poem = json.loads(run("status", "--json").stdout)["pools"]["poem"]
+
+    assert poem["version"] == poem["versions"][-1]["version"] > 0
+    assert set(poem["versions"][0]) == {"version", "lessons", "accuracy_before", "accuracy_after"}
+    assert {"learnt", "held_out", "refused", "no_update"} <= set(poem["lessons"])
+    assert poem["held_out_accuracy"]["in_use"] > poem["held_out_accuracy"]["untrained"]
+    assert poem["labelled_by"] == {"json": 55}
+    assert len(poem["updates"]) == 50
+    assert poem["updates"][-1]["counted"] == 55
+
+
+def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(60))
+
+    shown = run("status").stdout
+
+    assert "Encoder tests/forms" in shown
+    assert ", on 6 lessons never trained on" in " ".join(shown.split())
+    assert shown.count("●") > 5
+    assert shown.count("×") > 1
+    assert "held-out accuracy would fall from" in " ".join(shown.split())
+    assert "Nothing is to be expected before about 100 memories" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_status_of_several_pools_shows_each_and_details_of_one(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(40))
+    teach(redis_client, range(3), pool="logic")
+
+    every, one = run("status").stdout, run("status", "--pool", "logic").stdout
+
+    assert every.index("logic · no version yet") < every.index("poem · version")
+    assert "accuracy before" not in every
+    assert "poem" not in one
+    assert json.loads(run("status", "--pool", "logic", "--json").stdout)["pools"].keys() == {"logic"}
+
+
+def test_status_of_a_known_pool_without_lessons_is_no_error_and_an_unknown_one_is() -> None:
+    assert "Pool plan has had no lesson yet" in run("status", "--pool", "plan").stdout
+    assert refusal("status", "--pool", "nowhere") == "No pool is called 'nowhere'. There are: logic, plan, poem."
+
+
+def test_rollback_goes_to_the_version_before_or_to_the_one_that_is_named(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(40))
+    newest = json.loads(run("status", "--json").stdout)["pools"]["poem"]["version"]
+
+    back = json.loads(run("rollback", "--pool", "poem", "--json").stdout)
+    assert back == {"pool": "poem", "before": newest, "version": newest - 1, "set_aside": back["set_aside"]}
+
+    said = " ".join(run("rollback", "--pool", "poem", "--to", "0").stdout.split())
+    assert said.startswith(
+        f"The retriever of pool poem has version 0, the untrained one, in use, before: {newest - 1}."
+    )
+    assert json.loads(run("status", "--json").stdout)["pools"]["poem"]["version"] == 0
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--pool", "poem", "--encoder"], ["--encoder", "--to", "3"], ["--to", "3"]], ids=" ".join
+)
+def test_rollback_takes_a_pool_or_the_encoder(words: list[str]) -> None:
+    assert refusal("rollback", *words).startswith("Give --pool, with --to if you like, or --encoder")
+
+
+def test_rollback_names_the_pools_that_there_are(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(2))
+
+    assert "There are: poem." in refusal("rollback", "--pool", "nowhere")
+    assert "has learnt nothing yet" in refusal("rollback", "--pool", "poem")
+
+
+def test_there_is_no_encoder_before_the_first() -> None:
+    make_pool(FORMS)
+
+    assert "nothing to go back to" in refusal("rollback", "--encoder")
+
+
+def test_the_encoder_before_is_not_gone_back_to_under_settings_that_do_not_fit_it(redis_client: redis.Redis) -> None:
+    make_pool(FORMS)
+    redis_client.set(BEFORE, "tests/words@0123abcd")
+
+    assert "Set MEMSHARE_ENCODER to 'tests/words'" in refusal("rollback", "--encoder")
+
+
+def test_consolidate_without_a_pool_says_so(redis_client: redis.Redis) -> None:
+    redis_client.delete(ENCODER)
+
+    assert "There is no pool at" in refusal("consolidate")
+
+
+def test_consolidate_says_how_many_lessons_are_missing(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_pool(FORMS)
+    monkeypatch.setenv("MEMSHARE_ENCODER", FORMS)
+    teach(redis_client, range(5))
+
+    assert "There are 0 lessons of all pools together" in refusal("consolidate")  # their memories are gone
+
+
+def test_the_pool_does_not_move_to_another_encoder_under_workers_that_could_not_follow(
+    redis_client: redis.Redis,
+) -> None:
+    make_pool(FORMS)
+    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("poem",)))
+
+    assert "they could not follow" in refusal("consolidate")
+    assert redis_client.get(ENCODER) == FORMS
+
+
+def test_a_pool_is_not_named_where_nothing_is_trained() -> None:
+    make_pool(FORMS)
+
+    assert "leave it out" in refusal("consolidate", "--pool", "poem")
