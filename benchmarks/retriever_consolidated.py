@@ -1,7 +1,7 @@
 """What consolidation makes of the lessons that were learnt online; `benchmarks.retriever` reports it.
 
 The encoder is trained on the lesson log and held in place on the prompts of the other pool and on the general anchors,
-as `memshare retriever consolidate` does; both pools are encoded again, and no adapter has learnt anything.
+as `memshare retriever consolidate` does; both pools are encoded again, and the adapter learns from zero once more.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from memory_service.retriever import Adapter
 from memory_service.sentence_encoder import bundled_folder, torch_device
 from memory_service.store import Layout
 from memshare.console import errors
-from retriever_trainer.check import Check, check
-from retriever_trainer.finetune import fine_tune
+from retriever_trainer.consolidation.check import Check, PoolLessons, check
+from retriever_trainer.consolidation.finetune import fine_tune
+from retriever_trainer.consolidation.lesson_texts import as_texts, general_anchors
 from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.lesson_texts import as_texts, general_anchors
 
 
 class Consolidated(NamedTuple):
@@ -61,15 +61,17 @@ def consolidate(
 
     published = log.published(log.head().version)
     adapters = {learning.pool: published.unpack()} if published else {}
-    held_out = {learning.pool: list(as_texts(log.held_out(), texts))}
-    checked = check(encoder, fresh, held_out, adapters)
+    lessons = PoolLessons(list(as_texts(log.lessons(), texts)), list(as_texts(log.held_out(), texts)))
+    checked = check(encoder, fresh, {learning.pool: lessons}, adapters)
 
     store = EdgeStore.open(folder / "pool", Layout(fresh.name, fresh.dimension), "benchmark")
-    recall = Recall(store, fresh, FixedAdapter(Adapter()))
+    adapter_of = {learning.pool: Adapter(1, checked.adapters[learning.pool]), other.pool: Adapter()}
+    marks = []
     try:
         for exam in exams:
             store.put(list(zip(exam.memories, vectors_of(fresh, exam.memories), strict=True)))
-        marks = [p_at_3(recall, exam, fresh.encode(exam.prompts)) for exam in exams]
+            recall = Recall(store, fresh, FixedAdapter(adapter_of[exam.pool]))
+            marks.append(p_at_3(recall, exam, fresh.encode(exam.prompts)))
     finally:
         store.close()
     return Consolidated(marks[0], marks[1], checked)

@@ -13,7 +13,7 @@ from broker import redis_server
 from broker.connection import DOWN, connect, reaching
 from broker.errors import Unreachable
 from broker.settings import Settings
-from memshare.supervisor import _ends_with_parent, hold_folder
+from memshare.supervisor import ends_with_parent, hold_folder
 
 START_WITHIN = 120  # seconds; it reads its log first
 STOP_WITHIN = 30  # seconds
@@ -30,7 +30,7 @@ def redis_running(settings: Settings) -> Iterator[None]:
         yield
         return
     with hold_folder(settings.data):
-        process = redis_server.start(settings.data, preexec_fn=_ends_with_parent(signal.SIGTERM))
+        process = redis_server.start(settings.data, preexec_fn=ends_with_parent(signal.SIGTERM))
         try:
             deadline = time.monotonic() + START_WITHIN
             while not _answers(settings):

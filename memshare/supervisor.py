@@ -89,7 +89,7 @@ class Supervisor:
                 client.ping()
         else:
             log = self.settings.data / "redis" / "redis.log"
-            ending = _ends_with_parent(signal.SIGTERM)
+            ending = ends_with_parent(signal.SIGTERM)
             self.children.append(Child("redis", lambda: redis_server.start(self.settings.data, preexec_fn=ending), log))
         self._wait_for("Redis", lambda client: bool(client.ping()))
         self._run("worker", "-m", "memshare", "worker", "--all")
@@ -131,7 +131,7 @@ class Supervisor:
                     stdout=file,
                     stderr=file,
                     start_new_session=True,
-                    preexec_fn=_ends_with_parent(signal.SIGKILL),
+                    preexec_fn=ends_with_parent(signal.SIGKILL),
                 )
 
         self.children.append(Child(name, start, log))
@@ -189,7 +189,7 @@ def _require_free(port: int) -> None:
             ) from error
 
 
-def _ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
+def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
     """What a child runs first so that it ends when its parent is killed; only Linux can do that."""
     if not sys.platform.startswith("linux"):
         return None

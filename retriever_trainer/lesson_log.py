@@ -25,6 +25,7 @@ from retriever_trainer.update import Update
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
 
+OUTCOMES = ("learnt", "held out", "refused", "no update")
 HELD_OUT_EVERY = 10
 UPDATES_KEPT = 2_000
 RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
@@ -149,9 +150,8 @@ class LessonLog:
 
     def counts(self) -> dict[str, int]:
         """How many lessons came to what."""
-        names = ("learnt", "held out", "refused", "no update")
-        found = self._client.hmget(self._key("state"), names)
-        return {name: int(count or 0) for name, count in zip(names, found, strict=True)}
+        found = self._client.hmget(self._key("state"), OUTCOMES)
+        return {name: int(count or 0) for name, count in zip(OUTCOMES, found, strict=True)}
 
     def begin_with(self, lessons: Iterable[KeptLesson], counted: int, adapter: NDArray[np.float32] | None) -> None:
         """Begin the log with lessons of another encoder's, in place of what it had, and publish their adapter."""
@@ -161,6 +161,7 @@ class LessonLog:
             state["issued"] = version
         with self._client.pipeline() as change:
             change.delete(self._key("lessons"), self._key("held"), self._key("updates"), self._key("versions"))
+            change.hdel(self._key("state"), *OUTCOMES)
             change.hset(self._key("state"), mapping=state)
             change.hincrby(self._key("state"), "epoch", 1)
             for lesson in lessons:
@@ -204,11 +205,11 @@ class LessonLog:
         return PublishedAdapter.model_validate_json(text) if text else None
 
     def lessons(self) -> list[KeptLesson]:
-        """All lessons that may be trained on."""
+        """All lessons that may be trained on, the oldest first."""
         return _read(self._client.hvals(self._key("lessons")))
 
     def held_out(self) -> list[KeptLesson]:
-        """The lessons that are never trained on."""
+        """The lessons that are never trained on, the oldest first."""
         return _read(self._client.hvals(self._key("held")))
 
     def numbered(self, numbers: Iterable[int]) -> list[KeptLesson]:
@@ -260,4 +261,5 @@ def _outdated(version: int) -> list[int]:
 
 
 def _read(texts: Iterable[str | bytes | None]) -> list[KeptLesson]:
-    return [KeptLesson.model_validate_json(text) for text in texts if text]
+    found = [KeptLesson.model_validate_json(text) for text in texts if text]
+    return sorted(found, key=lambda lesson: lesson.number)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from celery import Celery
 
 from broker.messages import LessonTask
 from broker.stage import Desk, Stage, add_stage
-from retriever_trainer.learn import Learn
+
+if TYPE_CHECKING:
+    from retriever_trainer.learn import Learn  # imports torch, which only a trainer needs
 
 
 def register(app: Celery, desk: Callable[[], Desk], learn: Callable[[], Learn]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import torch
 from celery import Celery
 
 from broker.app import TRAINER_QUEUE
@@ -13,13 +13,20 @@ from broker.connection import connect
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
 from llm.models import open_chat
-from retriever_trainer.labels import SIDE_BY_SIDE, Labeller
-from retriever_trainer.learn import Learn
 from retriever_trainer.tasks import register
+
+if TYPE_CHECKING:
+    from retriever_trainer.learn import Learn
 
 
 @functools.cache
 def _learn(settings: Settings) -> Learn:
+    # torch takes seconds to import, and only who learns needs it.
+    import torch
+
+    from retriever_trainer.labels import SIDE_BY_SIDE, Labeller
+    from retriever_trainer.learn import Learn
+
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_chat(settings.model_for("trainer"), timeout=settings.model_timeout, connections=connections)

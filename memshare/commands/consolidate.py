@@ -20,7 +20,7 @@ from memshare.own_redis import connected
 
 # The store's engines take a second to import and torch several, so what needs them is imported where it is used.
 if TYPE_CHECKING:
-    from retriever_trainer.consolidate import Consolidated
+    from retriever_trainer.consolidation.consolidation import Consolidated
 
 
 def consolidate(
@@ -35,7 +35,7 @@ def consolidate(
     """
     from memory_service.generation import first_name, origin_of
     from memshare.pool_reader import pool_pages
-    from retriever_trainer.consolidate import Consolidation
+    from retriever_trainer.consolidation.consolidation import Consolidation
 
     settings = load_settings()
     with connected(settings) as client, pool_pages(settings, client) as (pages, name):
@@ -58,7 +58,7 @@ def back_to_encoder_before(settings: Settings, *, as_json: bool) -> None:
     from memory_service.generation import first_name, origin_of
     from memory_service.pool import BEFORE
     from memshare.pool_reader import pool_pages
-    from retriever_trainer.consolidate import Consolidation
+    from retriever_trainer.consolidation.consolidation import Consolidation
 
     with connected(settings) as client, pool_pages(settings, client) as (pages, name):
         before = str(client.get(BEFORE) or name)

@@ -48,7 +48,8 @@ def test_who_writes_waits_while_it_is_closed(gates: tuple[Gate, Gate]) -> None:
         with gates[0].closed():
             done = threads.submit(write)
             assert not wrote.wait(0.3)
-        done.result(10)
+        assert done.result(10) is None
+        assert wrote.is_set()
 
 
 def test_only_one_closes(gates: tuple[Gate, Gate]) -> None:
@@ -77,3 +78,18 @@ def test_a_writer_does_not_wait_for_ever(
         pytest.fail("it was closed")
 
     wait_for(lambda: not redis_client.exists(gate.CLOSED), 5, "the gate to open")
+
+
+def test_a_writer_at_a_closed_gate_says_when_it_comes_back(gates: tuple[Gate, Gate]) -> None:
+    with gates[0].closed(), pytest.raises(TryAgain, match="being moved") as later, gates[1].writing():
+        pytest.fail("it was closed")
+
+    assert later.value.wait == gate.COME_BACK
+
+
+def test_who_closed_it_learns_that_others_write_again(gates: tuple[Gate, Gate], redis_client: redis.Redis) -> None:
+    with gates[0].closed() as alive:
+        alive()
+        redis_client.delete(gate.CLOSED)  # as happens to a process that was stopped for too long
+        with pytest.raises(TryAgain, match="Run it again"):
+            alive()

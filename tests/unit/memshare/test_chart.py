@@ -8,12 +8,12 @@ def lines(points: list[Point], width: int = 40) -> list[str]:
 
 
 def test_published_and_refused_versions_are_told_apart_and_higher_is_better() -> None:
-    drawn = lines([Point(1, 0.5, False), Point(2, 0.9, False), Point(3, 0.6, True)], width=60)
+    drawn = lines([Point(10, 0.5, False), Point(20, 0.9, False), Point(30, 0.6, True)], width=60)
 
-    inside = [line for line in drawn if "published" not in line and "refused" not in line]
-    (best, worst) = [row for row, line in enumerate(inside) if "●" in line]
-    (refused,) = [row for row, line in enumerate(inside) if "×" in line]
-    assert best < refused < worst
+    marks = {mark: [(row, line.rindex(mark)) for row, line in enumerate(drawn) if mark in line] for mark in "●×"}
+    (best, *_, worst), refused = marks["●"], marks["×"][-1]
+    assert best[0] < refused[0] < worst[0]
+    assert worst[1] < best[1] < refused[1]
     assert {"published", "refused"} <= set(" ".join(drawn).split())
 
 

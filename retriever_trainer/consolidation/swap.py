@@ -44,10 +44,11 @@ def swap(
             move.catch_up(progress)
 
             # 2. The last pass, with nothing written meanwhile.
-            gate.enter_context(Gate(client).closed())
-            move.catch_up(progress)
+            alive = gate.enter_context(Gate(client).closed())
+            move.catch_up(lambda _: alive())
             prepare(target)
 
         # 3. The step. Every process looks at this key before it reads or writes.
+        alive()
         client.mset({ENCODER: encoder.name, BEFORE: before})
     put_in_use(settings, layout)

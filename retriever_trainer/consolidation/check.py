@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from broker.messages import Message
 from memory_service.encoder import Encoder
-from retriever_trainer import probe
 from retriever_trainer.accuracy import Example, pairwise_accuracy
-from retriever_trainer.finetune import TextLesson
-from retriever_trainer.relearn import relearn
+from retriever_trainer.consolidation import probe
+from retriever_trainer.consolidation.finetune import TextLesson
+from retriever_trainer.consolidation.relearn import relearn
 
 MOST_LOST = 0.02  # nDCG on the probe
 

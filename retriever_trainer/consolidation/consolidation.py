@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import redis
+import torch
 
 from broker.errors import BadInput, MemshareError
 from broker.messages import Message
@@ -21,13 +22,13 @@ from memory_service.generation import encoder_named, first_name, folder_of, tune
 from memory_service.move import Pages
 from memory_service.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
 from memory_service.store import Store
-from retriever_trainer.alone import alone
-from retriever_trainer.carry_over import carry_over
-from retriever_trainer.check import MOST_LOST, Adapters, Check, Figure, PoolLessons, check
-from retriever_trainer.finetune import TextLesson, fine_tune
+from retriever_trainer.consolidation.alone import alone
+from retriever_trainer.consolidation.carry_over import carry_over
+from retriever_trainer.consolidation.check import MOST_LOST, Adapters, Check, Figure, PoolLessons, check
+from retriever_trainer.consolidation.finetune import TextLesson, fine_tune
+from retriever_trainer.consolidation.lesson_texts import Texts, as_texts, general_anchors, read_texts
+from retriever_trainer.consolidation.swap import swap
 from retriever_trainer.lesson_log import LessonLog, retrievers
-from retriever_trainer.lesson_texts import Texts, as_texts, general_anchors, read_texts
-from retriever_trainer.swap import swap
 
 FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
 SEED = 0
@@ -78,6 +79,8 @@ class Consolidation:
         logs = {name: self._log(name, self._in_use) for name in retrievers(self._client, self._in_use)}
         trained = [name for name in logs if pool in (None, name)]
         kept = {name: (log.lessons(), log.held_out()) for name, log in logs.items()}
+        held_out = sum(len(held) for _, held in kept.values())
+        self._require_enough(pool, sum(len(kept[name][0]) for name in trained), held_out)
         texts = read_texts(
             self._pages,
             [lesson for both in kept.values() for part in both for lesson in part],
@@ -89,7 +92,7 @@ class Consolidation:
             for name, (learnt, held_out) in kept.items()
         }
         training = [lesson for name in trained for lesson in lessons[name].learnt]
-        self._require_enough(pool, training, sum(len(of_pool.held_out) for of_pool in lessons.values()))
+        self._require_enough(pool, len(training), sum(len(of_pool.held_out) for of_pool in lessons.values()))
 
         # 2. Train, beside what is in use.
         fresh = self._settings.encoders_dir / f"fresh-{os.getpid()}"
@@ -133,6 +136,7 @@ class Consolidation:
     def _fine_tune(self, lessons: list[TextLesson], texts: Texts, target: Path) -> None:
         first = self._in_use == first_name(self._settings)
         source = self._settings.encoder or bundled_folder() if first else folder_of(self._settings, self._in_use)
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # agents go on answering on this machine
         fine_tune(
             source,
             lessons,
@@ -174,13 +178,13 @@ class Consolidation:
         settings = self._settings
         return LessonLog(self._client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
 
-    def _require_enough(self, pool: str | None, training: list[TextLesson], held_out: int) -> None:
+    def _require_enough(self, pool: str | None, training: int, held_out: int) -> None:
         if self._in_use.startswith("openai:"):
             raise BadInput(f"The encoder {self._in_use!r} is not ours to train; its adapters learn all the same.")
         of = f"pool {pool!r}" if pool else "all pools together"
-        if len(training) < FEWEST_LESSONS or held_out < FEWEST_HELD_OUT:
+        if training < FEWEST_LESSONS or held_out < FEWEST_HELD_OUT:
             raise BadInput(
-                f"There are {len(training)} lessons of {of} to train on, and it takes {FEWEST_LESSONS}. Each accepted"
+                f"There are {training} lessons of {of} to train on, and it takes {FEWEST_LESSONS}. Each accepted"
                 " answer is one, once its pool has some memories: `memshare retriever status` counts them."
             )
 
