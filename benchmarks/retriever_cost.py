@@ -20,8 +20,8 @@ import torch
 from benchmarks.literal import CANDIDATES, Literal, pair_text
 from benchmarks.recall import BATCH, LAYOUT
 from benchmarks.report import milliseconds, progress
-from benchmarks.retriever_data import NearestHelp, Oracle
-from benchmarks.synthetic import Synthetic
+from benchmarks.retriever_data import Oracle, Turned
+from benchmarks.synthetic import DIMENSION, Synthetic
 from broker.messages import Lesson, LessonTask
 from memory_service.edge_store import EdgeStore
 from memory_service.encoder import Encoder
@@ -33,7 +33,8 @@ from memory_service.store import Vectors
 from retriever_trainer.learn import Learn
 
 SMALL, LARGE = 1_000, 100_000
-UPDATES, WARM_UP = 200, 60  # the warm-up fills the replay and the held-out lessons
+WARM_UP = 60  # updates, which fill the replay and the held-out lessons
+PUBLISHED, MOST = 100, 1_000  # updates that published, and all updates
 SAMPLE = 10_000  # memories that the literal way encodes in place of `LARGE`
 SIZES = (SMALL, SAMPLE, LARGE)
 STEPS = 5  # of the literal way, of which the median counts
@@ -47,14 +48,18 @@ def ours(folder: Path, client: redis.Redis, encoder: Encoder) -> tuple[Costs, Co
     torch.set_num_threads(1)  # as the trainer's worker does
     sides = [_Side(folder / str(size), client, encoder, size) for size in (SMALL, LARGE)]
     try:
-        for _ in progress(range(WARM_UP + UPDATES), "Updating in both pools"):
+        for _ in progress(range(MOST), "Updating in both pools"):
             for side in sides:
                 side.update()
+            if all(len(side.published()) >= PUBLISHED for side in sides):
+                break
+        else:
+            raise SystemExit(f"{MOST} updates published fewer than {PUBLISHED} versions.")
     finally:
         for side in sides:
             side.store.close()
-    medians = {side.size: side.medians() for side in sides}
-    return {size: one for size, (one, _) in medians.items()}, {size: both for size, (_, both) in medians.items()}
+    learning = {side.size: 1_000 * median(learnt for _, learnt in side.published()) for side in sides}
+    return learning, {side.size: 1_000 * median(map(sum, side.published())) for side in sides}
 
 
 class _Side:
@@ -65,7 +70,7 @@ class _Side:
         self._world = Synthetic(seed=size)
         self.store = self._filled(folder)
         self._recall = Recall(self.store, encoder, Retriever(client, encoder))
-        self._lessons, self._learn = Lessons(1.0), Learn(client, NearestHelp(), kept=2_000, keep_days=1)
+        self._lessons, self._learn = Lessons(1.0), Learn(client, Turned(DIMENSION), kept=2_000, keep_days=1)
         self._taken: list[tuple[float, float] | None] = []
 
     def _filled(self, folder: Path) -> EdgeStore:
@@ -97,10 +102,9 @@ class _Side:
         published = isinstance(record, Lesson) and record.version is not None
         self._taken.append((found - began, ended - found) if published else None)
 
-    def medians(self) -> tuple[float, float]:
-        """Of the learning alone, and of all of it, in milliseconds."""
-        taken = [seconds for seconds in self._taken[WARM_UP:] if seconds]
-        return 1_000 * median(learning for _, learning in taken), 1_000 * median(map(sum, taken))
+    def published(self) -> list[tuple[float, float]]:
+        """Seconds to find the candidates and to learn, of each update that counts."""
+        return [seconds for seconds in self._taken[WARM_UP:] if seconds]
 
 
 def literal(memories: Sequence[Memory], oracle: Oracle) -> Costs:

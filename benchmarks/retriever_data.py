@@ -77,12 +77,16 @@ class Oracle(Labeller):
         return forms.contradiction(task, shown, self._wrong, self._seed)
 
 
-class NearestHelp(Labeller):
-    """Says of synthetic candidates that the nearer half helps, so that updates are published at any size alike."""
+class Turned(Labeller):
+    """Says of synthetic candidates that the half nearest to the task helps, once the task's vector has been turned.
 
-    def __init__(self) -> None:
-        """It asks no model."""
+    How it is turned is always the same, so that there is something to learn, and updates are published.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._turn = np.random.default_rng(0).normal(size=(dimension, dimension)) / np.sqrt(dimension)
 
     def label(self, task: LessonTask) -> Labels:
-        cosines = np.array([one.embedding.unpack() for one in task.candidates]) @ task.embedding.unpack()
+        candidates = np.array([one.embedding.unpack() for one in task.candidates])
+        cosines = candidates @ (self._turn @ task.embedding.unpack())
         return Labels(tuple(np.where(cosines > np.median(cosines), 0.1, 0.9).tolist()), "json", Usage())

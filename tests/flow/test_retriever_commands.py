@@ -27,10 +27,7 @@ from memory_service.sentence_encoder import bundled_folder
 from memory_service.store import Layout, Where
 from memshare.client import Client
 from memshare.own_redis import connected
-from retriever_trainer.kept_lesson import KeptLesson
 from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.selection import select
 from tests.support.deployment import ROOT, wait_for
 from tests.support.lessons import FormLabeller
 from tests.support.terminal import Terminal, children_of, end
@@ -78,17 +75,11 @@ def lessons(pool: str, count: int, vectors: NDArray[np.float32]) -> list[LessonT
 
 
 def teach(client: redis.Redis, vectors: NDArray[np.float32]) -> None:
-    """Pool poem has learnt something; pool logic has lessons that no adapter has learnt from."""
-    labeller = FormLabeller()
-    learn = Learn(client, labeller, kept=2_000, keep_days=7)  # type: ignore[arg-type]
-    for task in lessons("poem", TAUGHT_POEM, vectors):
-        learn.run(task.journey, task)
-    kept = []
-    for number, task in enumerate(lessons("logic", TAUGHT_LOGIC, vectors), start=1):
-        labels = labeller.label(task)
-        kept.append(KeptLesson.of(task, labels, select(labels.values)).model_copy(update={"number": number}))
-    log = LessonLog(client, "logic", BUNDLED, kept=2_000, keep_days=7)
-    log.begin_with(kept, len(kept), checkpoint_at=len(kept))
+    """Both pools have learnt something."""
+    learn = Learn(client, FormLabeller(), kept=2_000, keep_days=7)  # type: ignore[arg-type]
+    for pool, count in (("poem", TAUGHT_POEM), ("logic", TAUGHT_LOGIC)):
+        for task in lessons(pool, count, vectors):
+            learn.run(task.journey, task)
 
 
 @pytest.fixture(scope="module")
