@@ -17,7 +17,8 @@ from memory_service.retriever import PublishedAdapter
 from retriever_trainer.kept_lesson import KeptLesson
 from retriever_trainer.labels import Labeller
 from retriever_trainer.learner import FEWEST_HELD_OUT, Learner
-from retriever_trainer.lesson_log import Change, Head, LessonLog, is_held_out
+from retriever_trainer.lesson_log import Change, Head, LessonLog
+from retriever_trainer.reservoir import is_held_out
 from retriever_trainer.selection import select
 from retriever_trainer.update import Update
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from retriever_trainer.accuracy import Example, pairwise_accuracy
 from retriever_trainer.kept_lesson import KeptLesson
 from retriever_trainer.learning import State, step
-from retriever_trainer.lesson_log import Head, LessonLog, is_held_out
+from retriever_trainer.lesson_log import Head, LessonLog
+from retriever_trainer.reservoir import is_held_out
 
 REPLAYED = 31  # earlier lessons in each step
 FEWEST_HELD_OUT = 3  # lessons; with fewer nothing can be said of a version

@@ -7,7 +7,6 @@ lesson that it has seen. So a trainer can be killed at any moment, and no lesson
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -21,12 +20,12 @@ from broker.messages import Lesson
 from memory_service.retriever import PublishedAdapter, adapter_key, retriever_key, version_key
 from retriever_trainer.kept_lesson import KeptLesson
 from retriever_trainer.lease import leased
+from retriever_trainer.reservoir import is_held_out, slot_of
 from retriever_trainer.update import Update
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
 
 OUTCOMES = ("learnt", "held out", "refused", "no update")
-HELD_OUT_EVERY = 10
 UPDATES_KEPT = 2_000
 RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
 
@@ -226,15 +225,8 @@ class LessonLog:
         return [Update.model_validate_json(text) for text in self._client.lrange(self._key("updates"), 0, -1)]
 
     def slot(self, number: int) -> int | None:
-        """Where a lesson is kept, or None: once all slots are full, as many of the early lessons as of the late ones
-        stay (reservoir sampling, algorithm R), and every trainer comes to the same."""
-        held = is_held_out(number)
-        before = number // HELD_OUT_EVERY - 1 if held else number - number // HELD_OUT_EVERY - 1
-        slots = self._kept // HELD_OUT_EVERY if held else self._kept
-        if before < slots:
-            return before
-        drawn = random.Random(f"{self.pool} {number}").randrange(before + 1)
-        return drawn if drawn < slots else None
+        """Where a lesson is kept; None for one that is not."""
+        return slot_of(number, self._kept, seed=self.pool)
 
     def _marker(self, message_id: str) -> str:
         return f"memshare:lesson:{message_id}"
@@ -247,11 +239,6 @@ def retrievers(client: redis.Redis, encoder: str) -> list[str]:
     """The pools that have had a lesson with this encoder."""
     names = [json.loads(text) for text in client.smembers(RETRIEVERS)]
     return sorted(pool for pool, of in names if of == encoder)
-
-
-def is_held_out(number: int) -> bool:
-    """One lesson in ten is never trained on."""
-    return number % HELD_OUT_EVERY == 0
 
 
 def _outdated(version: int) -> list[int]:

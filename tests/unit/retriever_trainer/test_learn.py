@@ -15,7 +15,7 @@ from memory_service.retriever import Retriever
 from retriever_trainer import lesson_log
 from retriever_trainer.labels import Labels
 from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog, is_held_out
+from retriever_trainer.lesson_log import LessonLog
 from retriever_trainer.rollback import roll_back
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson
 from tests.support.word_encoder import WordEncoder
@@ -223,16 +223,6 @@ def test_a_trainer_whose_lease_has_passed_to_another_one_writes_nothing_of_what_
     assert woken
     assert numbers(log) == [1, 2, 3]
     assert len({one.memory_id for one in log.lessons()}) == 3
-
-
-def test_of_many_lessons_as_many_early_as_late_ones_stay(redis_client: redis.Redis) -> None:
-    log = LessonLog(redis_client, "poem", ENCODER, kept=100, keep_days=1)
-    slots = {log.slot(number): number for number in range(1, 2001) if not is_held_out(number)}
-    slots.pop(None)
-
-    assert sorted(slots) == list(range(100))
-    early = sum(number <= 1000 for number in slots.values())
-    assert 35 <= early <= 65
 
 
 def test_a_pool_learns_for_itself_alone(learn: Learn, redis_client: redis.Redis) -> None:
