@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,12 +56,15 @@ def remember(pool: Pool, *memories: Memory) -> None:
 
 
 def consolidation(
-    settings: Settings, client: redis.Redis, pool: Pool, in_use: str = BUNDLED, **steps: object
+    settings: Settings,
+    client: redis.Redis,
+    pool: Pool,
+    in_use: str = BUNDLED,
+    re_encoding: Callable[[int], None] = lambda _: None,
 ) -> Consolidation:
     def progress(what: str, done: int, total: int | None) -> None:
-        step = steps.get(what.split()[0].lower().replace("-", "_"))
-        if callable(step):
-            step(done)
+        if total and what.startswith("Re-encoding"):
+            re_encoding(done)
 
     return Consolidation(settings, client, lambda after: pool().store.page(Where(), 5, after), in_use, progress)
 
