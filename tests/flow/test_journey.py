@@ -19,7 +19,7 @@ from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.qdrant_server import serving as serving_qdrant
 
-QUEUES = ("poem", "logic", "plan", "scorer", "memory")
+QUEUES = ("poem", "logic", "plan", "scorer", "memory", "trainer")
 
 
 class Chat:
@@ -105,6 +105,18 @@ def test_a_good_answer_becomes_a_memory_that_the_next_task_is_shown(deployment: 
     assert ("user", "A limerick about a lighthouse in the fog") in pairs
     assert ("assistant", answer["answer"]) in pairs
     assert pairs[-1] == ("user", prompt)
+
+
+def test_what_is_stored_becomes_a_lesson_and_the_journey_says_what_of(deployment: Deployment) -> None:
+    CHAT.script = lambda body: Answer(status=400, text="no log-probabilities") if "logprobs" in body else Answer()
+    for number in range(3):
+        last = deployment.client.submit("plan", f"A plan for harbour {number}", kind="travel").id
+        assert deployment.settled(last).outcome == "stored"
+
+    lesson = wait_for(lambda: deployment.client.journey(last).lesson, 30, "the lesson")
+
+    assert (lesson.outcome, lesson.labelled_by) == ("no update", "json")  # this model finds fault with every candidate
+    assert lesson.reason == "0 of 2 candidates help and 2 mislead; it takes at least one of each"
 
 
 def test_what_is_stored_is_the_users_own_prompt_and_nothing_of_the_augmented_one(deployment: Deployment) -> None:
