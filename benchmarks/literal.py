@@ -8,8 +8,9 @@ From the reference (github.com/GHupppp/InteractiveMemorySharingLLM, `Retrieval_m
 - a pair is two texts "prompt->answer"; what is served is the cosine of the prompt alone with "prompt->answer", without
   the head, and every memory is encoded again for it, as the encoder has changed.
 Assumed: our encoder in place of BERT, with its mean pooling in place of BERT's pooler; our BM25; a learner that begins
-once there are six candidates, as the reference begins with a full pool. Left out, in its favour: it writes the model
-and the optimiser to disk and reads them back for every memory, and encodes the texts of the pool one by one.
+once there are six candidates, as the reference begins with a full pool. Left out, in favour of its cost: it encodes
+the new memory anew for each of the pairs, encodes the texts of the pool one by one, and writes the model and the
+optimiser to disk and reads them back for every memory.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ class Literal:
             return
         chosen = [candidates[index] for index in (*ranking[:OF_EACH], *ranking[-OF_EACH:])]
         wanted = torch.tensor([1.0] * OF_EACH + [0.0] * OF_EACH)
-        texts = [text for one in chosen for text in (pair_text(memory), pair_text(one))]
+        texts = [pair_text(one) for one in (memory, *chosen)]
         self._model.train()
         for _ in range(PASSES):
             self._optimizer.zero_grad()
             embeddings = self._model(self._model.preprocess(texts))["sentence_embedding"]
-            logits = self._head(embeddings.reshape(len(chosen), -1)).squeeze(-1)
+            pairs = torch.cat((embeddings[:1].expand(len(chosen), -1), embeddings[1:]), dim=1)
+            logits = self._head(pairs).squeeze(-1)
             binary_cross_entropy_with_logits(logits, wanted).backward()  # type: ignore[no-untyped-call]
             self._optimizer.step()
 

@@ -27,11 +27,14 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     has not been there for a while. One process sweeps at a time. What waits in a queue or is held by a worker
     is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
-    if not client.set(LOCK, "1", nx=True, ex=60):
+    if not client.set(LOCK, "1", nx=True, ex=LIFETIME):
         return []
     sent = []
     try:
-        orphans = _orphans(client)
+        lives = {worker.life for worker in present(client)}
+        taken = {str(one): str(life) for one, life in client.hgetall(LIVES).items()}
+        orphans = [one for one, life in taken.items() if life not in lives]
+        cared_for = taken.keys() - set(orphans)
         for queue in sorted(map(str, client.smembers(QUEUES))):
             seconds, microseconds = client.time()
             now = seconds + microseconds / 1e6
@@ -39,7 +42,7 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
             orphaned = _silent(client, queue, orphans, now - LIFETIME)
             if not stale | orphaned:
                 continue
-            lost = (orphaned | (stale - set(_held(client)))) - set(_waiting(client, queue))
+            lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
             if orphaned:
                 client.hdel(LIVES, *orphaned)
             for message_id in sorted(stale | orphaned):
@@ -52,12 +55,6 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     finally:
         client.delete(LOCK)
     return sent
-
-
-def _orphans(client: redis.Redis) -> list[str]:
-    """What workers had taken that are there no more."""
-    lives = {worker.life for worker in present(client)}
-    return [str(one) for one, life in client.hgetall(LIVES).items() if life not in lives]
 
 
 def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> set[str]:

@@ -114,13 +114,17 @@ def _judged(head: Head, learner: Learner, *, held_out: bool) -> dict[str, object
     """What a lesson did to the retriever: a new version, if it ranks the held-out lessons no worse."""
     if held_out:
         return {"outcome": "held out", "reason": "one lesson in ten is never trained on"}
-    before, after = learner.accuracies()
-    learnt: dict[str, object] = {"outcome": "learnt", "accuracy_before": before, "accuracy_after": after}
-    if before is None or after is None:
+    compared = learner.compare()
+    if not compared:
         reason = f"no version yet: it takes {FEWEST_HELD_OUT} held-out lessons to check one"
-        return learnt | {"reason": reason}
-    if after < before:
-        reason = f"refused: held-out accuracy would fall from {before:.3f} to {after:.3f}; version {head.version} stays"
-        return learnt | {"reason": reason, "refused": True}
-    version = head.issued + 1
-    return learnt | {"reason": f"held-out accuracy {after:.3f}, before {before:.3f}", "version": version}
+        return {"outcome": "learnt", "reason": reason}
+    before, after = compared[0]
+    learnt: dict[str, object] = {"outcome": "learnt", "accuracy_before": before, "accuracy_after": after}
+    for (old, new), of in zip(compared, ("", " on the older ones"), strict=True):
+        if new < old:
+            reason = (
+                f"refused: held-out accuracy{of} would fall from {old:.3f} to {new:.3f}; version {head.version} stays"
+            )
+            return learnt | {"reason": reason, "refused": True}
+    reason = f"held-out accuracy {after:.3f}, before {before:.3f}"
+    return learnt | {"reason": reason, "version": head.issued + 1}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import math
 import random
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,22 @@ from retriever_trainer.reservoir import is_held_out
 
 REPLAYED = 31  # earlier lessons in each step
 FEWEST_HELD_OUT = 3  # lessons; with fewer nothing can be said of a version
+OLDER = 2 / 3  # of the held-out lessons, on which alone a version must be no worse either
 CHECKPOINT_EVERY = 10  # lessons; what comes after the checkpoint is learnt again from the log
+
+
+class Kept(NamedTuple):
+    """A lesson that is held in memory, with its number."""
+
+    number: int
+    example: Example
+
+
+class Comparison(NamedTuple):
+    """Pairwise accuracy of the version in use, and of what would replace it."""
+
+    before: float
+    after: float
 
 
 class Learner:
@@ -31,8 +47,8 @@ class Learner:
     def _forget(self) -> None:
         self._head = Head(epoch=-1, counted=0, issued=0, version=0, checkpoint_at=0)
         self._state = State.start(self._dimension)
-        self._lessons: dict[int, Example] = {}
-        self._held_out: dict[int, Example] = {}
+        self._lessons: dict[int, Kept] = {}
+        self._held_out: dict[int, Kept] = {}
         self.in_use = self._state.weights
 
     def catch_up(self) -> Head:
@@ -67,13 +83,13 @@ class Learner:
             return
         drawn = random.Random(f"{self._log.pool} {lesson.number}")
         replayed = drawn.sample(sorted(self._lessons), min(REPLAYED, len(self._lessons)))
-        self._state = step(self._state, [lesson.example(), *(self._lessons[slot] for slot in replayed)])
+        self._state = step(self._state, [lesson.example(), *(self._lessons[slot].example for slot in replayed)])
         self._keep(lesson, self._lessons)
 
-    def _keep(self, lesson: KeptLesson, target: dict[int, Example]) -> None:
+    def _keep(self, lesson: KeptLesson, target: dict[int, Kept]) -> None:
         slot = self._log.slot(lesson.number)
         if slot is not None:
-            target[slot] = lesson.example()
+            target[slot] = Kept(lesson.number, lesson.example())
 
     def written(self, counted: int, version: int | None, *, checkpointed: bool) -> None:
         """Note what this trainer has itself written to the log."""
@@ -92,12 +108,20 @@ class Learner:
         """What would be published, in the precision in which it would be."""
         return self._state.weights.astype(np.float16).astype(np.float32)
 
-    def accuracies(self) -> tuple[float | None, float | None]:
-        """On the held-out lessons: of the version in use, and of what would replace it; None while they are too few."""
-        held_out: Sequence[Example] = list(self._held_out.values())
+    def compare(self) -> list[Comparison]:
+        """The version in use, and what would replace it, on all held-out lessons and on the older two thirds.
+
+        The older ones are looked at by themselves because labels that are wrong for a while, or made so, are wrong
+        in what is held out then, too. Empty while there are too few.
+        """
+        held_out = [kept.example for kept in sorted(self._held_out.values(), key=lambda kept: kept.number)]
         if len(held_out) < FEWEST_HELD_OUT:
-            return None, None
-        return pairwise_accuracy(self.in_use, held_out), pairwise_accuracy(self.weights, held_out)
+            return []
+        older = held_out[: math.ceil(OLDER * len(held_out))]
+        return [
+            Comparison(pairwise_accuracy(self.in_use, some) or 0.0, pairwise_accuracy(self.weights, some) or 0.0)
+            for some in (held_out, older)
+        ]
 
     def checkpoint(self, counted: int) -> str | None:
         """The state as text, when it is time to store it."""

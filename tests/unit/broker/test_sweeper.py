@@ -51,12 +51,23 @@ def test_a_message_that_waits_in_its_queue_is_left_alone(
 
 
 def test_a_message_that_a_worker_holds_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
     ledger.open(ENTRY)
-    held = json.dumps([{"headers": {"id": "t1"}}, "poem", "poem"])
-    redis_client.hset(UNACKNOWLEDGED, "tag", held)
+    ledger.hold("t1", "its life")
+    held(redis_client)
 
     assert sweep(app, redis_client, lease=0) == []
     assert waiting(redis_client) == []
+
+
+def test_a_message_that_nobody_has_taken_though_the_transport_says_so_is_sent_again(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(ENTRY)
+    held(redis_client)  # by a worker that was killed before it could note it
+
+    assert sweep(app, redis_client, lease=60) == []
+    assert sweep(app, redis_client, lease=0) == ["t1"]
 
 
 def test_a_message_within_its_lease_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:

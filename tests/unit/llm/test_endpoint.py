@@ -30,5 +30,5 @@ def test_neither_is_refused_with_what_to_set(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("ACME_API_KEY", "")
     monkeypatch.delenv("ACME_BASE_URL", raising=False)
 
-    with pytest.raises(BadInput, match=r"ACME_API_KEY is not set.*ACME_BASE_URL.*MEMSHARE_MODEL"):
+    with pytest.raises(BadInput, match=r"ACME_API_KEY is not set.*ACME_BASE_URL.*another model"):
         find_endpoint("ACME", OWN)
