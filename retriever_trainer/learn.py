@@ -118,13 +118,11 @@ def _judged(head: Head, learner: Learner, *, held_out: bool) -> dict[str, object
     if not compared:
         reason = f"no version yet: it takes {FEWEST_HELD_OUT} held-out lessons to check one"
         return {"outcome": "learnt", "reason": reason}
-    before, after = compared[0]
+    before, after = compared[0].before, compared[0].after
     learnt: dict[str, object] = {"outcome": "learnt", "accuracy_before": before, "accuracy_after": after}
-    for (old, new), of in zip(compared, ("", " on the older ones"), strict=True):
-        if new < old:
-            reason = (
-                f"refused: held-out accuracy{of} would fall from {old:.3f} to {new:.3f}; version {head.version} stays"
-            )
-            return learnt | {"reason": reason, "refused": True}
+    for one, of in zip(compared, ("", " on the older lessons"), strict=True):
+        if one.worse:
+            fall = f"held-out accuracy{of} would fall from {one.before:.3f} to {one.after:.3f}"
+            return learnt | {"reason": f"refused: {fall}; version {head.version} stays", "refused": True}
     reason = f"held-out accuracy {after:.3f}, before {before:.3f}"
     return learnt | {"reason": reason, "version": head.issued + 1}
