@@ -29,7 +29,7 @@ def roll_back(log: LessonLog, to: int | None) -> RolledBack:
         head, kept = log.head(), [0, *log.versions()]
         earlier = [version for version in kept if version < head.version]
         if to is None and not earlier:
-            raise BadInput(f"The retriever of pool {log.pool!r} has no earlier version: it has learnt nothing yet.")
+            raise BadInput(f"The retriever of pool {log.pool!r} has no earlier version: none has been published yet.")
         version = earlier[-1] if to is None else to
         if version not in kept:
             numbers = ", ".join(map(str, kept))

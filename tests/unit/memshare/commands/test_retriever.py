@@ -134,7 +134,7 @@ def test_rollback_names_the_pools_that_there_are(redis_client: redis.Redis) -> N
     teach(redis_client, range(2))
 
     assert "There are: poem." in refusal("rollback", "--pool", "nowhere")
-    assert "has learnt nothing yet" in refusal("rollback", "--pool", "poem")
+    assert "none has been published yet" in refusal("rollback", "--pool", "poem")
 
 
 def test_there_is_no_encoder_before_the_first() -> None:
