@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from broker.messages import LessonTask, Message
 from retriever_trainer.accuracy import Example
 from retriever_trainer.labels import Labels
-from retriever_trainer.selection import Selection
+from retriever_trainer.reservoir import is_held_out
+from retriever_trainer.selection import select, sides
 
 
 class KeptLesson(Message):
@@ -30,13 +31,14 @@ class KeptLesson(Message):
     vectors: str
 
     @classmethod
-    def of(cls, task: LessonTask, labels: Labels, selection: Selection) -> KeptLesson:
-        """A lesson that has no number yet."""
+    def of(cls, number: int, task: LessonTask, labels: Labels) -> KeptLesson:
+        """The lesson with this number: it teaches with the clear ends, and held out checks with every candidate."""
+        selection = sides(labels.values) if is_held_out(number) else select(labels.values)
         ids = [candidate.id for candidate in task.candidates]
         chosen = (*selection.positives, *selection.negatives)
         rows = [task.embedding.unpack(), *(task.candidates[index].embedding.unpack() for index in chosen)]
         return cls(
-            number=0,
+            number=number,
             memory_id=task.memory_id,
             labelled_by=labels.way,
             labels=dict(zip(ids, labels.values, strict=True)),

@@ -15,7 +15,7 @@ from broker.stage import Outcome
 from llm.structured import DoesNotFit
 from memory_service.retriever import PublishedAdapter
 from retriever_trainer.kept_lesson import KeptLesson
-from retriever_trainer.labels import Labeller
+from retriever_trainer.labels import Labeller, Labels
 from retriever_trainer.learner import FEWEST_HELD_OUT, Learner
 from retriever_trainer.lesson_log import Change, Head, LessonLog
 from retriever_trainer.reservoir import is_held_out
@@ -26,10 +26,10 @@ log = logging.getLogger(__name__)
 
 
 class Taught(NamedTuple):
-    """What a lesson came to: its record, and what is kept of it where there was something to learn."""
+    """What a lesson came to: its record, and its labels where there is something to learn."""
 
     record: Lesson
-    kept: KeptLesson | None = None
+    labels: Labels | None = None
 
 
 class Learn:
@@ -72,7 +72,7 @@ class Learn:
             negatives=len(selection.negatives),
             usage=labels.usage,
         )
-        return Taught(record, KeptLesson.of(task, labels, selection) if selection.enough else None)
+        return Taught(record, labels if selection.enough else None)
 
 
 def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:
@@ -80,12 +80,12 @@ def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask,
     learner.catch_up()
     with lessons.lease() as fence:
         head = learner.catch_up()
-        counted, record, kept = head.counted, taught.record, taught.kept
+        counted, record, kept = head.counted, taught.record, None
 
         # 2. Make one step, or hold the lesson out, and compare with the version in use.
-        if kept is not None:
+        if taught.labels is not None:
             counted += 1
-            kept = kept.model_copy(update={"number": counted})
+            kept = KeptLesson.of(counted, task, taught.labels)
             learner.take_in(kept)
             record = record.model_copy(update=_judged(head, learner, held_out=is_held_out(counted)))
 

@@ -1,4 +1,4 @@
-"""Which labelled candidates a lesson teaches with (INMS section 3.3; DESIGN.md 5.3)."""
+"""Which labelled candidates a lesson teaches or checks with (INMS section 3.3; DESIGN.md 5.3)."""
 
 from __future__ import annotations
 
@@ -32,4 +32,12 @@ def select(labels: Sequence[float]) -> Selection:
     return Selection(
         positives=tuple(candidate for candidate in ranking[:half] if labels[candidate] < UNDECIDED),
         negatives=tuple(candidate for candidate in ranking[-half:] if labels[candidate] > UNDECIDED),
+    )
+
+
+def sides(labels: Sequence[float]) -> Selection:
+    """Every candidate on its side of the middle: a held-out lesson teaches nothing, and tells more by all of them."""
+    return Selection(
+        positives=tuple(candidate for candidate, label in enumerate(labels) if label < UNDECIDED),
+        negatives=tuple(candidate for candidate, label in enumerate(labels) if label > UNDECIDED),
     )
