@@ -16,9 +16,14 @@ from broker.errors import BadInput
 from broker.messages import AgentTask, Answer, AnsweredTask, Shown
 from broker.stage import Desk, Following, Outcome, Stage, add_stage
 from llm.chat import Chat
+from llm.metered import Metering, Payer, unmetered
 from memory_service.recall import Recall
 
 log = logging.getLogger(__name__)
+
+
+def uncapped(agent: str, submitter: str) -> None:
+    """The check where nothing is capped."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,9 @@ class Answering:
     chat: Chat
     pool: Callable[[], Recall]
     prompt_limit: int
+    metering: Metering = unmetered
+    check_caps: Callable[[str, str], None] = uncapped
+    """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
         """Recall memories, ask the model, and hand the pair on to be graded."""
@@ -37,13 +45,16 @@ class Answering:
         text = task.text
         if len(text) > self.prompt_limit:
             raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
+        # Here alone: what was answered is still graded and learnt from.
+        self.check_caps(self.agent.name, task.submitter)
 
         recall = self.pool()
         embedding = recall.embed(text)
         k = self.agent.memories if task.memories is None else task.memories
         recalled = recall.nearest(self.agent.pool, text, embedding.unpack(), k, kind.recall or self.agent.recall)
         memories = [hit.memory for hit in recalled.hits]
-        reply = self.chat.reply(build_prompt(kind.instructions, memories, task.turns))
+        with self.metering(self.chat, Payer(journey, self.agent.name, task.submitter)) as chat:
+            reply = chat.reply(build_prompt(kind.instructions, memories, task.turns))
 
         shown = tuple(Shown(id=hit.memory.id, similarity=hit.similarity) for hit in recalled.hits)
         answer = Answer(

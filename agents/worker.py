@@ -11,7 +11,7 @@ from agents.roster import cards, load_roster
 from agents.tasks import Answering, register
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
-from llm.models import open_chat
+from llm.worker import open_budget, open_limited, open_metering
 from memory_service.worker import open_pool
 
 
@@ -19,8 +19,9 @@ from memory_service.worker import open_pool
 def _answering(settings: Settings, name: str) -> Answering:
     agent = load_roster(settings.agents_dir)[name]
     model = agent.model or settings.model_for("agents")
-    chat = open_chat(model, timeout=settings.model_timeout, connections=settings.concurrency)
-    return Answering(agent, chat, open_pool(settings), settings.prompt_limit)
+    chat = open_limited(settings, model, connections=settings.concurrency)
+    metering, check_caps = open_metering(settings), open_budget(settings).check
+    return Answering(agent, chat, open_pool(settings), settings.prompt_limit, metering, check_caps)
 
 
 def _register(app: Celery, settings: Settings) -> None:

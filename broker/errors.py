@@ -1,5 +1,29 @@
 """What can go wrong, sorted by what to do about it."""
 
+from __future__ import annotations
+
+from typing import Literal
+
+Reason = Literal[
+    "rate limit",
+    "server error",
+    "time-out",
+    "connection",
+    "cut off",
+    "invalid reply",
+    "busy",
+    "store",
+    "credentials",
+    "unknown model",
+    "refused",
+    "too long",
+    "malformed",
+    "rubric",
+    "crash",
+    "bug",
+]
+"""Why something failed, in the words that dead letters, `memshare dead list` and the metrics use."""
+
 
 class MemshareError(Exception):
     """Something a person can mend: the message says what was wrong, what was expected, what to do next."""
@@ -16,10 +40,36 @@ class Unreachable(MemshareError):
 class TryAgain(MemshareError):
     """It may work later; `wait` is the number of seconds the other side asked for, if it did."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
+    def __init__(self, message: str, wait: float | None = None, reason: Reason = "busy") -> None:
         super().__init__(message)
         self.wait = wait
+        self.reason: Reason = reason
+
+
+class QueueFull(TryAgain):
+    """A queue takes no more for now; `length` is how many messages of it are open, `wait` when to come back."""
+
+    def __init__(self, message: str, wait: float, length: int) -> None:
+        super().__init__(message, wait)
+        self.length = length
+
+
+class NotYet(MemshareError):
+    """It may not run now, through no fault of its own: it waits beside its queue, and no try is counted.
+
+    `wait` is for how many seconds; `hold` names what holds it back, such as `agent poem` for the cap of an agent,
+    so that it can go on at once when that is lifted.
+    """
+
+    def __init__(self, message: str, wait: float, hold: str) -> None:
+        super().__init__(message)
+        self.wait = wait
+        self.hold = hold
 
 
 class GiveUp(MemshareError):
     """It will never work as it stands: the message becomes a dead letter."""
+
+    def __init__(self, message: str, reason: Reason = "refused") -> None:
+        super().__init__(message)
+        self.reason: Reason = reason

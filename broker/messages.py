@@ -178,18 +178,26 @@ class Candidate(Message):
     prompt: str | None
     answer: str
     embedding: Embedding
+    on_probation: bool = False
 
 
 class LessonTask(Message):
     """From the memory service to the trainer: a new memory, and what its prompt could have been answered with."""
 
     journey: str
+    agent: str = ""
+    submitter: str = "anonymous"
     pool: str
     memory_id: UUID
     prompt: str
     answer: str
     embedding: Embedding
     candidates: tuple[Candidate, ...]
+
+    @property
+    def barred(self) -> frozenset[int]:
+        """The places of the candidates on probation, which are no good examples yet."""
+        return frozenset(place for place, one in enumerate(self.candidates) if one.on_probation)
 
 
 class Lesson(Message):

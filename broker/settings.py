@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis.connection import parse_url
 
 from broker.errors import BadInput
+from broker.rate_limits import parse_rate_limits
 from broker.redis_server import socket_url
 
 Role = Literal["agents", "scorer", "trainer"]
@@ -46,6 +47,14 @@ class Settings(BaseSettings):
     model_scorer: str | None = Field(default=None, description="Chat model of the scorer, where it differs.")
     model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
     model_timeout: float = Field(default=120, gt=0, le=140, description="Seconds a model may take to reply.")
+    rate_limits: str | None = Field(
+        default=None,
+        description="Calls of all workers together, as MODEL=N requests, N tokens; … (a minute; * in MODEL matches "
+        "anything). Unset: no limit.",
+    )
+    prices: Path | None = Field(
+        default=None, description="TOML file with the prices of models: see [limits and budgets](#limits-and-budgets)."
+    )
     agents_dir: Path | None = Field(
         default=None, description="Folder of your own agents: NAME.toml and NAME.rubric.toml."
     )
@@ -71,6 +80,27 @@ class Settings(BaseSettings):
     scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
     concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
     tries: int = Field(default=6, ge=1, le=20, description="How often a task is tried before it is a dead letter.")
+    retry_hours: float = Field(
+        default=24, gt=0, description="Hours after its first failure for which a task is tried again."
+    )
+    queue_limit: int = Field(
+        default=50_000, ge=0, description="Open tasks of a queue above which it takes no new ones; 0: no limit."
+    )
+    grace: float = Field(
+        default=25,
+        ge=0,
+        description="Seconds that running tasks get to finish after SIGTERM; then they go back to their queue.",
+    )
+    probation: bool = Field(
+        default=True,
+        description="Whether a new memory must prove itself: see [poisoned pools](#a-poisoned-pool).",
+    )
+    submitter_share: float = Field(
+        default=0.67,
+        gt=0,
+        le=1,
+        description="Largest share of the memories shown that may come from one submitter, if there are others.",
+    )
     lease: float = Field(
         default=330,
         gt=0,
@@ -78,7 +108,7 @@ class Settings(BaseSettings):
     )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
 
-    @field_validator("data", "agents_dir", "encoders")
+    @field_validator("data", "agents_dir", "encoders", "prices")
     @classmethod
     def _expand(cls, folder: Path | None) -> Path | None:
         return folder.expanduser().absolute() if folder else None
@@ -92,6 +122,12 @@ class Settings(BaseSettings):
             return url
         except ValueError as error:
             raise ValueError("expected redis://HOST:PORT/DB, rediss://… or unix://PATH?db=N") from error
+
+    @field_validator("rate_limits")
+    @classmethod
+    def _rate_limits(cls, text: str | None) -> str | None:
+        parse_rate_limits(text or "")
+        return text
 
     @field_validator("device")
     @classmethod

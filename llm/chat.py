@@ -7,12 +7,32 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from broker.errors import GiveUp
+from broker.errors import GiveUp, Reason, TryAgain
 from broker.messages import Turn, Usage
 
 
+class UselessReply(TryAgain):
+    """A reply that cannot be used, where another may do; `usage` is the tokens that it took all the same."""
+
+    def __init__(self, message: str, reason: Reason, usage: Usage) -> None:
+        super().__init__(message, reason=reason)
+        self.usage = usage
+
+
+class RefusedReply(GiveUp):
+    """A reply that cannot be used, and no other would be; `usage` is the tokens that it took all the same."""
+
+    def __init__(self, message: str, reason: Reason, usage: Usage) -> None:
+        super().__init__(message, reason)
+        self.usage = usage
+
+
 class NoLogprobs(GiveUp):
-    """The provider or the model does not tell the probabilities of its tokens."""
+    """The provider or the model does not tell the probabilities of its tokens; `usage` is what finding out took."""
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 class Reply(BaseModel):

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from broker.errors import GiveUp, TryAgain
+from broker.errors import TryAgain
 from broker.messages import Usage
-from llm.chat import Reply
+from llm.chat import RefusedReply, Reply, UselessReply
 
 MAX_TEXT = 200_000
 
@@ -53,36 +53,40 @@ class _Completion(BaseModel):
 def read_completion(model: str, body: str | bytes) -> Reply:
     """The reply in a completion.
 
-    Raises `TryAgain` if it is cut off, empty or no completion at all; `GiveUp` if the model refused.
+    Raises `UselessReply` if it is cut off or empty, `RefusedReply` if it is too long; else as `read_choice` does.
     """
     choice, usage = read_choice(model, body)
     text = choice.message.text
     if choice.finish_reason in _CUT_OFF:
-        raise TryAgain(f"{model} was cut off by its limit of tokens after {len(text):,} characters.")
+        words = f"{model} was cut off by its limit of tokens after {len(text):,} characters."
+        raise UselessReply(words, "cut off", usage)
     if not text.strip():
-        raise TryAgain(f"{model} sent an empty reply.")
+        raise UselessReply(f"{model} sent an empty reply.", "invalid reply", usage)
     if len(text) > MAX_TEXT:
-        raise GiveUp(f"{model} sent {len(text):,} characters; at most {MAX_TEXT:,} are taken: ask for less.")
+        words = f"{model} sent {len(text):,} characters; at most {MAX_TEXT:,} are taken: ask for less."
+        raise RefusedReply(words, "too long", usage)
     return Reply(text=text, model=model, usage=usage)
 
 
 def read_choice(model: str, body: str | bytes) -> tuple[Choice, Usage]:
     """The first choice of a completion, whatever its text; unknown fields are ignored, absent usage counts as 0.
 
-    Raises `TryAgain` if it is no completion, or broke off with an error; `GiveUp` if the model refused.
+    Raises `TryAgain` if it is no completion, `UselessReply` if it broke off with an error, and `RefusedReply` if
+    the model refused.
     """
     try:
         completion = _Completion.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
-        raise TryAgain(f"{model} sent something that is no chat completion: {where}: {first['msg']}") from error
-    choice = completion.choices[0]
+        words = f"{model} sent something that is no chat completion: {where}: {first['msg']}"
+        raise TryAgain(words, reason="invalid reply") from error
+    choice, told = completion.choices[0], completion.usage or _Usage()
+    usage = Usage(prompt_tokens=told.prompt_tokens or 0, completion_tokens=told.completion_tokens or 0)
     if choice.message.refusal:
-        raise GiveUp(f"{model} refused: {choice.message.refusal[:500]}")
+        raise RefusedReply(f"{model} refused: {choice.message.refusal[:500]}", "refused", usage)
     if choice.finish_reason == "content_filter":
-        raise GiveUp(f"{model} refused: its content filter stopped the answer.")
+        raise RefusedReply(f"{model} refused: its content filter stopped the answer.", "refused", usage)
     if choice.finish_reason == "error":
-        raise TryAgain(f"{model} broke off with an error of its own.")
-    usage = completion.usage or _Usage()
-    return choice, Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0)
+        raise UselessReply(f"{model} broke off with an error of its own.", "server error", usage)
+    return choice, usage

@@ -36,7 +36,7 @@ def read_first_token(model: str, body: str | bytes) -> FirstToken:
     try:
         first = _Logprobs.model_validate(choice.logprobs).content[0]
     except ValidationError as error:
-        raise NoLogprobs(f"{model} replied without log-probabilities of its tokens.") from error
+        raise NoLogprobs(f"{model} replied without log-probabilities of its tokens.", usage) from error
     probabilities: defaultdict[str, float] = defaultdict(float)
     for one in first.top_logprobs[:MOST_LIKELY]:
         # Parts of a character can share their text; rounding can lift a logarithm a little above 0.

@@ -11,13 +11,16 @@ from typing import Any
 
 import httpx2
 
-from broker.errors import GiveUp, TryAgain
+from broker.errors import GiveUp, Reason, TryAgain
 from llm.http_client import ReplyTooLong
 
 MAX_WORDS = 500
 
-# Besides 429 and everything from 500: request timeout, conflict, too early.
-_PASSING = {408, 409, 425}
+# Besides everything from 500: request timeout, conflict, too early, too many requests.
+_PASSING: dict[int, Reason] = {408: "time-out", 409: "busy", 425: "busy", 429: "rate limit"}
+_LASTING: dict[int, Reason] = {401: "credentials", 403: "credentials", 404: "unknown model", 413: "too long"}
+# The codes say more than the status where both are given.
+_CODES: dict[str, Reason] = {"model_not_found": "unknown model", "context_length_exceeded": "too long"}
 # Sent with the status of a rate limit, but only a person can lift them.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
@@ -27,18 +30,20 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
     if response is None:
         cause = error if isinstance(error, httpx2.RequestError) else error.__cause__
         if isinstance(cause, ReplyTooLong):
-            return GiveUp(f"{model}: {cause}; ask for a shorter answer.")
+            return GiveUp(f"{model}: {cause}; ask for a shorter answer.", "too long")
         if isinstance(cause, httpx2.TimeoutException):
-            return TryAgain(f"{model} did not reply in time.")
-        return TryAgain(f"{model} could not be reached, or hung up: {str(cause or error)[:MAX_WORDS]}")
+            return TryAgain(f"{model} did not reply in time.", reason="time-out")
+        words = f"{model} could not be reached, or hung up: {str(cause or error)[:MAX_WORDS]}"
+        return TryAgain(words, reason="connection")
     status = response.status_code
     words, codes = _words(response.text)
     message = f"{model} answered {status}: {words}"
     if codes & _SPENT:
-        return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)")
-    if status == 429 or status >= 500 or status in _PASSING:
-        return TryAgain(message, wait=retry_after(response.headers))
-    return GiveUp(message)
+        return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "credentials")
+    if status >= 500 or status in _PASSING:
+        return TryAgain(message, retry_after(response.headers), _PASSING.get(status, "server error"))
+    by_code = next((_CODES[code] for code in codes & _CODES.keys()), None)
+    return GiveUp(message, by_code or _LASTING.get(status, "refused"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -55,7 +55,8 @@ def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
         return Structured(_read(second.text, schema), second.model, first.usage + second.usage)
     except ValidationError as error:
         raise DoesNotFit(
-            f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}"
+            f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}",
+            reason="invalid reply",
         ) from error
 
 

@@ -34,6 +34,7 @@ class Lessons:
                 prompt=hit.memory.prompt and hit.memory.prompt[:LONGEST_TEXT],
                 answer=hit.memory.answer[:LONGEST_TEXT],
                 embedding=Embedding.pack(recall.encoder_name, hit.vector),
+                on_probation=hit.memory.status == "probation",
             )
             for hit in recall.candidates(memory, vector)
             if hit.vector is not None
@@ -42,6 +43,8 @@ class Lessons:
             return None
         task = LessonTask(
             journey=memory.task_id or str(memory.id),
+            agent=memory.agent or "",
+            submitter=memory.submitter,
             pool=memory.pool,
             memory_id=memory.id,
             prompt=memory.prompt[:LONGEST_TEXT],

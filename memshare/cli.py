@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from broker.errors import BadInput, MemshareError
-from memshare.commands import agents, dead, demo, memories, retriever, rubric, submit, trace, up, worker
+from memshare.commands import agents, budget, dead, demo, memories, retriever, rubric, submit, trace, up, worker
 from memshare.console import errors
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.add_typer(memories.app, name="memories")
 app.add_typer(retriever.app, name="retriever")
 app.add_typer(dead.app, name="dead")
 app.add_typer(rubric.app, name="rubric")
+app.add_typer(budget.app, name="budget")
 
 
 def main() -> None:

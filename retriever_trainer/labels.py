@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from broker.messages import Candidate, LessonTask, Turn, Usage
 from llm.chat import Chat, FirstToken, NoLogprobs
+from llm.metered import Metering, Payer, unmetered
 from llm.structured import ask
 
 log = logging.getLogger(__name__)
@@ -84,8 +85,9 @@ class Labels(NamedTuple):
 class Labeller:
     """Asks a chat model for labels: by log-probabilities if it gives them, which is found out once, else as JSON."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, metering: Metering = unmetered) -> None:
         self._chat = chat
+        self._metering = metering
         self._has_logprobs: bool | None = None  # None: not known yet
 
     def label(self, task: LessonTask) -> Labels:
@@ -95,25 +97,29 @@ class Labeller:
         """
         if not task.candidates:
             return Labels((), "json", Usage())
-        tokens = [] if self._has_logprobs is False else self._first_tokens(task)
+        with self._metering(self._chat, Payer(task.journey, task.agent, task.submitter)) as chat:
+            return self._ask(chat, task)
+
+    def _ask(self, chat: Chat, task: LessonTask) -> Labels:
+        tokens = [] if self._has_logprobs is False else self._first_tokens(chat, task)
         spent = sum((token.usage for token in tokens), Usage())
         shares = [share for token in tokens if (share := share_of_no(token.probabilities)) is not None]
         if len(shares) == len(task.candidates):
             return Labels(tuple(shares), "logprobs", spent)
-        percentages, usage = _ask_for_percentages(self._chat, task)
+        percentages, usage = _ask_for_percentages(chat, task)
         return Labels(tuple(percent / 100 for percent in percentages), "json", spent + usage)
 
-    def _first_tokens(self, task: LessonTask) -> list[FirstToken]:
+    def _first_tokens(self, chat: Chat, task: LessonTask) -> list[FirstToken]:
         """How a yes or no on each candidate begins; not on all of them, where the first tell that it is no use."""
         conversations = [yes_or_no(task, candidate) for candidate in task.candidates]
         # As long as it is not known, one call alone: a model that refuses is asked once and not eight times.
         alone = 0 if self._has_logprobs else 1
         try:
-            tokens = [self._chat.first_token(turns) for turns in conversations[:alone]]
+            tokens = [chat.first_token(turns) for turns in conversations[:alone]]
             if any(share_of_no(token.probabilities) is None for token in tokens):
                 return tokens
             with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-                tokens += threads.map(self._chat.first_token, conversations[alone:])
+                tokens += threads.map(chat.first_token, conversations[alone:])
         except NoLogprobs as error:
             self._has_logprobs = False
             log.info("Labels are asked for as JSON from now on: %s", error)

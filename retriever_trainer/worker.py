@@ -12,7 +12,7 @@ from broker.app import TRAINER_QUEUE
 from broker.connection import connect
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
-from llm.models import open_chat
+from llm.worker import open_limited, open_metering
 from retriever_trainer.tasks import register
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def _learn(settings: Settings) -> Learn:
 
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
-    chat = open_chat(settings.model_for("trainer"), timeout=settings.model_timeout, connections=connections)
-    client = connect(settings.redis)
-    return Learn(client, Labeller(chat), kept=settings.lessons_kept, keep_days=settings.keep_days)
+    chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
+    client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings))
+    return Learn(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days)
 
 
 def _register(app: Celery, settings: Settings) -> None:

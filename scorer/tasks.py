@@ -14,6 +14,7 @@ from broker.errors import GiveUp
 from broker.messages import AnsweredTask, GradedTask, derived_id
 from broker.stage import Desk, Following, Outcome, Stage, add_stage
 from llm.chat import Chat
+from llm.metered import Metering, Payer, unmetered
 from scorer.grading import Pair, grade
 from scorer.rubric import find_rubric, rubric_files
 from scorer.threshold import SeedsMean, threshold_for
@@ -29,6 +30,7 @@ class Scoring:
     agents_dir: Path | None
     votes: int
     seeds_mean: SeedsMean
+    metering: Metering = unmetered
 
     def run(self, journey: str, task: AnsweredTask) -> Outcome:
         """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved."""
@@ -38,10 +40,13 @@ class Scoring:
             letter = derived_id(journey, "score")
             raise GiveUp(
                 f"Rubric {rubric.name!r} (version {rubric.version}) is not approved, so nothing is graded by it. "
-                f"Run `memshare rubric approve {file}`, then `memshare dead retry {letter}`."
+                f"Run `memshare rubric approve {file}`, then `memshare dead retry {letter}`.",
+                "rubric",
             )
         threshold = threshold_for(rubric, task.pool, self.seeds_mean)
-        score = grade(self.chat, rubric, threshold, Pair(task.kind, task.prompt, task.answer), votes=self.votes)
+        pair = Pair(task.kind, task.prompt, task.answer)
+        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+            score = grade(chat, rubric, threshold, pair, votes=self.votes)
         verdict = "accepted" if score.accepted else "not accepted"
         log.info("Graded %.1f of 100, %s at %.1f. task_id=%s", score.total, verdict, threshold, journey)
         graded = GradedTask(task=task, score=score)

@@ -11,7 +11,7 @@ from broker.app import SCORER_QUEUE
 from broker.connection import connect
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
-from llm.models import open_chat
+from llm.worker import open_limited, open_metering
 from memory_service.curate import seeds_mean
 from scorer.rubric import all_rubrics
 from scorer.tasks import Scoring, register
@@ -20,9 +20,9 @@ from scorer.tasks import Scoring, register
 @functools.cache
 def _scoring(settings: Settings) -> Scoring:
     connections = settings.concurrency * settings.scorer_votes
-    chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=connections)
-    client = connect(settings.redis)
-    return Scoring(chat, settings.agents_dir, settings.scorer_votes, functools.partial(seeds_mean, client))
+    chat = open_limited(settings, settings.model_for("scorer"), connections=connections)
+    of_seeds = functools.partial(seeds_mean, connect(settings.redis))
+    return Scoring(chat, settings.agents_dir, settings.scorer_votes, of_seeds, open_metering(settings))
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -1,0 +1,59 @@
+"""Builds the chat models of a worker: within their rate limits, and with what they use counted."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from broker.budget import Budget
+from broker.connection import connect
+from broker.rate_limits import parse_rate_limits, rate_limit_for
+from broker.settings import Settings
+from broker.usage import UsageLog
+from llm.chat import Chat
+from llm.metered import Metered, Metering, Payer
+from llm.models import open_chat
+from llm.prices import load_prices
+from llm.rate_limited import RateLimited
+from llm.rate_limits import SharedLimit
+from llm.resumed import Unfinished
+
+
+def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
+    """The chat model of a name, within its rate limit if it has one; see `open_chat`."""
+    chat = open_chat(model, timeout=settings.model_timeout, connections=connections)
+    limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
+    if limit is None:
+        return chat
+    return RateLimited(chat, SharedLimit(_client(settings), model, limit))
+
+
+def open_metering(settings: Settings) -> Metering:
+    """Counts what tasks use; raises `BadInput` for a file of prices that cannot be used."""
+    usage, prices, unfinished = _usage(settings), load_prices(settings.prices), Unfinished()
+
+    @contextmanager
+    def metered(chat: Chat, payer: Payer) -> Iterator[Chat]:
+        with unfinished.resumed(Metered(chat, payer, usage, prices), payer.journey) as resumed:
+            yield resumed
+
+    return metered
+
+
+@functools.cache
+def open_budget(settings: Settings) -> Budget:
+    """The caps, one for a process."""
+    return Budget(_client(settings), _usage(settings))
+
+
+@functools.cache
+def _client(settings: Settings) -> redis.Redis:
+    return connect(settings.redis)
+
+
+@functools.cache
+def _usage(settings: Settings) -> UsageLog:
+    return UsageLog(connect(settings.redis, tries=1))  # an answer waits for it, and it bridges an outage itself

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+import redis
+
+from agents.roster import load_roster
+from agents.tasks import Answering
+from broker.budget import Budget, Cap, Holder
+from broker.errors import BadInput, NotYet
+from broker.messages import AgentTask
+from broker.usage import UsageLog, Used
+from llm.metered import Metered, unmetered
+from llm.prices import Prices
+from memory_service.recall import Recall
+from tests.support.scripted_chat import ScriptedChat
+
+
+def never() -> Recall:
+    raise AssertionError("memories are recalled, which an encoder of a provider is paid for")
+
+
+def test_a_task_over_its_cap_waits_before_anything_is_paid(redis_client: redis.Redis) -> None:
+    budget = Budget(redis_client, UsageLog(redis_client))
+    budget.set(Holder("submitter", "ada"), Cap(tokens=0))
+    chat = ScriptedChat("There was a lamp")
+    poem = load_roster(None)["poem"]
+    answering = Answering(poem, chat, never, 100, unmetered, budget.check)
+
+    with pytest.raises(NotYet) as caught:
+        answering.run("journey-1", AgentTask(prompt="lamp", submitter="ada"))
+
+    assert caught.value.hold == "submitter ada"
+    assert chat.conversations == []
+    with pytest.raises(BadInput):  # waiting would not make it better
+        answering.run("journey-1", AgentTask(prompt="lamp" * 100, submitter="ada"))
+
+
+def test_an_answer_is_charged_to_its_agent_and_its_submitter(redis_client: redis.Redis, recall: Recall) -> None:
+    usage = UsageLog(redis_client)
+    poem = load_roster(None)["poem"]
+    answering = Answering(
+        poem,
+        ScriptedChat("There was a lamp"),
+        lambda: recall,
+        100,
+        lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
+    )
+
+    answering.run("journey-1", AgentTask(prompt="lamp", submitter="ada"))
+
+    assert usage.used([("agent", "poem"), ("submitter", "ada")]) == [Used(1, 10, 5), Used(1, 10, 5)]

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from broker.budget import Cap, Holder
+from broker.errors import BadInput, NotYet
+from broker.messages import Turn
+from broker.settings import Settings
+from broker.usage import UsageLog, Used
+from llm.metered import Payer
+from llm.offline import OfflineChat
+from llm.rate_limited import RateLimited
+from llm.worker import open_budget, open_limited, open_metering
+
+ASKED = (Turn(role="user", content="A riddle about rain"),)
+PAYER = Payer("journey-1", "logic", "ada")
+
+
+def with_(settings: Settings, **more: object) -> Settings:
+    return settings.model_copy(update=more)
+
+
+def test_only_a_model_with_a_limit_waits_for_one(settings: Settings) -> None:
+    others = with_(settings, rate_limits="openai:small=1 requests; *=5 requests")
+    own = with_(settings, rate_limits="offline=1 requests")
+
+    assert isinstance(open_limited(settings, "offline", connections=1), OfflineChat)
+    assert isinstance(open_limited(others, "offline", connections=1), OfflineChat)
+    assert isinstance(open_limited(own, "offline", connections=1), RateLimited)
+
+
+def test_a_workers_calls_wait_for_the_limit_are_counted_at_their_price_and_are_not_made_twice(
+    settings: Settings, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    (tmp_path / "prices.toml").write_text("[offline]\nprompt = 1_000_000\ncompletion = 0\n")
+    settings = with_(settings, rate_limits="offline=2 requests", prices=tmp_path / "prices.toml")
+    chat, metering = open_limited(settings, "offline", connections=1), open_metering(settings)
+
+    def three_calls() -> None:
+        with metering(chat, PAYER) as model:
+            for _ in range(3):
+                model.reply(ASKED)
+
+    with pytest.raises(NotYet):
+        three_calls()
+    (used,) = UsageLog(redis_client).used([("agent", "logic")])
+    assert used.calls == 2
+    assert used.money == used.prompt_tokens > 0
+
+    redis_client.delete(*redis_client.scan_iter("memshare:rate*"))  # as a minute later
+    three_calls()
+
+    assert UsageLog(redis_client).used([("agent", "logic")])[0].calls == 3
+
+
+def test_the_caps_see_what_the_metering_of_the_same_process_counted(
+    settings: Settings, redis_client: redis.Redis
+) -> None:
+    budget = open_budget(settings)
+    budget.set(Holder("submitter", "ada"), Cap(tokens=1))
+    budget.check("logic", "ada")
+
+    with open_metering(settings)(OfflineChat(), PAYER) as model:
+        model.reply(ASKED)
+
+    with pytest.raises(NotYet):
+        budget.check("logic", "ada")
+    assert UsageLog(redis_client).used([("agent", "plan")]) == [Used()]
+
+
+def test_a_wrong_file_of_prices_is_refused_when_a_worker_is_built(settings: Settings, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"prices\.toml:1: cannot be read"):
+        open_metering(with_(settings, prices=tmp_path / "prices.toml"))
