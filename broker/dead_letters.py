@@ -11,7 +11,7 @@ import redis
 from celery import Celery
 from pydantic import Field
 
-from broker.errors import BadInput, GiveUp, TryAgain
+from broker.errors import BadInput, GiveUp, Reason, TryAgain
 from broker.ledger import DEAD, Entry, Ledger, publish
 from broker.messages import Message
 
@@ -24,6 +24,7 @@ class DeadLetter(Message):
 
     entry: Entry
     kind: Kind
+    reason: Reason = "bug"
     error: str
     traceback: str
     tries: int
@@ -42,11 +43,19 @@ def letter_for(entry: Entry, error: BaseException, *, tries: int, kind: Kind | N
     return DeadLetter(
         entry=entry,
         kind=chosen,
+        reason=reason_of(error, kind),
         error=f"{type(error).__name__}: {error}" if chosen == "bug" else str(error),
         traceback="".join(traceback.format_exception(error)),
         tries=tries,
         died=time.time(),
     )
+
+
+def reason_of(error: BaseException, kind: Kind | None) -> Reason:
+    """Why it failed, in one of the words that are counted."""
+    if kind == "malformed" or isinstance(error, BadInput):
+        return "malformed"
+    return error.reason if isinstance(error, TryAgain | GiveUp) else "bug"
 
 
 class DeadLetters:

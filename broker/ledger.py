@@ -8,92 +8,25 @@ is in no queue is sent again under the same id (`broker.sweeper`).
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import redis
 from celery import Celery
 from pydantic import JsonValue
 
+from broker import ledger_scripts
 from broker.app import REPR_LENGTH, queue_named
+from broker.errors import NotYet, QueueFull, Reason
 from broker.messages import Message, Priority, Record
 
 MESSAGES, STARTS, DEAD, QUEUES = "memshare:messages", "memshare:starts", "memshare:dead", "memshare:queues"
 DONE = "memshare:done"
 LIVES = "memshare:lives"  # hash: id of a message → the life of the worker that has taken it off its queue
-
-# KEYS: open set of the queue, messages, starts, dead letters, journey, queues
-# ARGV: id, queue, stage, entry, days to keep in seconds
-_COMMON = """
-local open, messages, starts, dead, journey, queues = unpack(KEYS)
-local id, queue, stage, entry, keep = unpack(ARGV)
-local time = redis.call('TIME')
-local now = time[1] + time[2] / 1e6
-local function enter(open, queue, id, entry)
-  redis.call('SADD', queues, queue)
-  redis.call('HSETNX', messages, id, entry)
-  redis.call('ZADD', open, now, id)
-end
-local function strike()
-  redis.call('ZREM', open, id)
-  redis.call('HDEL', messages, id)
-  redis.call('HDEL', starts, id)
-  redis.call('HDEL', 'memshare:lives', id)
-end
-local function note(field, value)
-  redis.call('HSET', journey, field, value)
-  redis.call('EXPIRE', journey, keep)
-end
-local function begin_journey()
-  if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
-    note('task', entry)
-    note('submitted', tostring(now))
-  end
-end
-"""
-_OPEN = """
-if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', dead, id) == 1 then return 0 end
-enter(open, queue, id, entry)
-begin_journey()
-return 1
-"""
-_BEGIN = """
-redis.call('HDEL', 'memshare:lives', id)
-local done = redis.call('HGET', journey, stage)
-if done then return {0, done} end
-if redis.call('HEXISTS', dead, id) == 1 then return {-1, ''} end
-enter(open, queue, id, entry)
-begin_journey()
-redis.call('HSET', 'memshare:lives', id, ARGV[6])
-return {redis.call('HINCRBY', starts, id, 1), ''}
-"""
-# KEYS: messages, lives. ARGV: id, life
-_HOLD = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end"
-# More ARGV: record; and for the next message: id, queue, entry. More KEYS: open set of the next queue.
-_COMMIT = """
-local record, next_id, next_queue, next_entry = unpack(ARGV, 6)
-local done = redis.call('HGET', journey, stage)
-if done then return done end
-note(stage, record)
-redis.call('HINCRBY', 'memshare:done', stage, 1)
-strike()
-if next_id ~= '' then enter(KEYS[7], next_queue, next_id, next_entry) end
-return false
-"""
-_POSTPONE = """
-redis.call('ZADD', open, 'XX', now + tonumber(ARGV[6]), id)
-redis.call('HDEL', starts, id)
-"""
-_BURY = """
-strike()
-redis.call('HSET', dead, id, ARGV[6])
-note('dead', ARGV[6])
-"""
-_REVIVE = """
-if redis.call('HDEL', dead, id) == 0 then return 0 end
-redis.call('HDEL', journey, 'dead')
-enter(open, queue, id, entry)
-return 1
-"""
+PARKED, WHY = "memshare:parked", "memshare:parked:why"  # by the time until which they wait; id → why
+FAILED = "memshare:failed"  # hash: reason → how many tries failed for it, ever
+LIFTED, LIFTED_SECONDS = "memshare:lifted:", 60  # longer than it takes from looking at a hold to parking for it
+COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue asks to wait
 
 
 class Entry(Message):
@@ -108,20 +41,38 @@ class Entry(Message):
     priority: Priority = 3
 
 
+class Parked(Message):
+    """A message that waits beside its queue: `until` is Unix time in seconds, `hold` names what holds it back."""
+
+    id: str
+    queue: str
+    until: float
+    why: str
+    hold: str
+
+
 class Ledger:
     """The open messages and the journeys, in one Redis; every method is one atomic script."""
 
     def __init__(self, client: redis.Redis, keep_days: float) -> None:
         self._client = client
         self._keep = str(int(keep_days * 86_400))
-        scripts = {"open": _OPEN, "begin": _BEGIN, "commit": _COMMIT, "postpone": _POSTPONE, "bury": _BURY}
-        scripts["revive"] = _REVIVE
-        self._hold = client.register_script(_HOLD)
-        self._scripts = {name: client.register_script(_COMMON + body) for name, body in scripts.items()}
+        self._hold = client.register_script(ledger_scripts.HOLD)
+        self._release = client.register_script(ledger_scripts.RELEASE)
+        self._scripts = {
+            name: client.register_script(ledger_scripts.COMMON + getattr(ledger_scripts, name.upper()))
+            for name in ("open", "begin", "commit", "postpone", "park", "fail", "bury", "revive")
+        }
 
-    def open(self, entry: Entry) -> bool:
-        """Write a message down before it is published; False when it has ended already."""
-        return bool(self._run("open", entry))
+    def open(self, entry: Entry, limit: int = 0) -> bool:
+        """Write a message down before it is published; False when it has ended already.
+
+        Raises `QueueFull` when its queue has `limit` open messages; 0 is no limit.
+        """
+        reply = self._run("open", entry, [str(limit)])
+        if reply[0] == "full":
+            raise _full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
+        return bool(reply[0] == "opened")
 
     def hold(self, message_id: str, life: str) -> None:
         """Note that a worker of this life has taken a message off its queue, to run it next."""
@@ -150,6 +101,46 @@ class Ledger:
         """Leave a message alone until its next try."""
         self._run("postpone", entry, [str(seconds)])
 
+    def park(self, entry: Entry, reason: NotYet) -> None:
+        """Set a message aside, out of its queue, until its time comes or what holds it back is lifted."""
+        why = Parked(id=entry.id, queue=entry.queue, until=0, why=str(reason), hold=reason.hold)
+        self._run("park", entry, [str(reason.wait), why.model_dump_json(), reason.hold])
+
+    def parked(self) -> list[Parked]:
+        """The messages that wait beside their queues, the next one first."""
+        until = {str(pair[0]): float(pair[1]) for pair in self._client.zrange(PARKED, 0, -1, withscores=True)}
+        why = [Parked.model_validate_json(text) for text in self._client.hvals(WHY)]
+        waiting = [one.model_copy(update={"until": until[one.id]}) for one in why if one.id in until]
+        return sorted(waiting, key=lambda one: one.until)
+
+    def waits(self, message_id: str) -> Parked | None:
+        """Why a message waits beside its queue, if it does."""
+        why, until = self._client.hget(WHY, message_id), self._client.zscore(PARKED, message_id)
+        if why is None or until is None:
+            return None
+        return Parked.model_validate_json(why).model_copy(update={"until": float(until)})
+
+    def lift(self, hold: str) -> int:
+        """Let the messages that this holds back go on at once; returns how many."""
+        self._client.set(LIFTED + hold, 1, ex=LIFTED_SECONDS)
+        held = {one.id: 0.0 for one in self.parked() if one.hold == hold}
+        if held:
+            self._client.zadd(PARKED, held, xx=True)
+        return len(held)
+
+    def release(self, most: int) -> list[Entry]:
+        """Take back, to be published, up to so many messages whose time has come.
+
+        One that is not published then is sent again by the sweeper.
+        """
+        texts: Sequence[str] = self._release(keys=[PARKED, WHY, MESSAGES], args=[most])
+        return [Entry.model_validate_json(text) for text in texts]
+
+    def fail(self, entry: Entry, reason: Reason) -> tuple[int, float]:
+        """Note that a try has failed; returns how many have, this one included, and seconds since the first."""
+        tries, seconds = self._run("fail", entry, [reason])
+        return int(tries), float(seconds)
+
     def bury(self, entry: Entry, letter: str) -> None:
         """Strike a message off as a dead letter, given as JSON."""
         self._run("bury", entry, [letter])
@@ -167,6 +158,10 @@ class Ledger:
         """How many messages of each stage have ended, ever."""
         counts = self._client.hgetall(DONE)
         return {str(stage): int(count) for stage, count in counts.items()}
+
+    def failed(self) -> dict[str, int]:
+        """How many tries have failed, ever, by reason."""
+        return {str(reason): int(count) for reason, count in self._client.hgetall(FAILED).items()}
 
     def open_messages(self) -> dict[str, int]:
         """How many messages of each queue are open: waiting, running or between two tries."""
@@ -186,6 +181,18 @@ class Ledger:
             ],
             args=[entry.id, entry.queue, entry.stage, entry.model_dump_json(), self._keep, *extra],
         )
+
+
+def _full(queue: str, limit: int, length: int, pace: int) -> QueueFull:
+    """`pace` is how many messages of the queue ended in a minute: what frees a tenth of it is worth waiting for."""
+    shortest, longest = COME_BACK
+    wait = min(max(60 * limit / 10 / pace, shortest), longest) if pace else 60.0
+    return QueueFull(
+        f"The queue {queue!r} is full: {length:,} messages are open, and {limit:,} is the limit "
+        f"(MEMSHARE_QUEUE_LIMIT). Come back in {wait:.0f} s, or start more workers for it.",
+        wait,
+        length,
+    )
 
 
 def open_key(queue: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -16,8 +18,8 @@ from pydantic import ValidationError
 
 from broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
 from broker.connection import DOWN
-from broker.dead_letters import DeadLetters, Kind, letter_for, unreadable
-from broker.errors import BadInput, GiveUp, MemshareError, TryAgain
+from broker.dead_letters import DeadLetters, Kind, letter_for, reason_of, unreadable
+from broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from broker.ledger import Entry, Ledger, publish
 from broker.messages import Message, Record, derived_id
 from broker.presence import LIFE
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 
 STARTS_BEFORE_CRASH = 5
 BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
+OUTAGES = frozenset({"store"})  # concern every task alike, and cost nothing to try again: bounded by age alone
 
 
 class Following(NamedTuple):
@@ -65,6 +68,8 @@ class Desk:
     ledger: Ledger
     dead_letters: DeadLetters
     tries: int
+    retry_seconds: float
+    """How long after its first failure a message is still tried again."""
 
 
 def add_stage(app: Celery, stage: Stage[M], desk: Callable[[], Desk]) -> None:
@@ -88,29 +93,38 @@ def _work(
         return done
     if starts < 0:
         raise Ignore
-    tries = task.request.retries + 1
     if fault is not None or message is None:
-        return _bury(desk, entry, fault or GiveUp("The message is empty."), tries, kind="malformed")
+        return _bury(desk, entry, fault or GiveUp("The message is empty."), kind="malformed")
     if starts > STARTS_BEFORE_CRASH:
-        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.")
-        return _bury(desk, entry, crash, starts - 1, kind="crash")
+        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
+        return _bury(desk, entry, crash, kind="crash")
 
     # 3. Do the work.
     try:
         outcome = stage.run(entry.journey, message)
+    except NotYet as error:
+        desk.ledger.park(entry, error)
+        log.info("Waits beside its queue for %.0f s: %s task_id=%s", error.wait, error, entry.id)
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
     except TryAgain as error:
-        if tries >= desk.tries:
-            return _bury(desk, entry, error, tries)
-        countdown = _countdown(error, task.request.retries)
+        tries, seconds = desk.ledger.fail(entry, error.reason)
+        tried_enough = tries >= desk.tries and error.reason not in OUTAGES
+        if tried_enough or seconds >= desk.retry_seconds:
+            return _bury(desk, entry, error, tries=tries)
+        countdown = _countdown(error, tries - 1)
         log.warning("Tries again in %.0f s: %s task_id=%s try=%d", countdown, error, entry.id, tries)
+        if countdown > LONGEST_COUNTDOWN:  # longer than a worker may hold it
+            desk.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason))
+            raise Ignore from error
         desk.ledger.postpone(entry, countdown)
-        raise task.retry(exc=error, countdown=countdown, max_retries=desk.tries) from error
+        raise task.retry(exc=error, countdown=countdown, max_retries=sys.maxsize) from error
     except BadInput as error:
-        return _bury(desk, entry, error, tries, kind="malformed")
+        return _bury(desk, entry, error, kind="malformed")
     except DOWN:
         raise  # The ledger keeps the message open: it is sent again once Redis is back.
     except Exception as error:  # noqa: BLE001 - anything else is a bug: kept with its traceback
-        return _bury(desk, entry, error, tries)
+        return _bury(desk, entry, error)
 
     # 4. Record it, strike the message off and open the next one, in one step; then publish the next.
     following = _entry_of(outcome.following, entry) if outcome.following else None
@@ -180,13 +194,18 @@ def _entry_of(following: Following, parent: Entry) -> Entry:
 
 
 def _countdown(error: TryAgain, retries: int) -> float:
+    """Seconds: what the other side asked for and up to one more, or exponential with full jitter."""
     if error.wait is not None:
-        return min(error.wait, LONGEST_COUNTDOWN)
+        return error.wait + random.random()
     return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, BACK_OFF_CAP, full_jitter=True)
 
 
-def _bury(desk: Desk, entry: Entry, error: Exception, tries: int, kind: Kind | None = None) -> Record:
+def _bury(desk: Desk, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None) -> Record:
+    if tries is None:
+        tries, _ = desk.ledger.fail(entry, reason_of(error, kind))
     letter = letter_for(entry, error, tries=tries, kind=kind)
     desk.dead_letters.add(letter)
-    log.error("Gave up: %s task_id=%s kind=%s tries=%d", letter.error, entry.id, letter.kind, tries)
+    log.error(
+        "Gave up: %s task_id=%s kind=%s reason=%s tries=%d", letter.error, entry.id, letter.kind, letter.reason, tries
+    )
     raise GiveUp(letter.error) from error

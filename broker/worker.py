@@ -22,13 +22,16 @@ from broker.app import make_app
 from broker.connection import DOWN, connect
 from broker.dead_letters import DeadLetters
 from broker.errors import BadInput, MemshareError
-from broker.ledger import Ledger
+from broker.ledger import Ledger, publish
 from broker.presence import INTERVAL, LIFE, AgentCard, Presence, announce, withdraw
 from broker.settings import Settings, load_settings
+from broker.shutdown import hand_back_after
 from broker.stage import Desk
 from broker.sweeper import sweep
 
 log = logging.getLogger(__name__)
+
+RELEASED_AT_ONCE = 200  # messages
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def open_desk(settings: Settings) -> Desk:
     """The broker's side of every stage, one for a process."""
     client = connect(settings.redis)
     ledger = Ledger(client, settings.keep_days)
-    return Desk(ledger, DeadLetters(client, ledger), settings.tries)
+    return Desk(ledger, DeadLetters(client, ledger), settings.tries, settings.retry_hours * 3_600)
 
 
 def worker_app(*parts: Part) -> Celery:
@@ -74,6 +77,11 @@ def worker_app(*parts: Part) -> Celery:
                 for part in parts:
                     part.warm(settings, list(app.amqp.queues.consume_from))
             signals.task_received.connect(functools.partial(_hold, app, settings), weak=False)
+
+    @signals.worker_shutting_down.connect(weak=False)
+    def end(how: str, **_: Any) -> None:
+        if how == "Warm":
+            hand_back_after(load_settings().grace)
 
     @signals.worker_ready.connect(weak=False)
     def watch(sender: Any, **_: Any) -> None:
@@ -115,6 +123,7 @@ class _Watch(threading.Thread):
         self._app = app
         self._lease = settings.lease
         self._client: redis.Redis = connect(settings.redis)
+        self._ledger = Ledger(self._client, settings.keep_days)
         self._presence = Presence(
             node=node,
             pid=os.getpid(),
@@ -129,10 +138,17 @@ class _Watch(threading.Thread):
         while not self._stopped.is_set():
             try:
                 announce(self._client, self._presence)
+                self._release()
                 sweep(self._app, self._client, self._lease)
             except (redis.RedisError, OperationalError) as error:
                 log.warning("Redis does not do its part: %s", error)
             self._stopped.wait(INTERVAL)
+
+    def _release(self) -> None:
+        """Publish what has waited beside its queue long enough."""
+        while entries := self._ledger.release(RELEASED_AT_ONCE):
+            for entry in entries:
+                publish(self._app, entry)
 
     def _stop(self, **_: Any) -> None:
         self._stopped.set()

@@ -120,7 +120,8 @@ def require_room(folder: Path) -> None:
     if free < _SPARE:
         raise TryAgain(
             f"The disk of {str(folder)!r} is full: {free // 2**20} MiB are free, and the pool is written"
-            f" to only while there are {_SPARE // 2**20}. Make room; nothing is lost."
+            f" to only while there are {_SPARE // 2**20}. Make room; nothing is lost.",
+            reason="store",
         )
 
 

@@ -132,7 +132,9 @@ class EdgeStore:
             self._shard.update(operation)
         except Exception as error:
             if "No space left" in str(error):
-                raise TryAgain(f"The disk of {str(self._folder)!r} is full. Make room for the pool.") from error
+                raise TryAgain(
+                    f"The disk of {str(self._folder)!r} is full. Make room for the pool.", reason="store"
+                ) from error
             raise
         with self._counting:
             self._unflushed += size
@@ -172,4 +174,7 @@ def _filter(where: Where) -> edge.Filter:
     ]
     if where.ids is not None:
         must.append(edge.HasIdCondition(set(where.ids)))
-    return edge.Filter(must=must)
+    apart: list[edge.ConditionType] = []
+    if where.submitter_not:
+        apart.append(edge.FieldCondition("submitter", match=edge.MatchAny(list(where.submitter_not))))
+    return edge.Filter(must=must, must_not=apart or None)

@@ -13,9 +13,11 @@ from celery.exceptions import TimeoutError as CeleryTimeoutError
 from rich.progress import track
 
 from broker.connection import reaching
-from broker.errors import BadInput, MemshareError
+from broker.errors import BadInput, MemshareError, QueueFull
 from memshare.client import Client
 from memshare.console import errors
+
+LOOK_EVERY = 5.0  # seconds, while a queue is full
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def read_object(line: str) -> dict[str, Any]:
 
 
 def submit_lines(client: Client, file: Path, defaults: dict[str, Any], priority: int) -> list[Line]:
-    """Submit every line that is right. A line's own fields win over the defaults."""
+    """Submit every line that is right, as fast as the queues take them. A line's own fields win over the defaults."""
     lines = []
     for number, text in track(list(read_lines(file)), "Submitting", console=errors, transient=True):
         try:
@@ -58,10 +60,24 @@ def submit_lines(client: Client, file: Path, defaults: dict[str, Any], priority:
             agent = body.pop("agent", None)
             if not isinstance(agent, str):
                 raise BadInput('no agent: give one as "agent" in the line, or before --file')
-            lines.append(Line(number, task_id=client.submit_task(agent, body, priority).id))
+            lines.append(Line(number, task_id=_submit(client, agent, body, priority)))
         except BadInput as error:
             lines.append(Line(number, error=str(error)))
     return lines
+
+
+def _submit(client: Client, agent: str, body: dict[str, Any], priority: int) -> str:
+    """Submit one task, when its queue has room for it."""
+    told = False
+    while True:
+        try:
+            return client.submit_task(agent, body, priority).id
+        except QueueFull as full:
+            if not told:
+                limit = client.settings.queue_limit
+                errors.print(f"The queue {agent!r} is full ({full.length:,} open, limit {limit:,}): waiting for room.")
+            told = True
+            time.sleep(LOOK_EVERY)
 
 
 def results_of(client: Client, lines: Sequence[Line], timeout: float) -> Iterator[dict[str, Any]]:

@@ -56,7 +56,8 @@ class Client:
         `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
         many are shown, 0 to 20; by default as many as the agent's file says. `priority` is 0 (first) to 9.
 
-        Raises `BadInput` for an unknown agent or kind and for a task that would be refused, and `Unreachable`.
+        Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
+        seconds after which to come back, and `Unreachable`.
         """
         body = {
             "prompt": prompt,
@@ -84,7 +85,7 @@ class Client:
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
         with reaching(self.settings.redis):
-            self.ledger.open(entry)
+            self.ledger.open(entry, self.settings.queue_limit)
             publish(self.app, entry)
         return AsyncResult(task_id, app=self.app)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from broker.dead_letters import DeadLetter
 from broker.errors import BadInput
-from broker.ledger import Ledger
+from broker.ledger import Ledger, Parked
 from broker.messages import AgentTask, Answer, Lesson, Score, Settlement, Shown, Usage
 
 State = Literal["queued", "answered", "graded", "settled", "dead"]
@@ -36,6 +36,8 @@ class Journey(BaseModel):
     outcome: str | None = None
     reason: str | None = None
     lesson: Lesson | None = None
+    waits: Parked | None = None
+    """Why it waits beside its queue, and until when."""
     dead: DeadLetter | None = None
 
 
@@ -73,6 +75,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         outcome=settlement.outcome if settlement else None,
         reason=settlement.reason if settlement else None,
         lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
+        waits=ledger.waits(task_id) if state == "queued" else None,
         dead=dead,
     )
 

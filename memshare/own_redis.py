@@ -65,3 +65,12 @@ def _answers(settings: Settings) -> bool:
             return bool(client.ping())
         except (redis.RedisError, OSError):
             return False
+
+
+def encoder_in_use(settings: Settings, client: redis.Redis) -> str:
+    """The name of the encoder whose vectors the pool has, or will have."""
+    # The store's engines take a second to import, so they are imported where they are used.
+    from memory_service.generation import first_name
+    from memory_service.pool import ENCODER
+
+    return str(client.get(ENCODER) or first_name(settings))

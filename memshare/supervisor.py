@@ -116,7 +116,7 @@ class Supervisor:
     def stop(self) -> None:
         """End the children, Redis last; tasks that run may finish first."""
         for child in reversed(self.children):
-            child.stop(patience=self.settings.model_timeout + 10 if child.name == "worker" else 10)
+            child.stop(patience=self.settings.grace + 10 if child.name == "worker" else 10)
         redis_server.socket_path(self.settings.data).unlink(missing_ok=True)
 
     def _run(self, name: str, *arguments: str) -> None:

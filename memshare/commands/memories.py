@@ -11,6 +11,7 @@ from rich.panel import Panel
 
 from broker.errors import BadInput
 from memshare.client import Client
+from memshare.commands.forget import forget
 from memshare.commands.options import Json
 from memshare.commands.transfer import export, import_memories
 from memshare.console import console, errors, print_json, short, table
@@ -19,6 +20,7 @@ from memshare.memory_pages import all_memories, require_pool
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
 app.command()(export)
 app.command("import")(import_memories)
+app.command()(forget)
 
 MemoryId = Annotated[UUID, typer.Argument(metavar="ID", help="An id that `memshare memories list` shows.")]
 Pool = Annotated[str | None, typer.Option(help="Only this pool.")]
@@ -141,7 +143,9 @@ def edit(
     memory_id: MemoryId,
     prompt: Annotated[str | None, typer.Option(help="A new prompt.")] = None,
     answer: Annotated[str | None, typer.Option(help="A new answer.")] = None,
-    status: Annotated[str | None, typer.Option(help="active, or hidden: kept and not shown to agents.")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="active, probation, or hidden: kept and not shown to agents.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Change a memory; it keeps its id.
@@ -153,28 +157,6 @@ def edit(
     change = {"id": str(memory_id), "prompt": prompt, "answer": answer, "status": status}
     memory = Client().ask_memory("edit", change=change)
     print_json(memory) if as_json else console.print(f"Changed {memory['id']}.")
-
-
-@app.command()
-def forget(
-    memory_ids: Annotated[list[UUID] | None, typer.Argument(metavar="ID…")] = None,
-    submitter: Annotated[str | None, typer.Option(help="All memories of this submitter.")] = None,
-    task: Annotated[str | None, typer.Option(help="The memory of this task.")] = None,
-    with_children: Annotated[bool, typer.Option("--with-children", help="And everything derived from them.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Forget memories for good; agents are not shown them from the next task on.
-
-    Example: memshare memories forget --submitter mallory --with-children
-    """
-    which = {
-        "ids": [str(one) for one in memory_ids or ()],
-        "submitter": submitter,
-        "task_id": task,
-        "with_children": with_children,
-    }
-    forgotten = Client().ask_memory("forget", which=which)
-    print_json({"forgotten": forgotten}) if as_json else console.print(f"Forgot {len(forgotten)} memories.")
 
 
 @app.command()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Annotated
 
-import redis
 import typer
 
 from broker.errors import BadInput
@@ -14,7 +13,7 @@ from memshare.client import Client
 from memshare.commands.consolidate import back_to_encoder_before, consolidate
 from memshare.commands.options import Json
 from memshare.console import console, print_json
-from memshare.own_redis import connected
+from memshare.own_redis import connected, encoder_in_use
 
 # The store's engines take a second to import and torch several, so what needs them is imported where it is used.
 
@@ -40,7 +39,7 @@ def status(
     settings = load_settings()
     with connected(settings) as client:
         updates = UPDATES_IN_JSON if as_json else UPDATES_IN_CHART
-        found = read_status(client, settings, _encoder_in_use(settings, client), pool, updates)
+        found = read_status(client, settings, encoder_in_use(settings, client), pool, updates)
         if pool is not None and not found.pools:
             _require_known(settings, pool)
     if as_json:
@@ -86,7 +85,7 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
     from retriever_trainer.rollback import roll_back
 
     with connected(settings) as client:
-        encoder = _encoder_in_use(settings, client)
+        encoder = encoder_in_use(settings, client)
         there = retrievers(client, encoder)
         if pool not in there:
             raise BadInput(
@@ -104,13 +103,6 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
         " were set aside. Agents use it from their next task on.",
         highlight=False,
     )
-
-
-def _encoder_in_use(settings: Settings, client: redis.Redis) -> str:
-    from memory_service.generation import first_name
-    from memory_service.pool import ENCODER
-
-    return str(client.get(ENCODER) or first_name(settings))
 
 
 def _require_known(settings: Settings, pool: str) -> None:

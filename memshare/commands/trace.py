@@ -46,15 +46,18 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
     if as_json:
         print_json(journey.model_dump(mode="json"))
         return
-    submitted = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(journey.submitted))
     of_kind = f" · {journey.kind}" if journey.kind else ""
-    console.print(f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {submitted}")
+    console.print(
+        f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {_at(journey.submitted)}"
+    )
     console.print(Panel(journey.prompt, title="prompt", title_align="left", border_style="dim"))
     if journey.answer is not None:
         console.print(Panel(journey.answer, title=f"answer · model: {journey.model}", title_align="left"))
         _print_memories(journey)
     if journey.score is not None:
         _print_score(journey)
+    if journey.waits is not None:
+        console.print(f"[yellow]waits[/] until {_at(journey.waits.until)}: {journey.waits.why}", highlight=False)
     if journey.outcome is not None:
         console.print(
             f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
@@ -62,10 +65,14 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
     if journey.lesson is not None:
         console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
     if journey.dead:
-        console.print(f"[red]given up[/] ({journey.dead.kind}, {journey.dead.tries} tries): {journey.dead.error}")
+        console.print(f"[red]given up[/] ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}")
         kept = journey.dead.entry.id in client.dead_letters
         advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
+
+
+def _at(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def _print_memories(journey: Journey) -> None:

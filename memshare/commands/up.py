@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -104,17 +105,20 @@ def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
                     counted, done_then = time.monotonic(), done
                 waiting = client.ledger.open_messages()
                 if not as_json:
-                    live.update(_line(waiting, done, memories))
+                    live.update(_line(waiting, Counter(one.queue for one in client.ledger.parked()), done, memories))
             except (MemshareError, OSError) as error:
                 live.update(Text(str(error), style="yellow"))
             time.sleep(REFRESH)
 
 
-def _line(waiting: dict[str, int], done: dict[str, int], memories: int | None) -> Text:
-    queues = "  ".join(f"{queue} {length}" for queue, length in waiting.items()) or "none yet"
+def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:
+    queues = "  ".join(
+        f"{queue} {length}" + (f" ({parked[queue]} held back)" if parked[queue] else "")
+        for queue, length in waiting.items()
+    )
     return Text.assemble(
         ("open ", "dim"),
-        queues,
+        queues or "none yet",
         ("   answers ", "dim"),
         str(done.get("answer", 0)),
         ("   graded ", "dim"),

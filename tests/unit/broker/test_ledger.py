@@ -3,6 +3,7 @@
 import pytest
 import redis
 
+from broker.errors import NotYet, QueueFull
 from broker.ledger import Entry, Ledger, open_key
 
 
@@ -115,3 +116,99 @@ def test_what_is_taken_after_it_has_ended_leaves_no_note(ledger: Ledger, redis_c
     ledger.begin(entry(), "life")
 
     assert redis_client.hgetall("memshare:lives") == {}
+
+
+def test_a_parked_message_waits_beside_its_queue_until_its_time_has_come(ledger: Ledger) -> None:
+    for name, wait in (("t1", 1_000.0), ("t2", -1.0)):
+        ledger.begin(entry(name), "life")
+        ledger.park(entry(name), NotYet("The cap is reached.", wait, hold="agent poem"))
+
+    assert [(one.id, one.queue, one.why) for one in ledger.parked()] == [
+        ("t2", "poem", "The cap is reached."),
+        ("t1", "poem", "The cap is reached."),
+    ]
+    assert ledger.open_messages() == {"poem": 2}
+    assert [one.id for one in ledger.release(10)] == ["t2"]
+    assert ledger.release(10) == []
+    assert ledger.waits("t2") is None
+    assert ledger.waits("t1").hold == "agent poem"
+
+
+def test_what_is_lifted_goes_on_at_once_and_nothing_else(ledger: Ledger) -> None:
+    for name, hold in (("t1", "agent poem"), ("t2", "agent logic")):
+        ledger.begin(entry(name), "life")
+        ledger.park(entry(name), NotYet("Later.", 1_000, hold=hold))
+
+    assert ledger.lift("agent poem") == 1
+    assert ledger.lift("agent plan") == 0
+
+    assert [one.id for one in ledger.release(10)] == ["t1"]
+    assert [one.id for one in ledger.parked()] == ["t2"]
+
+
+def test_what_is_parked_just_after_its_hold_was_lifted_is_looked_at_again_at_once(ledger: Ledger) -> None:
+    ledger.begin(entry(), "life")
+    ledger.lift("agent poem")
+
+    ledger.park(entry(), NotYet("Later.", 1_000, hold="agent poem"))
+
+    assert [one.id for one in ledger.release(10)] == ["t1"]
+
+
+def test_a_parked_message_that_ends_otherwise_waits_no_more(ledger: Ledger) -> None:
+    ledger.begin(entry(), "life")
+    ledger.park(entry(), NotYet("Later.", -1, hold="agent poem"))
+
+    ledger.commit(entry(), {"answer": "a"}, None)
+
+    assert ledger.parked() == []
+    assert ledger.release(10) == []
+
+
+def test_failures_are_counted_by_message_and_by_reason(ledger: Ledger) -> None:
+    ledger.begin(entry(), "life")
+
+    tries = [ledger.fail(entry(), "time-out")[0] for _ in range(3)]
+    other, seconds = ledger.fail(entry("t2"), "rate limit")
+
+    assert tries == [1, 2, 3]
+    assert (other, seconds) == (1, 0.0)
+    assert ledger.fail(entry(), "time-out")[1] > 0
+    assert ledger.failed() == {"time-out": 4, "rate limit": 1}
+
+
+def test_a_dead_letter_that_is_revived_has_all_its_tries_again(ledger: Ledger) -> None:
+    ledger.begin(entry(), "life")
+    ledger.fail(entry(), "time-out")
+    ledger.bury(entry(), "{}")
+    ledger.revive(entry())
+
+    assert ledger.fail(entry(), "time-out")[0] == 1
+
+
+def test_a_full_queue_refuses_what_is_new_and_says_when_to_come_back(ledger: Ledger) -> None:
+    for name in ("t1", "t2"):
+        assert ledger.open(entry(name), limit=2)
+
+    with pytest.raises(QueueFull, match="'poem' is full: 2 messages are open, and 2 is the limit") as full:
+        ledger.open(entry("t3"), limit=2)
+    assert (full.value.length, full.value.wait) == (2, 60)
+    assert ledger.open(entry("t1"), limit=2), "what it has already is not refused"
+
+    ledger.commit(entry("t1"), {"answer": "a"}, None)
+
+    assert ledger.open(Entry(**entry("t3").model_dump() | {"journey": "t3"}), limit=2)
+
+
+def test_a_full_queue_that_is_worked_off_asks_to_come_back_sooner(ledger: Ledger) -> None:
+    names = [f"t{number}" for number in range(30)]
+    entries = [Entry(**entry(name).model_dump() | {"journey": name}) for name in names]
+    for one in entries:
+        ledger.open(one)
+    for one in entries[:20]:
+        ledger.commit(one, {"answer": "a"}, None)
+
+    with pytest.raises(QueueFull) as full:
+        ledger.open(Entry(**entry("new").model_dump() | {"journey": "new"}), limit=10)
+
+    assert full.value.wait == 5

@@ -1,0 +1,131 @@
+"""The ledger's scripts: each is one atomic step in Redis."""
+
+# KEYS: open set of the queue, messages, starts, dead letters, journey, queues
+# ARGV: id, queue, stage, entry, days to keep in seconds
+COMMON = """
+local open, messages, starts, dead, journey, queues = unpack(KEYS)
+local id, queue, stage, entry, keep = unpack(ARGV)
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1e6
+local function enter(open, queue, id, entry)
+  redis.call('SADD', queues, queue)
+  redis.call('HSETNX', messages, id, entry)
+  redis.call('ZADD', open, now, id)
+end
+local function unpark()
+  redis.call('ZREM', 'memshare:parked', id)
+  redis.call('HDEL', 'memshare:parked:why', id)
+end
+local function strike()
+  redis.call('ZREM', open, id)
+  redis.call('HDEL', messages, id)
+  redis.call('HDEL', starts, id)
+  redis.call('HDEL', 'memshare:lives', id)
+  redis.call('HDEL', 'memshare:failures', id)
+  unpark()
+  local pace = 'memshare:pace:' .. queue .. ':' .. math.floor(now / 60)
+  redis.call('INCR', pace)
+  redis.call('EXPIRE', pace, 180)
+end
+local function note(field, value)
+  redis.call('HSET', journey, field, value)
+  redis.call('EXPIRE', journey, keep)
+end
+local function begin_journey()
+  if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
+    note('task', entry)
+    note('submitted', tostring(now))
+  end
+end
+"""
+OPEN = """
+if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', dead, id) == 1 then return {'ended'} end
+local length = redis.call('ZCARD', open)
+if tonumber(ARGV[6]) > 0 and length >= tonumber(ARGV[6]) and redis.call('HEXISTS', messages, id) == 0 then
+  local minute = math.floor(now / 60)
+  local last = redis.call('GET', 'memshare:pace:' .. queue .. ':' .. (minute - 1)) or 0
+  local this = redis.call('GET', 'memshare:pace:' .. queue .. ':' .. minute) or 0
+  return {'full', length, math.max(tonumber(last), tonumber(this))}
+end
+enter(open, queue, id, entry)
+begin_journey()
+return {'opened'}
+"""
+BEGIN = """
+redis.call('HDEL', 'memshare:lives', id)
+unpark()
+local done = redis.call('HGET', journey, stage)
+if done then return {0, done} end
+if redis.call('HEXISTS', dead, id) == 1 then return {-1, ''} end
+enter(open, queue, id, entry)
+begin_journey()
+redis.call('HSET', 'memshare:lives', id, ARGV[6])
+return {redis.call('HINCRBY', starts, id, 1), ''}
+"""
+# KEYS: messages, lives. ARGV: id, life
+HOLD = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end"
+# More ARGV: record; and for the next message: id, queue, entry. More KEYS: open set of the next queue.
+COMMIT = """
+local record, next_id, next_queue, next_entry = unpack(ARGV, 6)
+local done = redis.call('HGET', journey, stage)
+if done then return done end
+note(stage, record)
+redis.call('HINCRBY', 'memshare:done', stage, 1)
+strike()
+if next_id ~= '' then enter(KEYS[7], next_queue, next_id, next_entry) end
+return false
+"""
+POSTPONE = """
+redis.call('ZADD', open, 'XX', now + tonumber(ARGV[6]), id)
+redis.call('HDEL', starts, id)
+"""
+# More ARGV: why, as JSON with the time until which the message waits left out; what holds it back. If that was lifted
+# a moment ago, it may have been looked at before: then it is looked at again at once.
+PARK = (
+    POSTPONE
+    + """
+redis.call('HDEL', 'memshare:lives', id)
+local lifted = redis.call('EXISTS', 'memshare:lifted:' .. ARGV[8]) == 1
+redis.call('ZADD', 'memshare:parked', lifted and now or now + tonumber(ARGV[6]), id)
+redis.call('HSET', 'memshare:parked:why', id, ARGV[7])
+"""
+)
+# KEYS: parked, why, messages. ARGV: how many at most. Returns the entries of those whose time has come.
+RELEASE = """
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1e6
+local found = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+  local entry = redis.call('HGET', KEYS[3], id)
+  if entry then
+    redis.call('ZADD', 'memshare:open:' .. cjson.decode(entry)['queue'], 'XX', now, id)
+    found[#found + 1] = entry
+  end
+end
+return found
+"""
+# More ARGV: why. Returns how often the message has failed, this time included, and for how many seconds.
+FAIL = """
+local count, since = 1, now
+local before = redis.call('HGET', 'memshare:failures', id)
+if before then
+  local sep = string.find(before, ' ')
+  count, since = tonumber(string.sub(before, 1, sep - 1)) + 1, tonumber(string.sub(before, sep + 1))
+end
+redis.call('HSET', 'memshare:failures', id, count .. ' ' .. string.format('%.6f', since))
+redis.call('HINCRBY', 'memshare:failed', ARGV[6], 1)
+return {count, tostring(now - since)}
+"""
+BURY = """
+strike()
+redis.call('HSET', dead, id, ARGV[6])
+note('dead', ARGV[6])
+"""
+REVIVE = """
+if redis.call('HDEL', dead, id) == 0 then return 0 end
+redis.call('HDEL', journey, 'dead')
+enter(open, queue, id, entry)
+return 1
+"""
