@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from benchmarks.mem0_store import Mem0, text_of
 from benchmarks.report import aim, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Query, Synthetic
+from memory_service.choice import choose
 from memory_service.edge_store import EdgeStore
 from memory_service.memory import Memory
-from memory_service.recall import SPARE, distinct, sparse_of
+from memory_service.recall import SPARE, sparse_of
 from memory_service.store import Layout, Vectors, Where
 from memshare.console import errors
 
@@ -107,7 +108,7 @@ def _add(ours: EdgeStore, pairs: Pairs) -> None:
 
 def _search(ours: EdgeStore, query: Query) -> list[Any]:
     hits = ours.search(Where(pool=query.pool, status="active"), WANTED * SPARE, dense=query.vector)
-    return distinct(hits)[:WANTED]
+    return choose(hits, WANTED, WANTED)
 
 
 if __name__ == "__main__":

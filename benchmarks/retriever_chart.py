@@ -78,7 +78,7 @@ def _cost(axes: Axes, costs: Mapping[str, Mapping[str, float]]) -> None:
         xscale="log",
         yscale="log",
         xlim=(700, 1_500_000),
-        ylim=(1, 2_000_000),
+        ylim=(1, 20_000_000),
     )
     axes.set_xticks([1_000, 10_000, 100_000], ["1,000", "10,000", "100,000"])
     axes.set_yticks(list(UNITS), list(UNITS.values()))

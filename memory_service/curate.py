@@ -14,7 +14,8 @@ from broker.errors import BadInput
 from broker.messages import Message, Name
 from memory_service.memory import Memory, Status, memory_id
 from memory_service.pool import Pool
-from memory_service.recall import Mode
+from memory_service.probation import without
+from memory_service.recall import Mode, Recall
 from memory_service.store import Hit, Page, Store, Where, every
 
 SEEDS = "memshare:seeds"  # hash: pool → mean score of the memories that came with a score and without a task
@@ -115,7 +116,10 @@ class Curate:
         return changed
 
     def forget(self, forget: Forget) -> list[UUID]:
-        """Remove memories, and with_children all that was derived from them; returns what was removed."""
+        """Remove memories, and with_children all that was derived from them; returns what was removed.
+
+        Where a submitter is forgotten, what their tasks said for memories on probation counts no more, either.
+        """
         with self._pool.writing() as recall:
             doomed = {memory.id: memory for where in _meant(forget) for memory in every(recall.store, where)}
             missing = [str(one) for one in forget.ids if one not in doomed]
@@ -131,6 +135,8 @@ class Curate:
                 fresh = [child for child in children if child not in doomed]
                 doomed |= children
             recall.store.delete(list(doomed))
+            if forget.submitter is not None:
+                _withdraw_vouchers(recall, forget.submitter)
         self._note_seeds(doomed.values())
         return list(doomed)
 
@@ -141,6 +147,14 @@ class Curate:
                 self._client.hset(SEEDS, pool, str(sum(scores) / len(scores)))
             else:
                 self._client.hdel(SEEDS, pool)
+
+
+def _withdraw_vouchers(recall: Recall, submitter: str) -> None:
+    """What a forgotten submitter said for memories of others counts no more."""
+    for memory in every(recall.store, Where(status="active")):
+        judged = without(memory, submitter)
+        if judged != memory:
+            recall.store.put([(judged, recall.vectors([judged])[0])])
 
 
 def _get(store: Store, memory: UUID) -> Memory:

@@ -79,7 +79,7 @@ def open_generation(settings: Settings, client: redis.Redis, name: str) -> Recal
     layout = Layout(encoder.name, encoder.dimension)
     is_other = layout_in_use(settings) not in (None, layout)
     store = open_store(settings, layout, owner=" ".join(sys.argv), beside=is_other)
-    recall = Recall(store, encoder, Retriever(client, encoder))
+    recall = Recall(store, encoder, Retriever(client, encoder), settings.submitter_share)
     weakref.finalize(recall, store.close)
     if is_other:
         put_in_use(settings, layout)

@@ -10,7 +10,14 @@ from pydantic import Field
 
 from broker.messages import CriterionScore, Message, derived_id
 
-Status = Literal["active", "hidden"]
+Status = Literal["active", "probation", "hidden"]
+
+
+class Voucher(Message):
+    """An accepted task that was shown a memory, and who submitted it."""
+
+    submitter: str
+    task_id: str
 
 
 class Memory(Message):
@@ -31,6 +38,7 @@ class Memory(Message):
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown")
     created: float = Field(description="Unix time in seconds")
     status: Status = "active"
+    vouchers: tuple[Voucher, ...] = Field(default=(), description="what speaks for it, until it is trusted")
 
     @property
     def key(self) -> str:

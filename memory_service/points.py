@@ -47,7 +47,7 @@ def conditions(where: Where) -> list[tuple[str, list[str]]]:
     """Fields and the values of which each must have one; `ids` is no field."""
     given: list[tuple[str, list[str]]] = []
     for key in KEYWORDS:
-        value = getattr(where, key)
+        value: str | Sequence[object] | None = getattr(where, key)
         if value is not None:
             given.append((key, [value] if isinstance(value, str) else [str(one) for one in value]))
     return given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from broker.messages import Embedding
 from memory_service.bm25 import document, query
+from memory_service.choice import choose, used_up
 from memory_service.encoder import Encoder
-from memory_service.memory import Memory, folded
+from memory_service.memory import Memory, Status
 from memory_service.retriever import Retriever
 from memory_service.store import Hit, Sparse, Store, Vectors, Where
 
 Mode = Literal["dense", "hybrid"]
 
 CANDIDATES = 10  # of each ranking (INMS, arXiv 2404.09982)
+SHOWN: tuple[Status, ...] = ("active", "probation")
 SPARE = 2  # memories looked at for each one that is shown, as some have the same prompt
 
 
@@ -30,10 +32,14 @@ class Recalled(NamedTuple):
 
 
 class Recall:
-    """Finds memories, and makes the vectors by which they are found."""
+    """Finds memories, and makes the vectors by which they are found.
 
-    def __init__(self, store: Store, encoder: Encoder, retriever: Retriever) -> None:
+    Of the memories shown, at most `submitter_share` come from one submitter where there are others.
+    """
+
+    def __init__(self, store: Store, encoder: Encoder, retriever: Retriever, submitter_share: float = 1) -> None:
         self.store = store
+        self._share = submitter_share
         self._encoder = encoder
         self._retriever = retriever
 
@@ -55,25 +61,34 @@ class Recall:
         return vectors_of(self._encoder, memories)
 
     def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode) -> Recalled:
-        """The k best active memories of a pool, never two with the same prompt."""
+        """The k best memories of a pool that may be shown together (`memory_service.choice`)."""
         adapter = self._retriever.adapter(pool)
         if k == 0:
             return Recalled([], adapter.version)
         turned, words = adapter(vector), query(text) if mode == "hybrid" else None
-        limit = SPARE * k
-        while True:
-            hits = self.store.search(Where(pool=pool, status="active"), limit, dense=turned, sparse=words)
-            found = distinct(hits)
-            if len(found) >= k or len(hits) < limit:
-                return Recalled(found[:k], adapter.version)
-            limit *= SPARE
+        shown: list[Hit] = []
+        seen: list[Hit] = []
+        # Where there are no others, one submitter may fill the places that are left.
+        for each in (max(1, int(k * self._share)), k):
+            where, limit = Where(pool=pool, status=SHOWN), SPARE * k
+            shown = choose([*shown, *seen], k, each)
+            while len(shown) < k:
+                hits = self.store.search(where, limit, dense=turned, sparse=words)
+                seen += hits
+                shown = choose([*shown, *hits], k, each)
+                if len(hits) < limit:
+                    break
+                full, no_newcomer = used_up(shown, each)
+                narrower = Where(pool=pool, status="active" if no_newcomer else SHOWN, submitter_not=full)
+                where, limit = narrower, SPARE * (limit if narrower == where else k)
+        return Recalled(shown, adapter.version)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """What the retriever could have found for a memory's prompt, with vectors: the best by words and by cosine.
 
         Up to `CANDIDATES` of each, never the memory itself.
         """
-        where = Where(pool=memory.pool, status="active")
+        where = Where(pool=memory.pool, status=SHOWN)
         turned = self._retriever.adapter(memory.pool)(vector)
         found: dict[UUID, Hit] = {}
         for words, meaning in ((query(memory.key), None), (None, turned)):
@@ -91,11 +106,3 @@ def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:
 
 def sparse_of(memory: Memory) -> Sparse:
     return document(f"{memory.prompt or ''}\n{memory.answer}")
-
-
-def distinct(hits: Iterable[Hit]) -> list[Hit]:
-    """The first hit of each prompt (of each answer, where there is no prompt)."""
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        first.setdefault(folded(hit.memory.key), hit)
-    return list(first.values())

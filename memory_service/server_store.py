@@ -127,4 +127,8 @@ def _filter(where: Where) -> models.Filter:
     ]
     if where.ids is not None:
         must.append(models.HasIdCondition(has_id=[str(one) for one in where.ids]))
-    return models.Filter(must=must)
+    apart: list[models.Condition] = []
+    if where.submitter_not:
+        match = models.MatchAny(any=list(where.submitter_not))
+        apart.append(models.FieldCondition(key="submitter", match=match))
+    return models.Filter(must=must, must_not=apart or None)

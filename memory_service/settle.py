@@ -8,17 +8,20 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
 import redis
+from numpy.typing import NDArray
 from redis.exceptions import LockError
 
 from broker.errors import TryAgain
-from broker.messages import GradedTask, Settlement
+from broker.messages import AnsweredTask, GradedTask, Settlement
 from broker.stage import Following, Outcome
 from memory_service.lessons import Lessons
-from memory_service.memory import Memory, memory_id, saying
+from memory_service.memory import Memory, Status, memory_id, saying
 from memory_service.pool import Pool
+from memory_service.probation import vouched
 from memory_service.recall import Recall, sparse_of
-from memory_service.store import Vectors, Where
+from memory_service.store import Store, Vectors, Where
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ LOCK_SECONDS = 30
 POLL_SECONDS = 0.005
 
 
-def memory_of(graded: GradedTask, created: float) -> Memory:
+def memory_of(graded: GradedTask, created: float, status: Status = "active") -> Memory:
     """The memory that a graded pair would become."""
     task, score = graded.task, graded.score
     return Memory(
@@ -46,6 +49,7 @@ def memory_of(graded: GradedTask, created: float) -> Memory:
         task_id=task.journey,
         parents=tuple(shown.id for shown in task.shown),
         created=created,
+        status=status,
     )
 
 
@@ -62,8 +66,9 @@ def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
 class Settle:
     """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
 
-    def __init__(self, pool: Pool, client: redis.Redis, lessons: Lessons) -> None:
+    def __init__(self, pool: Pool, client: redis.Redis, lessons: Lessons, *, probation: bool = True) -> None:
         self._pool = pool
+        self._status: Status = "probation" if probation else "active"
         self._client = client
         self._lessons = lessons
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -88,9 +93,10 @@ class Settle:
         return Outcome(settlement, lesson)
 
     def _remember(self, recall: Recall, graded: GradedTask) -> tuple[Settlement, Following | None]:
-        memory = memory_of(graded, time.time())
+        memory = memory_of(graded, time.time(), self._status)
         vector = recall.vector(graded.task.embedding, graded.task.prompt)
         store = recall.store
+        _vouch(store, graded.task, vector)
         same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
         rivals = [rival for rival in near if rival.task_id != memory.task_id]
@@ -105,3 +111,15 @@ class Settle:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
         return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), lesson
+
+
+def _vouch(store: Store, task: AnsweredTask, vector: NDArray[np.float32]) -> None:
+    """Let an accepted task speak for the memories on probation that it was shown."""
+    shown = Where(ids=[one.id for one in task.shown], status="probation")
+    hits = store.search(shown, len(task.shown), dense=vector, with_vectors=True) if task.shown else []
+    for hit in hits:
+        others = Where(pool=hit.memory.pool, submitter_not=[hit.memory.submitter])
+        memory = vouched(hit.memory, task, alone=not store.page(others, 1).memories)
+        if memory != hit.memory and hit.vector is not None:
+            store.put([(memory, Vectors(hit.vector, sparse_of(memory)))])
+            log.info("Vouched for, now %s. task_id=%s memory_id=%s", memory.status, task.journey, memory.id)

@@ -34,10 +34,12 @@ class Where:
     """Which memories are meant; conditions that are None do not count, the others must all hold."""
 
     pool: str | None = None
-    status: Status | None = None
+    status: Status | Sequence[Status] | None = None
     agent: str | None = None
     kind: str | None = None
     submitter: str | None = None
+    submitter_not: Sequence[str] = ()
+    """None of these submitters."""
     task_id: str | None = None
     parents: Sequence[UUID] | None = field(default=None)
     """Memories that were shown at least one of these."""

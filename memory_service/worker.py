@@ -30,7 +30,9 @@ def _register(app: Celery, settings: Settings) -> None:
     register_tasks(
         app,
         desk=lambda: open_desk(settings),
-        settle=functools.cache(lambda: Settle(open_pool(settings), client, Lessons(settings.lesson_share))),
+        settle=functools.cache(
+            lambda: Settle(open_pool(settings), client, Lessons(settings.lesson_share), probation=settings.probation)
+        ),
         curate=functools.cache(lambda: Curate(open_pool(settings), client)),
     )
 

@@ -33,7 +33,7 @@ class KeptLesson(Message):
     @classmethod
     def of(cls, number: int, task: LessonTask, labels: Labels) -> KeptLesson:
         """The lesson with this number: it teaches with the clear ends, and held out checks with every candidate."""
-        selection = sides(labels.values) if is_held_out(number) else select(labels.values)
+        selection = (sides if is_held_out(number) else select)(labels.values, task.barred)
         ids = [candidate.id for candidate in task.candidates]
         chosen = (*selection.positives, *selection.negatives)
         rows = [task.embedding.unpack(), *(task.candidates[index].embedding.unpack() for index in chosen)]

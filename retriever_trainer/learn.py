@@ -62,7 +62,7 @@ class Learn:
             labels = self._labeller.label(task)
         except DoesNotFit as error:
             return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
-        selection = select(labels.values)
+        selection = select(labels.values, task.barred)
         record = Lesson(
             outcome="no update",
             reason=f"{len(selection.positives)} of {len(labels.values)} candidates help and"

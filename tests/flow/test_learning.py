@@ -60,8 +60,9 @@ def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_doe
     settings = Settings(data=tmp_path, redis_url=Settings(data=redis_folder).redis, model="openai:scripted")
     log = LessonLog(redis_client, "poem", BUNDLED, kept=settings.lessons_kept, keep_days=1)
     encoder = SentenceTransformerEncoder(None)
+    # Every memory is trusted at once, so that 150 of them are lessons enough.
     # One thread a worker: the order of the lessons, and with it what is learnt, is the same in every run.
-    own = {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_CONCURRENCY": "1"}
+    own = {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_CONCURRENCY": "1", "MEMSHARE_PROBATION": "false"}
     with serving(oracle) as chat, deployed(settings, chat, tmp_path, WORKERS, **own) as running:
         client = running.client
         client.ask_memory("add", memories=[{"pool": "logic", "prompt": o.prompt, "answer": o.answer} for o in others])

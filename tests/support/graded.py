@@ -20,6 +20,7 @@ def graded(
     journey: str = "journey-1",
     pool: str = "poem",
     shown: Sequence[UUID] = (),
+    submitter: str = "ada",
 ) -> GradedTask:
     """A pair with its score; it is accepted from `THRESHOLD` on."""
     task = AnsweredTask(
@@ -31,7 +32,7 @@ def graded(
         prompt=prompt,
         answer=answer,
         model="scripted",
-        submitter="ada",
+        submitter=submitter,
         shown=tuple(Shown(id=one, similarity=0.5) for one in shown),
         embedding=recall.embed(prompt),
     )

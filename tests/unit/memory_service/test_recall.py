@@ -6,7 +6,7 @@ import redis
 
 from broker.messages import Embedding
 from memory_service.memory import Memory, folded
-from memory_service.recall import Mode, Recall, distinct
+from memory_service.recall import Mode, Recall
 from memory_service.retriever import PublishedAdapter, adapter_key, version_key
 from memory_service.store import Hit
 from tests.support.memories import prompts, remembered
@@ -64,16 +64,37 @@ def test_many_answers_to_one_prompt_do_not_crowd_the_others_out(recall: Recall, 
     assert prompts(hits) == ["red lamp", "red shoe", "red hat by the sea"]
 
 
-def test_statements_without_a_prompt_are_told_apart_by_what_they_say() -> None:
-    hits = [Hit(memory(None, answer), 0, 0) for answer in ("Lamps are red.", "Shoes are blue.", "lamps are RED.")]
-
-    assert [hit.memory.answer for hit in distinct(hits)] == ["Lamps are red.", "Shoes are blue."]
-
-
 def test_a_statement_is_found_by_what_it_says(recall: Recall) -> None:
     remember(recall, memory(None, "Lamps are red"), memory("old shoe"))
 
     assert nearest(recall, "red lamps", k=1)[0].memory.answer == "Lamps are red"
+
+
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+def test_many_newcomers_leave_room_for_what_is_trusted(recall: Recall, mode: Mode) -> None:
+    remember(recall, *(memory(f"red lamp {number}", status="probation") for number in range(50)))
+    remember(recall, memory("red shoe"), memory("red hat by the sea"))
+
+    hits = nearest(recall, "red lamp", k=3, mode=mode)
+
+    assert [hit.memory.status for hit in hits] == ["probation", "active", "active"]
+
+
+def test_many_memories_of_one_submitter_leave_room_for_those_of_others(recall: Recall, encoder: WordEncoder) -> None:
+    remember(recall, *(memory(f"red lamp {number}", submitter="mallory") for number in range(50)))
+    remember(recall, memory("red shoe", submitter="ada"))
+    fair = Recall(recall.store, encoder, recall._retriever, submitter_share=0.67)
+
+    assert [hit.memory.submitter for hit in nearest(fair, "red lamp", k=3)] == ["mallory", "mallory", "ada"]
+    assert [hit.memory.submitter for hit in nearest(fair, "red lamp", k=1)] == ["mallory"]
+    assert [hit.memory.submitter for hit in nearest(recall, "red lamp", k=3)] == ["mallory"] * 3
+
+
+def test_where_there_are_no_others_one_submitter_has_all_places(recall: Recall, encoder: WordEncoder) -> None:
+    remember(recall, *(memory(f"red lamp {number}", submitter="ada") for number in range(5)))
+    fair = Recall(recall.store, encoder, recall._retriever, submitter_share=0.67)
+
+    assert len(nearest(fair, "red lamp", k=3)) == 3
 
 
 @pytest.mark.parametrize("mode", ["dense", "hybrid"])

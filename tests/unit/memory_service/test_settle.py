@@ -280,3 +280,44 @@ def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: Settle, score: f
     again = graded(recall, "A lamp 0", "Yes 0", score=score, journey="journey-9")
 
     assert stage.run("journey-9", again).following is None
+
+
+def test_a_new_memory_is_on_probation_until_others_that_were_shown_it_did_well(recall: Recall, settle: Run) -> None:
+    new = settle(graded(recall, "A lamp", "There was a lamp", submitter="eve")).memory_id
+    assert new is not None
+    found = recall.store.search(Where(ids=[new]), 1, dense=recall.embed("A lamp").unpack(), with_vectors=True)
+
+    def status(submitter: str, journey: str, score: float) -> str:
+        settle(graded(recall, journey, journey, submitter=submitter, journey=journey, score=score, shown=[new]))
+        return recall.store.page(Where(ids=[new]), 1).memories[0].status
+
+    assert found[0].memory.status == "probation"
+    assert status("ada", "first", 90) == "probation"
+    assert status("ada", "first", 90) == "probation", "the same task again"
+    assert status("bob", "poor", 10) == "probation", "an answer that was not accepted says nothing for it"
+    assert status("eve", "own", 90) == "probation", "nobody speaks for themselves where there are others"
+    assert status("bob", "second", 90) == "active"
+    again = recall.store.search(Where(ids=[new]), 1, dense=recall.embed("A lamp").unpack(), with_vectors=True)
+    assert again[0].similarity == pytest.approx(found[0].similarity)
+
+
+def test_without_probation_a_new_memory_counts_at_once(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:
+    settle = Settle(pool, redis_client, Lessons(share=1), probation=False)
+
+    settle.run("journey-1", graded(recall, "A lamp", "There was a lamp"))
+
+    assert [memory.status for memory in memories(recall)] == ["active"]
+
+
+def test_a_lesson_says_which_candidates_are_on_probation(recall: Recall, stage: Settle) -> None:
+    trusted = remembered("A lamp of old", submitter="ada")[0]
+    recall.store.put([(trusted, recall.vectors([trusted])[0])])
+    stage.run("one", graded(recall, "A lamp", "There was a lamp", journey="one"))
+
+    following = stage.run("two", graded(recall, "A red lamp", "A lamp was red", journey="two")).following
+
+    assert following is not None
+    assert isinstance(following.body, LessonTask)
+    barred = {one.prompt: one.on_probation for one in following.body.candidates}
+    assert barred == {"A lamp": True, "A lamp of old": False}
+    assert len(following.body.barred) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retriever_trainer.selection import select
+from retriever_trainer.selection import select, sides
 
 
 def test_the_four_lowest_are_positives_and_the_four_highest_negatives() -> None:
@@ -45,3 +45,20 @@ def test_one_of_each_is_enough_and_none_is_both() -> None:
 
     assert (selection.positives, selection.negatives) == ((1,), (0,))
     assert selection.enough
+
+
+def test_a_barred_candidate_is_no_positive_but_may_be_a_negative() -> None:
+    labels = [0.1, 0.2, 0.8, 0.9]
+
+    for chosen in (select(labels, barred={0, 3}), sides(labels, barred={0, 3})):
+        assert set(chosen.positives) == {1}
+        assert set(chosen.negatives) == {2, 3}
+
+
+def test_a_held_out_lesson_keeps_every_candidate_but_the_undecided() -> None:
+    labels = [0.1] * 6 + [0.5] + [0.9] * 7
+
+    chosen = sides(labels)
+
+    assert chosen.positives == tuple(range(6))
+    assert chosen.negatives == tuple(range(7, 14))
