@@ -138,6 +138,22 @@ def test_a_version_is_gone_back_to_while_nothing_runs(terminal: Terminal) -> Non
     assert children_of(terminal.data) == []
 
 
+def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Terminal, client: Client) -> None:
+    before = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
+    memory = str(memory_id("poem", PROMPTS[0], "Yes."))
+    assert client.ask_memory("show", memory=memory)["prompt"] == PROMPTS[0]
+
+    kept = terminal.json("memories", "forget", memory)
+    assert [(one["pool"], one["rolled_back"]) for one in kept["retrievers"]] == [("poem", False)]
+    second = str(memory_id("poem", PROMPTS[1], "Yes."))
+    undone = terminal.json("memories", "forget", second, "--roll-back")["retrievers"]
+
+    assert [(one["pool"], one["rolled_back"]) for one in undone] == [("poem", True)]
+    assert undone[0]["lessons"] > 0
+    after = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
+    assert after["version"] == undone[0]["version"] != before["version"]
+
+
 def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_from(
     terminal: Terminal, client: Client
 ) -> None:
