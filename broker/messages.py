@@ -99,10 +99,33 @@ class Usage(Message):
 
 
 class Shown(Message):
-    """A memory that was shown in a prompt, and its cosine similarity to the task."""
+    """A memory that was shown in a prompt, its cosine similarity to the task, and its share in the answer.
+
+    The share, 0 to 1, is None where nobody judged it.
+    """
 
     id: UUID
     similarity: float
+    share: float | None = None
+
+
+class Step(Message):
+    """One step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
+
+    `number` counts from 1, `parent` is the step that called it, `knowledge` the memories that it found or used.
+    """
+
+    number: int
+    parent: int | None
+    depth: int
+    operator: str
+    arguments: str
+    read: tuple[str, ...] = ()
+    said: str
+    knowledge: tuple[UUID, ...] = ()
+    model: str | None = None
+    usage: Usage = Usage()
+    seconds: float = 0.0
 
 
 class Answer(Message):
@@ -117,6 +140,7 @@ class Answer(Message):
     retriever_version: int
     usage: Usage
     seconds: float
+    steps: tuple[Step, ...] = ()
 
 
 class AnsweredTask(Message):
@@ -161,6 +185,25 @@ class GradedTask(Message):
 
     task: AnsweredTask
     score: Score
+
+
+class VerdictTask(Message):
+    """From an agent to the memory service: what an answer was worth that is not handed on to be graded.
+
+    `verdict` is from 0 (wrong) to 1 (right).
+    """
+
+    journey: str
+    pool: str
+    prompt: str
+    shown: tuple[Shown, ...]
+    verdict: float = Field(ge=0, le=1)
+
+
+class Credited(Message):
+    """How many memories were credited."""
+
+    memories: int
 
 
 class Settlement(Message):

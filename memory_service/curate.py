@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 from uuid import UUID
@@ -12,10 +13,11 @@ from pydantic import AfterValidator, Field
 
 from broker.errors import BadInput
 from broker.messages import Message, Name
-from memory_service.memory import Memory, Status, memory_id
+from memory_service.memory import Memory, Revision, Status, memory_id
 from memory_service.pool import Pool
 from memory_service.probation import without
 from memory_service.recall import Mode, Recall
+from memory_service.standing import Credibility, Standing
 from memory_service.store import Hit, Page, Store, Where, every
 
 SEEDS = "memshare:seeds"  # hash: pool → mean score of the memories that came with a score and without a task
@@ -67,6 +69,7 @@ class Curate:
     def __init__(self, pool: Pool, client: redis.Redis) -> None:
         self._pool = pool
         self._client = client
+        self._standing = Standing(client)
 
     def search(self, pool: str, text: str, k: int, mode: Mode) -> list[Hit]:
         """What an agent with this task would be shown."""
@@ -108,11 +111,18 @@ class Curate:
         return [memory.id for memory in memories]
 
     def edit(self, edit: Edit) -> Memory:
-        """Change a memory in its place: it keeps its id."""
+        """Change a memory in its place: it keeps its id and its history, and has to prove itself anew."""
         changes = {name: value for name, value in edit.model_dump(exclude={"id"}).items() if value is not None}
         with self._pool.writing() as recall:
-            changed = _get(recall.store, edit.id).model_copy(update=changes)
+            before = _get(recall.store, edit.id)
+            changed = before.model_copy(update=changes)
+            rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
+            if rewritten:
+                revision = Revision(prompt=before.prompt, answer=before.answer, until=time.time())
+                changed = changed.model_copy(update={"history": (*before.history, revision)})
             recall.store.put([(changed, recall.vectors([changed])[0])])
+            if rewritten:
+                self._begin_anew([changed])
         return changed
 
     def forget(self, forget: Forget) -> list[UUID]:
@@ -135,10 +145,30 @@ class Curate:
                 fresh = [child for child in children if child not in doomed]
                 doomed |= children
             recall.store.delete(list(doomed))
+            self._begin_anew(doomed.values())
             if forget.submitter is not None:
                 _withdraw_vouchers(recall, forget.submitter)
         self._note_seeds(doomed.values())
         return list(doomed)
+
+    def standing(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
+        """Memories with their credibility and their rivals; unknown ids are left out."""
+        found = []
+        for pool, memories in _by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):
+            rivals = self._standing.conflicts.rivals(pool, [memory.id for memory in memories])
+            for memory, how in zip(memories, self._standing.credibilities(pool, memories), strict=True):
+                found.append((memory, how, rivals.get(memory.id, [])))
+        return found
+
+    def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
+        """Every two memories of a pool that contradict each other."""
+        return self._standing.conflicts.pairs(pool)
+
+    def _begin_anew(self, memories: Iterable[Memory]) -> None:
+        """What was said of these memories says nothing of what they are now."""
+        for pool, some in _by_pool(memories):
+            self._standing.arms.drop(pool, [memory.id for memory in some])
+            self._standing.conflicts.drop(pool, [memory.id for memory in some])
 
     def _note_seeds(self, changed: Iterable[Memory]) -> None:
         for pool in {memory.pool for memory in changed if _is_seed(memory)}:
@@ -147,6 +177,13 @@ class Curate:
                 self._client.hset(SEEDS, pool, str(sum(scores) / len(scores)))
             else:
                 self._client.hdel(SEEDS, pool)
+
+
+def _by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:
+    pools: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        pools[memory.pool].append(memory)
+    return sorted(pools.items())
 
 
 def _withdraw_vouchers(recall: Recall, submitter: str) -> None:

@@ -21,6 +21,7 @@ from memory_service.pool import ENCODER, Pool
 from memory_service.recall import Recall
 from memory_service.retriever import Retriever
 from memory_service.sentence_encoder import BUNDLED, SentenceTransformerEncoder
+from memory_service.standing import Standing
 from memory_service.store import Layout
 
 _TUNED = re.compile(r"(?P<first>.+)@[0-9a-f]{8}")
@@ -79,7 +80,8 @@ def open_generation(settings: Settings, client: redis.Redis, name: str) -> Recal
     layout = Layout(encoder.name, encoder.dimension)
     is_other = layout_in_use(settings) not in (None, layout)
     store = open_store(settings, layout, owner=" ".join(sys.argv), beside=is_other)
-    recall = Recall(store, encoder, Retriever(client, encoder), settings.submitter_share)
+    standing = Standing(client)
+    recall = Recall(store, encoder, Retriever(client, encoder), standing, settings.submitter_share)
     weakref.finalize(recall, store.close)
     if is_other:
         put_in_use(settings, layout)

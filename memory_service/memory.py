@@ -20,6 +20,14 @@ class Voucher(Message):
     task_id: str
 
 
+class Revision(Message):
+    """What a memory said before it was changed, and until when (Unix time in seconds)."""
+
+    prompt: str | None
+    answer: str
+    until: float
+
+
 class Memory(Message):
     """One memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
 
@@ -38,6 +46,7 @@ class Memory(Message):
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown")
     created: float = Field(description="Unix time in seconds")
     status: Status = "active"
+    history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
     vouchers: tuple[Voucher, ...] = Field(default=(), description="what speaks for it, until it is trusted")
 
     @property

@@ -15,6 +15,7 @@ from memory_service.choice import choose, used_up
 from memory_service.encoder import Encoder
 from memory_service.memory import Memory, Status
 from memory_service.retriever import Retriever
+from memory_service.standing import Standing
 from memory_service.store import Hit, Sparse, Store, Vectors, Where
 
 Mode = Literal["dense", "hybrid"]
@@ -34,11 +35,20 @@ class Recalled(NamedTuple):
 class Recall:
     """Finds memories, and makes the vectors by which they are found.
 
+    With `standing`, what was found is ranked by credibility, too.
     Of the memories shown, at most `submitter_share` come from one submitter where there are others.
     """
 
-    def __init__(self, store: Store, encoder: Encoder, retriever: Retriever, submitter_share: float = 1) -> None:
+    def __init__(
+        self,
+        store: Store,
+        encoder: Encoder,
+        retriever: Retriever,
+        standing: Standing | None = None,
+        submitter_share: float = 1,
+    ) -> None:
         self.store = store
+        self._standing = standing
         self._share = submitter_share
         self._encoder = encoder
         self._retriever = retriever
@@ -74,8 +84,9 @@ class Recall:
             shown = choose([*shown, *seen], k, each)
             while len(shown) < k:
                 hits = self.store.search(where, limit, dense=turned, sparse=words)
-                seen += hits
-                shown = choose([*shown, *hits], k, each)
+                ranked = self._standing.ranked(self.store, pool, text, hits) if self._standing and hits else hits
+                seen += ranked
+                shown = choose([*shown, *ranked], k, each)
                 if len(hits) < limit:
                     break
                 full, no_newcomer = used_up(shown, each)

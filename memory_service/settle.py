@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from redis.exceptions import LockError
 
 from broker.errors import TryAgain
-from broker.messages import AnsweredTask, GradedTask, Settlement
+from broker.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
 from broker.stage import Following, Outcome
+from memory_service.arms import Arms, Credit
+from memory_service.credibility import features
 from memory_service.lessons import Lessons
 from memory_service.memory import Memory, Status, memory_id, saying
 from memory_service.pool import Pool
@@ -70,12 +72,14 @@ class Settle:
         self._pool = pool
         self._status: Status = "probation" if probation else "active"
         self._client = client
+        self._arms = Arms(client)
         self._lessons = lessons
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
         score = graded.score
+        self.credit(journey, graded.task, score.total / 100)
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
             return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason))
@@ -91,6 +95,24 @@ class Settle:
             raise TryAgain(f"Pool {pool!r} was busy for {LOCK_SECONDS} s.") from error
         log.info("Settled: %s. task_id=%s memory_id=%s", settlement.outcome, journey, settlement.memory_id)
         return Outcome(settlement, lesson)
+
+    def credit(self, journey: str, task: AnsweredTask | VerdictTask, reward: float, verdict: float = 1.0) -> int:
+        """Credit the memories that a task was shown, once for the task; returns how many were credited.
+
+        Each earns the reward, 0 to 1. Where an agent judged their shares in the answer, it is the verdict times the
+        share, relative to the largest one (so that two that are both needed are both worth it), and what had no share
+        earns nothing either way.
+        """
+        most = max((one.share or 0.0 for one in task.shown), default=0.0)
+        shown = {one.id: one for one in task.shown if one.share is None or one.share > 0}
+        there = self._pool().store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
+        earned = []
+        for memory in there:
+            share = shown[memory.id].share
+            worth = reward if share is None else verdict * share / most
+            earned.append(Credit(memory.id, features(memory, task.prompt, shown[memory.id].similarity), worth))
+        self._arms.add(task.pool, journey, earned)
+        return len(earned)
 
     def _remember(self, recall: Recall, graded: GradedTask) -> tuple[Settlement, Following | None]:
         memory = memory_of(graded, time.time(), self._status)

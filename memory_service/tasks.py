@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from broker.app import REPR_LENGTH
 from broker.errors import BadInput, MemshareError
-from broker.messages import GradedTask
-from broker.stage import Desk, Stage, add_stage, readable
+from broker.messages import Credited, GradedTask, VerdictTask
+from broker.stage import Desk, Outcome, Stage, add_stage, readable
 from memory_service.curate import Curate, Edit, Forget, NewMemory
 from memory_service.memory import Memory
 from memory_service.recall import Mode
@@ -28,6 +28,11 @@ def register(app: Celery, desk: Callable[[], Desk], settle: Callable[[], Settle]
         "memory_service.settle", "settle", GradedTask, lambda journey, graded: settle().run(journey, graded)
     )
     add_stage(app, settling, desk)
+
+    def credit(journey: str, task: VerdictTask) -> Outcome:
+        return Outcome(Credited(memories=settle().credit(journey, task, task.verdict, task.verdict)))
+
+    add_stage(app, Stage("memory_service.credit", "credit", VerdictTask, credit), desk)
 
     def request(answer: Callable[..., Json]) -> None:
         """A task that a person waits for: its result is the reply, and it is not tried again."""
@@ -62,7 +67,17 @@ def register(app: Celery, desk: Callable[[], Desk], settle: Callable[[], Settle]
     def forget(which: dict[str, Json]) -> Json:
         return [str(one) for one in curate().forget(_read(Forget, which))]
 
-    for answer in (search, page, show, stats, add, restore, edit, forget):
+    def standing(memories: list[str]) -> Json:
+        found = curate().standing(_read(list[UUID], memories))
+        return [
+            {"memory": _plain([memory])[0], "credibility": how._asdict(), "conflicts": [str(one) for one in rivals]}
+            for memory, how, rivals in found
+        ]
+
+    def conflicts(pool: str) -> Json:
+        return [[str(one), str(other)] for one, other in curate().conflicts(pool)]
+
+    for answer in (search, page, show, stats, add, restore, edit, forget, standing, conflicts):
         request(answer)
 
 

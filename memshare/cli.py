@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from broker.errors import BadInput, MemshareError
-from memshare.commands import agents, budget, dead, demo, memories, retriever, rubric, submit, trace, up, worker
+from memshare.commands import agents, budget, dead, demo, know, memories, retriever, rubric, submit, trace, up, worker
 from memshare.console import errors
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 for command in (demo.demo, up.up, worker.worker, submit.submit, trace.result, trace.trace, agents.agents):
     app.command()(command)
 app.add_typer(memories.app, name="memories")
+app.add_typer(know.app, name="know")
 app.add_typer(retriever.app, name="retriever")
 app.add_typer(dead.app, name="dead")
 app.add_typer(rubric.app, name="rubric")

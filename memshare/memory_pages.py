@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from broker.errors import BadInput
@@ -20,6 +20,17 @@ def all_memories(client: Client, where: dict[str, Any]) -> Iterator[dict[str, An
         after = page["after"]
         if after is None:
             return
+
+
+def with_standing(client: Client, memories: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The memories with their `credibility` (p and credits) and their `conflicts`; those that are gone are left out."""
+    ids = list(dict.fromkeys(memory["id"] for memory in memories))
+    found = [
+        one
+        for start in range(0, len(ids), PAGE)
+        for one in client.ask_memory("standing", memories=ids[start : start + PAGE])
+    ]
+    return [one["memory"] | {"credibility": one["credibility"], "conflicts": one["conflicts"]} for one in found]
 
 
 def require_pool(client: Client, pool: str | None) -> None:

@@ -13,6 +13,7 @@ import redis
 from broker.messages import Lesson, LessonTask
 from broker.stage import Outcome
 from llm.structured import DoesNotFit
+from memory_service.conflicts import Conflicts
 from memory_service.retriever import PublishedAdapter
 from retriever_trainer.kept_lesson import KeptLesson
 from retriever_trainer.labels import Labeller, Labels
@@ -23,6 +24,9 @@ from retriever_trainer.selection import select
 from retriever_trainer.update import Update
 
 log = logging.getLogger(__name__)
+
+SAME_QUESTION = 0.9  # cosine of the prompts
+CONTRADICTS = 0.8  # P(¬Y)
 
 
 class Taught(NamedTuple):
@@ -38,6 +42,7 @@ class Learn:
     def __init__(self, client: redis.Redis, labeller: Labeller, *, kept: int, keep_days: float) -> None:
         self._client = client
         self._labeller = labeller
+        self._conflicts = Conflicts(client)
         self._kept = kept
         self._keep_days = keep_days
         self._learners: dict[tuple[str, str], Learner] = {}
@@ -62,6 +67,7 @@ class Learn:
             labels = self._labeller.label(task)
         except DoesNotFit as error:
             return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
+        self._link(task, labels)
         selection = select(labels.values, task.barred)
         record = Lesson(
             outcome="no update",
@@ -73,6 +79,14 @@ class Learn:
             usage=labels.usage,
         )
         return Taught(record, labels if selection.enough else None)
+
+    def _link(self, task: LessonTask, labels: Labels) -> None:
+        """Note which candidates answer the same question otherwise."""
+        vector = task.embedding.unpack()
+        for candidate, label in zip(task.candidates, labels.values, strict=True):
+            if label >= CONTRADICTS and vector @ candidate.embedding.unpack() >= SAME_QUESTION:
+                self._conflicts.link(task.pool, task.memory_id, candidate.id)
+                log.info("In conflict: memory_id=%s and memory_id=%s", task.memory_id, candidate.id)
 
 
 def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:

@@ -15,7 +15,7 @@ from memshare.commands.forget import forget
 from memshare.commands.options import Json
 from memshare.commands.transfer import export, import_memories
 from memshare.console import console, errors, print_json, short, table
-from memshare.memory_pages import all_memories, require_pool
+from memshare.memory_pages import all_memories, require_pool, with_standing
 
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
 app.command()(export)
@@ -61,27 +61,65 @@ def list_memories(
     kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
     submitter: Annotated[str | None, typer.Option(help="Only of this submitter.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    sort: Annotated[str, typer.Option(help="id, or credibility: the most credible first.")] = "id",
     as_json: Json = False,
 ) -> None:
     """List memories.
 
-    Example: memshare memories list --pool poem --kind limerick
+    Example: memshare memories list --pool poem --kind limerick --sort credibility
     """
+    if sort not in ("id", "credibility"):
+        raise BadInput(f"Memories cannot be sorted by {sort!r}: --sort id, or --sort credibility.")
     client = Client()
     require_pool(client, pool)
     where = {"pool": pool, "agent": agent, "kind": kind, "submitter": submitter}
     found: list[dict[str, Any]] = []
     for memory in all_memories(client, {name: value for name, value in where.items() if value}):
-        if len(found) == limit:
+        if len(found) == limit and sort == "id":
             errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
             break
         found.append(memory)
+    if sort == "credibility":
+        found = with_standing(client, found)
+        found = sorted(found, key=lambda memory: -memory["credibility"]["p"])[:limit]
     if as_json:
         print_json(found)
-    else:
-        console.print(
-            table("id", "score", "kind", "prompt", "answer", rows=map(_row, found)) if found else "No memories."
+        return
+    credible = [(f"{one['credibility']['p']:.2f}",) if sort == "credibility" else () for one in found]
+    columns = [*(["credibility"] if sort == "credibility" else []), "id", "score", "kind", "prompt", "answer"]
+    rows = [(*how, *_row(memory)) for how, memory in zip(credible, found, strict=True)]
+    console.print(table(*columns, rows=rows) if found else "No memories.")
+
+
+@app.command()
+def conflicts(pool: Pool = None, as_json: Json = False) -> None:
+    """List memories that answer the same question and contradict each other; agents are shown the more credible one.
+
+    Example: memshare memories conflicts --pool reasoning
+    """
+    client = Client()
+    require_pool(client, pool)
+    pools = [pool] if pool else sorted(client.ask_memory("stats")["by_pool"])
+    pairs = [pair for one in pools for pair in client.ask_memory("conflicts", pool=one)]
+    memories = {one["id"]: one for one in with_standing(client, [{"id": one} for pair in pairs for one in pair])}
+    found = [[memories[one] for one in pair] for pair in pairs if all(one in memories for one in pair)]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            f"{one['credibility']['p']:.2f}",
+            one["id"],
+            one["credibility"]["credits"],
+            short(one["prompt"] or "–", 40),
+            short(one["answer"], 50),
         )
+        for pair in found
+        for one in sorted(pair, key=lambda memory: -memory["credibility"]["p"])
+    ]
+    console.print(
+        table("credibility", "id", "credits", "prompt", "answer", rows=rows) if rows else "No two memories contradict."
+    )
 
 
 @app.command()
@@ -90,7 +128,8 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
     Example: memshare memories show 1c6f…
     """
-    memory = Client().ask_memory("show", memory=str(memory_id))
+    client = Client()
+    [memory] = with_standing(client, [client.ask_memory("show", memory=str(memory_id))])
     if as_json:
         print_json(memory)
         return
@@ -106,6 +145,10 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if memory["prompt"]:
         console.print(Panel(memory["prompt"], title="prompt", title_align="left", border_style="dim"))
     console.print(Panel(memory["answer"], title="answer", title_align="left"))
+    credibility = memory["credibility"]
+    console.print(f"Credibility {credibility['p']:.2f} after {credibility['credits']} tasks that were shown it.")
+    if memory["conflicts"]:
+        console.print("Contradicts: " + ", ".join(memory["conflicts"]))
     if memory["parents"]:
         console.print("Its answer was shown: " + ", ".join(memory["parents"]))
 

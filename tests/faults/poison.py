@@ -118,7 +118,7 @@ def world(client: redis.Redis, encoder: Encoder, *, defended: bool) -> Iterator[
     with tempfile.TemporaryDirectory() as folder:
         store = EdgeStore.open(Path(folder) / "pool", Layout(encoder.name, encoder.dimension), "poison")
         with closing(store):
-            recall = Recall(store, encoder, Retriever(client, encoder), 0.67 if defended else 1.0)
+            recall = Recall(store, encoder, Retriever(client, encoder), submitter_share=0.67 if defended else 1.0)
             pool = Pool(client, recall, lambda _: recall)
             yield World(
                 recall,

@@ -28,7 +28,7 @@ def remembered(prompt: str | None, degrees: float = 0, answer: str = "Yes.", **f
     """A memory of this prompt at this angle, in the pool `poem` unless the fields say otherwise."""
     pool = fields.pop("pool", "poem")
     memory = Memory(
-        id=memory_id(pool, prompt, answer), pool=pool, prompt=prompt, answer=answer, created=1.7e9, **fields
+        id=memory_id(pool, prompt, answer), pool=pool, prompt=prompt, answer=answer, **{"created": 1.7e9, **fields}
     )
     return memory, Vectors(at(degrees), bm25.document(f"{prompt or ''}\n{answer}"))
 

@@ -7,9 +7,12 @@ import redis
 from pydantic import ValidationError
 
 from broker.errors import BadInput
+from memory_service.arms import Credit
+from memory_service.credibility import in_general
 from memory_service.curate import Curate, Edit, Forget, NewMemory, seeds_mean
 from memory_service.memory import Memory
 from memory_service.pool import Pool
+from memory_service.standing import Standing
 from tests.support.memories import remembered
 
 
@@ -167,3 +170,34 @@ def test_a_memory_of_a_task_or_without_a_score_is_no_seed(curate: Curate, redis_
 def test_adding_nothing_is_no_error(curate: Curate) -> None:
     assert curate.add([]) == []
     assert curate.restore([]) == []
+
+
+def test_what_is_rewritten_keeps_its_history_and_has_to_prove_itself_anew(
+    curate: Curate, redis_client: redis.Redis
+) -> None:
+    [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
+    standing = Standing(redis_client)
+    credit = [Credit(one, in_general(curate.get(one)), 1.0)]
+    standing.arms.add("poem", "task", credit)
+    standing.conflicts.link("poem", one, other)
+    curate.edit(Edit(id=one, status="hidden"))
+    assert curate.standing([one])[0][1].credits == 1, "a change of status changes nothing else"
+
+    changed = curate.edit(Edit(id=one, answer="It opens at 8.", status="active"))
+
+    assert [(revision.prompt, revision.answer) for revision in changed.history] == [(None, "It opens at 9.")]
+    [(memory, credibility, rivals)] = curate.standing([one])
+    assert (memory.answer, credibility.p, credibility.credits, rivals) == ("It opens at 8.", pytest.approx(1), 0, [])
+
+
+def test_what_is_forgotten_leaves_no_credit_and_no_conflict(curate: Curate, redis_client: redis.Redis) -> None:
+    [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
+    standing = Standing(redis_client)
+    standing.arms.add("poem", "task", [Credit(one, in_general(curate.get(one)), 1.0)])
+    standing.conflicts.link("poem", one, other)
+    assert curate.conflicts("poem")
+
+    curate.forget(Forget(ids=(one,)))
+
+    assert curate.conflicts("poem") == []
+    assert standing.arms.of("poem", [one])[0].credits == 0

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
+import numpy as np
 import pytest
 import redis
 
-from broker.messages import GradedTask, LessonTask, Settlement
+from broker.messages import GradedTask, LessonTask, Settlement, Shown, VerdictTask
+from memory_service.arms import Arms
 from memory_service.lessons import Lessons
 from memory_service.memory import Memory, memory_id
 from memory_service.pool import Pool
@@ -321,3 +323,30 @@ def test_a_lesson_says_which_candidates_are_on_probation(recall: Recall, stage: 
     barred = {one.prompt: one.on_probation for one in following.body.candidates}
     assert barred == {"A lamp": True, "A lamp of old": False}
     assert len(following.body.barred) == 1
+
+
+def test_what_a_task_was_shown_earns_its_score_once(recall: Recall, settle: Run, redis_client: redis.Redis) -> None:
+    memory = remembered("A lamp of old")[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    gone = UUID(int=9)
+
+    for journey, score in (("one", 90.0), ("one", 90.0), ("two", 30.0)):
+        settle(graded(recall, journey, journey, journey=journey, score=score, shown=[memory.id, gone]))
+
+    [arm, other] = Arms(redis_client).of("poem", [memory.id, gone])
+    assert (arm.credits, other.credits) == (2, 0)
+    assert np.linalg.norm(arm.b) == pytest.approx(0.9 + 0.3, rel=0.05), "the rewards, along features that differ little"
+
+
+def test_shares_in_an_answer_divide_the_verdict(stage: Settle, recall: Recall, redis_client: redis.Redis) -> None:
+    first, second, unused = (remembered(f"A lamp of kind {number}")[0] for number in range(3))
+    recall.store.put([(one, recall.vectors([one])[0]) for one in (first, second, unused)])
+    shares = ((first, 0.6), (second, 0.3), (unused, 0.0))
+    shown = tuple(Shown(id=one.id, similarity=1, share=share) for one, share in shares)
+
+    task = VerdictTask(journey="one", pool="poem", prompt="A lamp", shown=shown, verdict=1)
+    assert stage.credit("one", task, task.verdict, task.verdict) == 2
+
+    arms = Arms(redis_client).of("poem", [first.id, second.id, unused.id])
+    assert [float(np.linalg.norm(arm.b)) for arm in arms] == pytest.approx([1, 0.5, 0])
+    assert [arm.credits for arm in arms] == [1, 1, 0]

@@ -70,7 +70,7 @@ def test_a_task_cannot_be_submitted_while_redis_is_down(alone: Client) -> None:
 
 
 def test_an_unknown_agent_is_refused_with_the_known_ones(client: Client) -> None:
-    with pytest.raises(BadInput, match=r"No agent is called 'novel'\. There are: logic, plan, poem\."):
+    with pytest.raises(BadInput, match=r"No agent is called 'novel'\. There are: logic, plan, poem, reasoning\."):
         client.submit("novel", "A lamp")
 
 
@@ -79,7 +79,7 @@ def test_an_agent_that_only_a_worker_knows_can_be_submitted_to(client: Client, r
     announce(redis_client, Presence(node="far", pid=1, life="a", queues=("cook",), agents=(card,)))
 
     assert client.check("cook", {"prompt": "Leeks", "kind": "soup"}).kind == "soup"
-    assert sorted(client.agents()) == ["cook", "logic", "plan", "poem"]
+    assert sorted(client.agents()) == ["cook", "logic", "plan", "poem", "reasoning"]
 
 
 @pytest.mark.parametrize("priority", [-1, 10])

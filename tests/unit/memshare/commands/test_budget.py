@@ -136,7 +136,7 @@ def test_show_without_caps_says_how_to_set_one() -> None:
         ("--agent poem --submitter ada --tokens 5", "--agent NAME or --submitter NAME"),
         ("--agent poem", "--tokens N or --money X"),
         ("--agent poem --tokens 5 --none", "--tokens N or --money X"),
-        ("--agent haiku --tokens 5", "No agent is called 'haiku'. There are: logic, plan, poem."),
+        ("--agent haiku --tokens 5", "No agent is called 'haiku'. There are: logic, plan, poem, reasoning."),
         (
             "--agent poem --money 5",
             "'offline' has none. Write one into a TOML file, and name the file in MEMSHARE_PRICES",

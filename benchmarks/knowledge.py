@@ -1,0 +1,77 @@
+"""Is knowledge that was added, changed or deleted in the next prompt as it should be? `python -m benchmarks.knowledge`.
+
+Over WebQuestions: a statement is added about each question, then changed, then deleted. After each step every question
+is recalled for, and the prompt built, as an agent does; the model is not asked. Shares of 1 are what is expected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from agents.prompt import build_prompt
+from benchmarks.own_pool import OwnPool, own_pool
+from benchmarks.report import print_figures, progress
+from broker.messages import Turn
+from memory_service.curate import Edit, Forget, NewMemory
+
+DATA = Path("../shared/data/webquestions.jsonl")
+POOL, SHOWN = "reasoning", 3
+
+
+class Question(NamedTuple):
+    """A question, what was known of it first, and what is known of it since."""
+
+    text: str
+    first: str
+    then: str
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="JSON lines with a prompt and its answers each.")] = DATA,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of a table.")] = False,
+) -> None:
+    """Add, change and delete, and print the share of prompts that were right after each."""
+    questions = read_questions(data)
+    with own_pool() as pool:
+        ids = [
+            pool.curate.add([NewMemory(pool=POOL, prompt=one.text, answer=one.first, kind="knowledge")])[0]
+            for one in progress(questions, "Adding")
+        ]
+        created = share(pool, questions, lambda one, prompt: one.first in prompt)
+        for memory, one in zip(ids, questions, strict=True):
+            pool.curate.edit(Edit(id=memory, answer=one.then))
+        updated = share(pool, questions, lambda one, prompt: one.then in prompt and one.first not in prompt)
+        pool.curate.forget(Forget(ids=tuple(ids)))
+        deleted = share(pool, questions, lambda one, prompt: one.then not in prompt and one.first not in prompt)
+    figures = {"created": created, "updated": updated, "deleted": deleted, "questions": len(questions)}
+    print_figures("Prompts that are right after knowledge was changed", figures, as_json=as_json)
+
+
+def read_questions(file: Path) -> list[Question]:
+    """The questions of a file, each once, with a statement made of its answers and another one."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    answers = {line["prompt"]: " and ".join(line["answers"]) for line in lines}
+    return [
+        Question(text, f"As of entry {number}, it is {said}.", f"Corrected in entry {number}: it is not only {said}.")
+        for number, (text, said) in enumerate(answers.items())
+    ]
+
+
+def share(pool: OwnPool, questions: list[Question], is_right: Callable[[Question, str], bool]) -> float:
+    """The share of questions whose prompt is right."""
+    right = 0
+    for one in progress(questions, "Asking"):
+        vector = pool.recall.embed(one.text).unpack()
+        hits = pool.recall.nearest(POOL, one.text, vector, SHOWN, "hybrid").hits
+        turns = build_prompt("Answer.", [hit.memory for hit in hits], (Turn(role="user", content=one.text),))
+        right += is_right(one, "\n".join(turn.content for turn in turns))
+    return round(right / len(questions), 4)
+
+
+if __name__ == "__main__":
+    typer.run(main)
