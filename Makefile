@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lint types contract bench clean
+.PHONY: help install demo test check format lint types contract bench faults clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -46,7 +46,11 @@ contract: .venv/.installed-test
 	$(BIN)/lint-imports
 
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall peers retriever; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in journey recall peers retriever credibility knowledge; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+
+faults: .venv/.installed-test  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them
+	$(BIN)/python -m tests.faults
+	$(BIN)/python -m tests.faults.poison
 
 clean:  ## Remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 from celery import Celery
@@ -51,6 +51,14 @@ class Parked(Message):
     hold: str
 
 
+class Result(NamedTuple):
+    """A task's result as Celery keeps it: its key, its text, and for how many seconds."""
+
+    key: str
+    text: str
+    keep: int
+
+
 class Ledger:
     """The open messages and the journeys, in one Redis; every method is one atomic script."""
 
@@ -87,13 +95,14 @@ class Ledger:
         starts, done = self._run("begin", entry, [life])
         return int(starts), json.loads(done) if done else None
 
-    def commit(self, entry: Entry, record: Record, following: Entry | None) -> Record:
-        """Record what a message did, strike it off and open the one that follows, in one step.
+    def commit(self, entry: Entry, record: Record, following: Entry | None, result: Result | None = None) -> Record:
+        """Record what a message did, strike it off, open the one that follows and tell its result, in one step.
 
         Returns the record that stands: another's, when the message ran twice and the other was first.
         """
         extra = [json.dumps(record)]
         extra += [following.id, following.queue, following.model_dump_json()] if following else ["", "", ""]
+        extra += [result.key, result.text, str(result.keep)] if result else ["", "", "0"]
         done = self._run("commit", entry, extra, [open_key(following.queue if following else entry.queue)])
         return dict(json.loads(done)) if done else record
 

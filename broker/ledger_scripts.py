@@ -64,15 +64,21 @@ return {redis.call('HINCRBY', starts, id, 1), ''}
 """
 # KEYS: messages, lives. ARGV: id, life
 HOLD = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end"
-# More ARGV: record; and for the next message: id, queue, entry. More KEYS: open set of the next queue.
+# More ARGV: record; for the next message: id, queue, entry; for the result: key, text, seconds to keep.
+# More KEYS: open set of the next queue.
 COMMIT = """
-local record, next_id, next_queue, next_entry = unpack(ARGV, 6)
+local record, next_id, next_queue, next_entry, result, text, seconds = unpack(ARGV, 6)
 local done = redis.call('HGET', journey, stage)
 if done then return done end
 note(stage, record)
 redis.call('HINCRBY', 'memshare:done', stage, 1)
 strike()
 if next_id ~= '' then enter(KEYS[7], next_queue, next_id, next_entry) end
+if result ~= '' then
+  redis.call('SET', result, text)
+  if tonumber(seconds) > 0 then redis.call('EXPIRE', result, seconds) end
+  redis.call('PUBLISH', result, text)
+end
 return false
 """
 POSTPONE = """

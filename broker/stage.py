@@ -12,15 +12,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import celery
 from celery import Celery
 from celery.exceptions import Ignore
+from celery.states import SUCCESS
 from celery.utils.time import get_exponential_backoff_interval
-from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 
 from broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
 from broker.connection import DOWN
 from broker.dead_letters import DeadLetters, Kind, letter_for, reason_of, unreadable
 from broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
-from broker.ledger import Entry, Ledger, publish
+from broker.ledger import Entry, Ledger, Result, publish
 from broker.messages import Message, Record, derived_id
 from broker.presence import LIFE
 
@@ -126,15 +126,25 @@ def _work(
     except Exception as error:  # noqa: BLE001 - anything else is a bug: kept with its traceback
         return _bury(desk, entry, error)
 
-    # 4. Record it, strike the message off and open the next one, in one step; then publish the next.
+    # 4. Record it, strike the message off and open the next one, in one step; then publish the next. Another run of the
+    # message may have been first: then its record stands, and so does what follows from it.
     following = _entry_of(outcome.following, entry) if outcome.following else None
-    record = desk.ledger.commit(entry, outcome.record.model_dump(mode="json"), following)
-    if following:
+    mine = outcome.record.model_dump(mode="json")
+    record = desk.ledger.commit(entry, mine, following, _result(task, mine) if stage.name == "answer" else None)
+    if following and record == mine:
         try:
             publish(task.app, following)
-        except OperationalError as error:
+        except Exception as error:  # noqa: BLE001 - kombu raises many kinds when its connection is cut
             log.warning("The next message is sent by the sweeper: %s task_id=%s", error, following.id)
     return record
+
+
+def _result(task: celery.Task[Any, Any], record: Record) -> Result:
+    """The task's result as Celery would store it: stored with the record, it is there even if the worker dies next."""
+    backend: Any = task.backend  # the stubs know of no store
+    meta = backend._get_result_meta(result=record, state=SUCCESS, traceback=None, request=task.request)
+    key = backend.get_key_for_task(task.request.id)
+    return Result(key.decode() if isinstance(key, bytes) else key, str(backend.encode(meta)), int(backend.expires or 0))
 
 
 def _read(

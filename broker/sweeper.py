@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 import redis
 from celery import Celery
 
-from broker.app import lists_of
-from broker.ledger import LIVES, MESSAGES, QUEUES, Entry, open_key, publish
+from broker.app import LONGEST_COUNTDOWN, lists_of
+from broker.ledger import LIVES, MESSAGES, PARKED, QUEUES, Entry, open_key, publish
 from broker.presence import LIFETIME, present
 
 log = logging.getLogger(__name__)
 
 LOCK = "memshare:sweeping"
+SWEPT = "memshare:swept"  # when the last sweep was, by the clock of Redis
 UNACKNOWLEDGED = "unacked"  # kombu's hash of the messages that workers hold
 PAGE = 1000
 
@@ -35,9 +36,10 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
         taken = {str(one): str(life) for one, life in client.hgetall(LIVES).items()}
         orphans = [one for one, life in taken.items() if life not in lives]
         cared_for = taken.keys() - set(orphans)
+        if _turned_back(client):
+            _renew_what_is_ahead(client)
         for queue in sorted(map(str, client.smembers(QUEUES))):
-            seconds, microseconds = client.time()
-            now = seconds + microseconds / 1e6
+            now = _now(client)
             stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
             orphaned = _silent(client, queue, orphans, now - LIFETIME)
             if not stale | orphaned:
@@ -55,6 +57,28 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     finally:
         client.delete(LOCK)
     return sent
+
+
+def _now(client: redis.Redis) -> float:
+    seconds, microseconds = client.time()
+    return float(seconds + microseconds / 1e6)
+
+
+def _turned_back(client: redis.Redis) -> bool:
+    """Whether the clock of Redis has gone back since the last sweep."""
+    now = _now(client)
+    last = client.set(SWEPT, str(now), get=True)
+    return last is not None and now < float(str(last))
+
+
+def _renew_what_is_ahead(client: redis.Redis) -> None:
+    """Messages seem to have been seen in the future: count from now, or they are missed only when that has come."""
+    now = _now(client)
+    parked = set(client.zrange(PARKED, 0, -1))
+    for queue in sorted(map(str, client.smembers(QUEUES))):
+        ahead = set(client.zrangebyscore(open_key(queue), now + LONGEST_COUNTDOWN, "+inf")) - parked
+        if ahead:
+            client.zadd(open_key(queue), {str(one): now for one in ahead}, xx=True)
 
 
 def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> set[str]:

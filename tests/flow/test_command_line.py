@@ -101,6 +101,39 @@ def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal:
     assert terminal.json("memories", "show", memory)["answer"] == "The echo."
 
 
+def test_knowledge_is_added_changed_explained_and_deleted(terminal: Terminal) -> None:
+    about = "When is the lamp museum open?"
+    known = terminal.json("know", "add", "It opens at nine.", "--about", about, "--pool", "logic")["id"]
+
+    def found() -> list[str]:
+        hits = terminal.json("memories", "search", about, "--pool", "logic", "-k", "1")
+        return [hit["memory"]["answer"] for hit in hits]
+
+    assert found() == ["It opens at nine."]
+    changed = terminal.json("know", "update", known, "It opens at ten.")
+    assert (changed["id"], found()) == (known, ["It opens at ten."])
+    why = terminal.json("know", "why", known)
+    assert [revision["answer"] for revision in why["history"]] == ["It opens at nine."]
+    assert why["credibility"] == {"p": pytest.approx(1), "credits": 0}
+    assert "Until" in terminal.run("know", "why", known).stdout
+
+    handbook = terminal.data / "handbook.txt"
+    handbook.write_text("Lamps are cleaned\non Fridays.\n\nShoes are not.\n")
+    ids = terminal.json("know", "import", str(handbook), "--pool", "logic")["ids"]
+    assert terminal.json("know", "import", str(handbook), "--pool", "logic")["ids"] == ids
+    assert {one["answer"] for one in terminal.json("know", "list", "--pool", "logic")} == {
+        "It opens at ten.",
+        "Lamps are cleaned on Fridays.",
+        "Shoes are not.",
+    }
+    best = terminal.json("memories", "list", "--pool", "logic", "--sort", "credibility", "--limit", "2")
+    assert [len(best), best[0]["credibility"]["p"]] == [2, pytest.approx(1)]
+    assert terminal.json("memories", "conflicts") == []
+
+    assert terminal.json("know", "delete", known) == {"deleted": [known]}
+    assert found() != ["It opens at ten."]
+
+
 def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
     before = terminal.json("memories", "stats")
     file = terminal.data / "wrong.jsonl"
@@ -128,6 +161,10 @@ def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
         (["submit", "poem", "x", "--out", "results.jsonl"], "--file"),
         (["memories", "search", " ", "--pool", "poem"], "empty"),
         (["memories", "add", " ", "--pool", "poem"], "empty"),
+        (["know", "add", " ", "--pool", "poem"], "empty"),
+        (["know", "import", "no-such-file", "--pool", "poem"], "no-such-file"),
+        (["memories", "list", "--sort", "colour"], "credibility"),
+        (["memories", "conflicts", "--pool", "nowhere"], "poem"),
         (["memories", "list", "--pool", "nowhere"], "poem"),
         (["memories", "export", "x.jsonl", "--pool", "nowhere"], "poem"),
     ],

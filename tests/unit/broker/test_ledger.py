@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from broker.errors import NotYet, QueueFull
-from broker.ledger import Entry, Ledger, open_key
+from broker.ledger import Entry, Ledger, Result, open_key
 
 
 @pytest.fixture
@@ -212,3 +212,12 @@ def test_a_full_queue_that_is_worked_off_asks_to_come_back_sooner(ledger: Ledger
         ledger.open(Entry(**entry("new").model_dump() | {"journey": "new"}), limit=10)
 
     assert full.value.wait == 5
+
+
+def test_the_result_is_told_with_the_record_and_once(ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.begin(entry(), "life")
+    for text in ("first", "second"):
+        ledger.commit(entry(), {"answer": text}, None, Result("celery-task-meta-t1", text, 60))
+
+    assert redis_client.get("celery-task-meta-t1") == "first"
+    assert 0 < redis_client.ttl("celery-task-meta-t1") <= 60

@@ -1,16 +1,18 @@
 """The sweeper, with a real queue on a real Redis and no worker."""
 
 import json
+import time
 
 import pytest
 import redis
 from celery import Celery
 
 from broker.app import lists_of, make_app
+from broker.errors import NotYet
 from broker.ledger import Entry, Ledger, open_key, publish
 from broker.presence import LIFETIME, Presence, announce
 from broker.settings import Settings
-from broker.sweeper import UNACKNOWLEDGED, sweep
+from broker.sweeper import SWEPT, UNACKNOWLEDGED, sweep
 
 
 @pytest.fixture
@@ -109,3 +111,18 @@ def test_what_a_worker_that_is_there_runs_is_left_alone(app: Celery, ledger: Led
     redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
 
     assert sweep(app, redis_client, lease=1000) == []
+
+
+def test_a_message_that_was_lost_before_the_clock_went_back_is_not_missed_until_then(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(ENTRY)
+    parked = Entry(**ENTRY.model_dump() | {"id": "t2", "journey": "t2"})
+    ledger.begin(parked, "life")
+    ledger.park(parked, NotYet("Later.", 5_000, hold="agent poem"))
+    redis_client.zincrby(open_key("poem"), 5_000, "t1")
+    redis_client.set(SWEPT, redis_client.time()[0] + 5_000)
+    assert sweep(app, redis_client, lease=0.05) == [], "it may have been seen just now"
+    time.sleep(0.06)
+
+    assert sweep(app, redis_client, lease=0.05) == ["t1"]

@@ -1,0 +1,112 @@
+"""The faults: each breaks a running cluster for real, and returns when it is whole again.
+
+Each gets the cluster and the size of the run, 1 for the full one and less for a short one, and returns how often it
+struck: a run that nothing has struck proves nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+
+from broker.app import VISIBILITY_TIMEOUT
+from tests.faults.cluster import KINDS, Cluster
+from tests.faults.model import Fault
+
+ROUNDS = 5  # how often each kind of worker is ended, and Redis
+AWAY = 30.0  # seconds
+BACK = 600  # seconds
+CHAT_WITHIN = 600.0  # seconds
+
+
+def ending(sign: signal.Signals) -> Callable[[Cluster, float], int]:
+    """Each kind of worker is ended in turn, the next one when all are back: one every few seconds."""
+
+    def hurt(cluster: Cluster, size: float) -> int:
+        chance = random.Random(7)
+        for _ in range(max(1, round(ROUNDS * size))):
+            for name in cluster.fleet.names:
+                cluster.wait_until_ready()
+                time.sleep(chance.uniform(0, 1))
+                cluster.fleet.end(name, sign)
+        cluster.wait_until_ready()
+        return cluster.fleet.ended
+
+    return hurt
+
+
+def stop(cluster: Cluster, _size: float) -> int:
+    """One worker of each kind is stopped for longer than the visibility timeout; the spare one goes on."""
+    for name in KINDS:
+        cluster.fleet.send(name, signal.SIGSTOP)
+    time.sleep(VISIBILITY_TIMEOUT + 15)
+    for name in KINDS:
+        cluster.fleet.send(name, signal.SIGCONT)
+    return len(KINDS)
+
+
+def restart_redis(cluster: Cluster, size: float) -> int:
+    times = max(1, round(ROUNDS * size))
+    for number in range(times):
+        time.sleep(min(number, 1) * 5)
+        cluster.redis.kill()
+        time.sleep(2)
+        cluster.redis.start()
+    return times
+
+
+def freeze_redis(cluster: Cluster, _size: float) -> int:
+    with cluster.redis.frozen():
+        time.sleep(AWAY)
+    return 1
+
+
+def cut_line(cluster: Cluster, size: float) -> int:
+    """Every other time the line is cut in the middle of what it carries, and every other time by Redis."""
+    assert cluster.line is not None
+    for number in range(max(4, round(20 * size))):
+        if number % 2:
+            cluster.redis.cut_clients()
+        else:
+            cluster.line.cut()
+        time.sleep(1)
+    return cluster.line.broken
+
+
+def failing(fault: Fault) -> Callable[[Cluster, float], int]:
+    """A share of the model's calls fail until every task has ended."""
+
+    def hurt(cluster: Cluster, _size: float) -> int:
+        cluster.model.fault = fault
+        deadline = time.monotonic() + CHAT_WITHIN
+        while cluster.open_messages() != 0 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        cluster.model.fault = None
+        return cluster.model.failed
+
+    return hurt
+
+
+def store_away(cluster: Cluster, _size: float) -> int:
+    assert cluster.store is not None
+    with cluster.store.frozen():
+        time.sleep(AWAY)
+    return 1
+
+
+def fill_disk(cluster: Cluster, _size: float) -> int:
+    assert cluster.disk is not None
+    cluster.disk.fill()
+    time.sleep(AWAY)
+    full = cluster.disk.is_full()
+    cluster.disk.free()
+    return int(full)
+
+
+def turn_back(cluster: Cluster, _size: float) -> int:
+    """The clock is turned back while tasks are in flight, and then each worker is killed that has some of them."""
+    assert cluster.clock is not None
+    cluster.clock.turn(-BACK)
+    return ending(signal.SIGKILL)(cluster, 1 / ROUNDS)

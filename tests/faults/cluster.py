@@ -1,0 +1,124 @@
+"""What a scenario breaks: Redis, store, chat server and workers of one run, each a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import redis
+
+from broker import redis_server
+from broker.connection import DOWN, connect
+from broker.settings import Settings
+from broker.sweeper import LOCK
+from memshare.client import Client
+from tests.faults.clock import Clock
+from tests.faults.disk import Disk, disk
+from tests.faults.fleet import Fleet
+from tests.faults.forks import Forks, forks
+from tests.faults.line import Line, line
+from tests.faults.model import Model
+from tests.faults.redis_process import RedisProcess
+from tests.faults.store_process import StoreProcess, store_process
+from tests.support.chat_server import serving
+
+KINDS = ("poem", "logic", "scorer", "memory", "trainer")
+READY_WITHIN = 180  # seconds
+LEASE = 30  # seconds
+ENVIRONMENT = {
+    "MEMSHARE_MODEL": "openai:scripted",
+    "MEMSHARE_MODEL_TIMEOUT": "10",
+    "MEMSHARE_CONCURRENCY": "16",
+    "MEMSHARE_LEASE": str(LEASE),
+    "OPENAI_API_KEY": "test",
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How a scenario wants its cluster."""
+
+    latency: float = 0.2
+    """Seconds before each reply of the model."""
+    line: float | None = None
+    """Workers reach Redis over a line with this delay in seconds, each way."""
+    spare: bool = False
+    """There is one more worker, which serves every queue."""
+    sweeper: bool = True
+    disk: Literal["redis", "pool"] | None = None
+    """The folder that lies on a disk of its own. With `pool` there is one worker, which has the pool in that folder."""
+    clock: bool = False
+    """Redis and the workers go by a clock that can be turned."""
+
+
+@dataclass
+class Cluster:
+    """What a scenario can break, and the client that goes by no line."""
+
+    settings: Settings
+    client: Client
+    direct: redis.Redis
+    redis: RedisProcess
+    store: StoreProcess | None
+    model: Model
+    fleet: Fleet
+    line: Line | None = None
+    disk: Disk | None = None
+    clock: Clock | None = None
+
+    def wait_until_ready(self, within: float = READY_WITHIN) -> bool:
+        """Wait for every worker to be there; False when that takes too long."""
+        deadline = time.monotonic() + within
+        while time.monotonic() < deadline:
+            if self.fleet.pids <= {worker.pid for worker in self.client.workers()}:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def open_messages(self) -> int | None:
+        """How many messages are open; None while Redis does not say."""
+        try:
+            return sum(self.client.ledger.open_messages().values())
+        except (*DOWN, redis.ResponseError):
+            return None
+
+
+@contextmanager
+def cluster(folder: Path, setup: Setup, server: Forks, qdrant_url: str | None) -> Iterator[Cluster]:
+    """Everything up and ready for as long as the block runs. `folder` keeps the data and the logs."""
+    with ExitStack() as up:
+        clock = Clock(folder) if setup.clock else None
+        preloaded = clock.environment if clock else {}
+        place = {"redis": folder / "redis", "pool": folder / "pool"}.get(setup.disk or "")
+        small = up.enter_context(disk(place, 512)) if place else None
+        server = up.enter_context(forks(folder / "forks.log", **preloaded)) if clock else server
+        store = up.enter_context(store_process(qdrant_url, folder / "store.log")) if setup.disk != "pool" else None
+        process = RedisProcess(folder, preloaded)
+        up.callback(process.stop)
+        slow = None if setup.line is None else up.enter_context(line(redis_server.socket_path(folder), setup.line))
+        model = Model(setup.latency)
+        chat = up.enter_context(serving(model))
+
+        settings = Settings(data=folder, model="openai:scripted", qdrant_url=store.url if store else None)
+        client = Client(settings)
+        up.callback(client.close)
+        direct = connect(settings.redis, tries=1)
+        up.callback(direct.close)
+        if not setup.sweeper:
+            direct.set(LOCK, "held")
+        environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": chat.url}
+        environment |= {"MEMSHARE_QDRANT_URL": store.url} if store else {}
+        environment |= {"MEMSHARE_REDIS_URL": slow.url} if slow else {}
+        fleet = Fleet(server, environment, folder)
+        up.callback(fleet.stop)
+        for name in KINDS if store else ():
+            fleet.add(name)
+        if setup.spare or not store:
+            fleet.add("spare", *KINDS)
+        made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock)
+        assert made.wait_until_ready(), f"the workers were not ready within {READY_WITHIN} s: see {folder}"
+        yield made

@@ -1,0 +1,74 @@
+"""The Redis of a run: append-only, in a folder of its own, to be killed, frozen and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+
+from broker import redis_server
+from broker.connection import DOWN, connect
+from memshare.supervisor import ends_with_parent
+
+START_WITHIN = 60  # seconds; it reads its log first
+
+
+class RedisProcess:
+    """The embedded Redis on the socket of a data folder."""
+
+    def __init__(self, data: Path, environment: Mapping[str, str]) -> None:
+        self.data = data
+        self._environment = dict(environment)
+        self._client = connect(redis_server.socket_url(data), tries=0)
+        self._process = self._started()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def start(self) -> None:
+        """Start it again on the files that it left."""
+        self._process = self._started()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+    def cut_clients(self) -> None:
+        """Let it close every connection of its clients."""
+        self._client.client_kill_filter(_type="normal", skipme=True)
+
+    def stop(self) -> None:
+        self._client.close()
+        self._process.kill()
+        self._process.wait()
+        redis_server.socket_path(self.data).unlink(missing_ok=True)
+
+    def _prepare(self) -> None:
+        os.environ.update(self._environment)
+        ending = ends_with_parent(signal.SIGKILL)
+        if ending:
+            ending()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        process = redis_server.start(self.data, preexec_fn=self._prepare)
+        deadline = time.monotonic() + START_WITHIN
+        while True:
+            with contextlib.suppress(*DOWN, redis.ResponseError):
+                self._client.ping()
+                return process
+            log = self.data / "redis" / "redis.log"
+            assert process.poll() is None, f"Redis ended: see {log}"
+            assert time.monotonic() < deadline, f"Redis did not start within {START_WITHIN} s: see {log}"
+            time.sleep(0.02)

@@ -1,0 +1,143 @@
+"""Runs one scenario from an empty cluster to the last task's end."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from broker.errors import Unreachable
+from memory_service.memory import Memory
+from tests.faults.cluster import LEASE, Cluster, Setup, cluster
+from tests.faults.count import Count, count
+from tests.faults.forks import Forks
+from tests.faults.load import FIRST, Load
+
+EARLY = 0.9  # of the tasks are submitted before the fault, the others while it is on
+RECOVERS_WITHIN = 420  # seconds; longer than the visibility timeout
+ENDS_WITHIN = 900  # seconds after the end of the fault
+STILL = 2 * LEASE  # seconds in which nothing more ends where nothing is swept
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One fault. `hurt` is called when the tasks are in flight."""
+
+    name: str
+    breaks: str
+    """What is broken, in a few words."""
+    hurt: Callable[[Cluster, float], int] | None
+    """One of `tests.faults.breaking`; None to break nothing."""
+    setup: Setup = field(default_factory=Setup)
+    missing: Callable[[], str | None] = lambda: None
+    """Why it cannot run here, or None."""
+    quick: bool = False
+    """Whether it belongs to the short run."""
+    loses: bool = False
+    """Whether messages are expected to be lost."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a scenario came to. Times are in seconds.
+
+    `recovered` is the time from the end of the fault until a task that is submitted right then, ahead of all others,
+    is answered, graded and settled: until every stage works again. None if it did not within 420 s.
+    `ended` is the time from the first submission until no message was open any more.
+    """
+
+    name: str
+    skipped: str | None = None
+    count: Count | None = None
+    in_flight: int = 0
+    """Open messages when the fault began."""
+    struck: int | None = None
+    """How often the fault struck; None where there is none."""
+    turned_away: int = 0
+    """Submissions that failed, each of which its submitter was told of."""
+    recovered: float | None = None
+    ended: float | None = None
+    crashes: tuple[str, ...] = ()
+    loses: bool = False
+    logs: str | None = None
+    """The folder of data and logs, while it is kept."""
+
+
+def run(scenario: Scenario, tasks: int, server: Forks, qdrant_url: str | None, size: float = 1.0) -> Result:
+    """Run a scenario with so many tasks. The data and logs of a run in which something went wrong are kept."""
+    why_not = scenario.missing()
+    if why_not:
+        return Result(scenario.name, skipped=why_not)
+    folder = Path(tempfile.mkdtemp(prefix="memshare-faults-"))
+    with cluster(folder, scenario.setup, server, qdrant_url) as made:
+        started = time.monotonic()
+        load = Load(made.client)
+        early = round(tasks * EARLY)
+        load.burst(early)
+        in_flight = made.open_messages() or 0
+        with load.trickle(tasks - early):
+            struck = scenario.hurt(made, size) if scenario.hurt else None
+        recovered = _recovered(made, load)
+        ended = _ended(made, started, scenario.loses)
+        return Result(
+            name=scenario.name,
+            count=count(made.client, made.direct, load.accepted, _memories(made)),
+            in_flight=in_flight,
+            struck=struck,
+            turned_away=load.turned_away,
+            recovered=recovered,
+            ended=ended,
+            crashes=tuple(made.fleet.crashes),
+            loses=scenario.loses,
+            logs=str(folder),
+        )
+
+
+def forget(result: Result) -> Result:
+    """Remove the data and the logs that a run has left."""
+    if result.logs:
+        shutil.rmtree(result.logs)
+    return replace(result, logs=None)
+
+
+def _recovered(made: Cluster, load: Load) -> float | None:
+    started = time.monotonic()
+    probe = load.one(FIRST)
+    while time.monotonic() - started < RECOVERS_WITHIN:
+        with contextlib.suppress(Unreachable):
+            if made.client.journey(probe).state in ("settled", "dead"):
+                return round(time.monotonic() - started, 1)
+        time.sleep(0.05)
+    return None
+
+
+def _ended(made: Cluster, started: float, loses: bool) -> float | None:
+    deadline = time.monotonic() + ENDS_WITHIN
+    last, since = made.open_messages(), time.monotonic()
+    while time.monotonic() < deadline:
+        still = made.open_messages()
+        if still == 0:
+            return round(time.monotonic() - started, 1)
+        if still != last:
+            last, since = still, time.monotonic()
+        if loses and time.monotonic() - since > STILL:
+            return None
+        time.sleep(0.2)
+    return None
+
+
+def _memories(made: Cluster) -> list[Memory]:
+    if made.store:
+        return made.store.memories()
+    found: list[Memory] = []
+    after = None
+    while True:
+        page = made.client.ask_memory("page", where={}, limit=256, after=after)
+        found += [Memory.model_validate(one) for one in page["memories"]]
+        after = page["after"]
+        if after is None:
+            return found

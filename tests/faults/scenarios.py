@@ -1,0 +1,55 @@
+"""Every scenario of the fault-injection run, in the order in which they run."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from tests.faults import breaking
+from tests.faults.clock import no_clock
+from tests.faults.cluster import Setup
+from tests.faults.disk import no_disk
+from tests.faults.model import any_of_them, broken, cut_off, garbage, hanging, overloaded
+from tests.faults.run import Scenario
+
+
+def not_ours() -> str | None:
+    return "the server of MEMSHARE_QDRANT_URL is not ours to freeze" if os.environ.get("MEMSHARE_QDRANT_URL") else None
+
+
+SCENARIOS = (
+    Scenario("no fault", "nothing, to compare with", None, quick=True),
+    Scenario(
+        "kill -9",
+        "every kind of worker in turn, every few seconds",
+        breaking.ending(signal.SIGKILL),
+        Setup(latency=0.05, line=0.005),
+        quick=True,
+    ),
+    Scenario(
+        "kill -9, sweeper off",
+        "the same with Celery alone: it must lose messages",
+        breaking.ending(signal.SIGKILL),
+        Setup(latency=0.05, line=0.005, sweeper=False),
+        loses=True,
+    ),
+    Scenario("SIGTERM", "every kind of worker in turn, every few seconds", breaking.ending(signal.SIGTERM), quick=True),
+    Scenario("Redis killed", "and started again, over and over", breaking.restart_redis, quick=True),
+    Scenario("Redis frozen", "for 30 s", breaking.freeze_redis),
+    Scenario(
+        "Redis cut off", "every connection, in the middle, every second", breaking.cut_line, Setup(line=0.0), quick=True
+    ),
+    Scenario("Redis full", "its folder has no room for 30 s", breaking.fill_disk, Setup(disk="redis"), missing=no_disk),
+    Scenario("store away", "for 30 s", breaking.store_away, missing=not_ours),
+    Scenario(
+        "pool full", "the embedded pool's folder, for 30 s", breaking.fill_disk, Setup(disk="pool"), missing=no_disk
+    ),
+    Scenario("chat 429", "one call in five", breaking.failing(overloaded)),
+    Scenario("chat 500", "one call in five", breaking.failing(broken)),
+    Scenario("chat hangs", "one call in five", breaking.failing(hanging)),
+    Scenario("chat cuts off", "one reply in five", breaking.failing(cut_off)),
+    Scenario("chat garbage", "one reply in five", breaking.failing(garbage)),
+    Scenario("chat fails", "one call in five, in any of these ways", breaking.failing(any_of_them), quick=True),
+    Scenario("clock back", "by ten minutes, then kill -9", breaking.turn_back, Setup(clock=True), missing=no_clock),
+    Scenario("SIGSTOP", "one worker of each kind, for 315 s", breaking.stop, Setup(spare=True)),
+)

@@ -1,0 +1,83 @@
+"""The store of a run: the Qdrant stand-in as a process of its own, or the server at MEMSHARE_QDRANT_URL."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from qdrant_client import QdrantClient
+
+from memory_service.memory import Memory
+from memory_service.points import WHOLE
+from memory_service.server_collection import ALIAS
+from memshare.supervisor import ends_with_parent
+from tests.faults.forks import ROOT
+
+PAGE = 256
+
+
+class StoreProcess:
+    """A Qdrant at `url`; without a process of its own it cannot be frozen."""
+
+    def __init__(self, url: str, process: subprocess.Popen[str] | None) -> None:
+        self.url = url
+        self._process = process
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """The server does not answer while the block runs; it keeps its data."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+    def memories(self) -> list[Memory]:
+        """All that is in the store, as the server itself gives it."""
+        client = QdrantClient(url=self.url, timeout=60, check_compatibility=False)
+        found: list[Memory] = []
+        after = None
+        while True:
+            points, after = client.scroll(ALIAS, limit=PAGE, offset=after, with_payload=True)
+            found += [Memory.model_validate_json((point.payload or {})[WHOLE]) for point in points]
+            if after is None:
+                client.close()
+                return found
+
+
+@contextmanager
+def store_process(url: str | None, log: Path) -> Iterator[StoreProcess]:
+    """A fresh stand-in, or the server at `url`, emptied of what memshare has there."""
+    if url:
+        _empty(url)
+        yield StoreProcess(url, None)
+        return
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.qdrant_server"],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+            preexec_fn=ends_with_parent(signal.SIGKILL),
+        )
+    assert process.stdout is not None
+    try:
+        yield StoreProcess(process.stdout.readline().strip(), process)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def _empty(url: str) -> None:
+    client = QdrantClient(url=url, timeout=60, check_compatibility=False)
+    for alias in client.get_aliases().aliases:
+        if alias.alias_name == ALIAS:
+            client.delete_collection(alias.collection_name)
+    client.close()

@@ -1,0 +1,78 @@
+"""A short version of the fault-injection run: three of its scenarios, with few tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.faults.count import Count
+from tests.faults.forks import Forks, forks
+from tests.faults.run import Result, forget, run
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.verdict import failings
+
+TASKS, SIZE = 60, 0.2
+GOOD = Result(
+    name="as it must be",
+    in_flight=60,
+    struck=5,
+    recovered=1.0,
+    ended=10.0,
+    count=Count(
+        submitted=60, answered=59, graded=59, stored=50, dead={"gave-up": 1}, lost=0, open=0, unended=0,
+        told_failure=0, untold=0, duplicates=0, missing=0, miscounted={}, lessons=40, lessons_twice=0,
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    with forks(tmp_path_factory.mktemp("forks") / "log") as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", ["kill -9", "Redis killed", "chat fails"])
+def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name: str, server: Forks) -> None:
+    scenario = next(one for one in SCENARIOS if one.name == name)
+
+    result = run(scenario, TASKS, server, os.environ.get("MEMSHARE_QDRANT_URL"), SIZE)
+
+    assert failings(result) == [], result
+    assert result.count is not None
+    assert result.count.submitted == TASKS + 1  # and the one that tells when all works again
+    assert result.count.stored > 0
+    assert result.count.lessons > 0
+    forget(result)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"unended": 1},
+        {"told_failure": 1},
+        {"open": 1},
+        {"dead": {"bug": 1}},
+        {"duplicates": 1},
+        {"missing": 1},
+        {"miscounted": {"settle": 1}},
+        {"lessons_twice": 1},
+    ],
+)
+def test_a_run_fails_for_each_thing_that_must_not_be(wrong: dict[str, object]) -> None:
+    assert GOOD.count is not None
+
+    assert failings(GOOD) == []
+    assert len(failings(replace(GOOD, count=replace(GOOD.count, **wrong)))) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"crashes": ("scorer ended by itself with status 1",)}, {"recovered": None}])
+def test_a_run_fails_where_a_worker_crashes_or_nothing_works_again(wrong: dict[str, object]) -> None:
+    assert len(failings(replace(GOOD, **wrong))) == 1
+
+
+@pytest.mark.parametrize("empty", [{"struck": 0}, {"in_flight": 0}, {"loses": True}])
+def test_a_run_that_proves_nothing_fails(empty: dict[str, object]) -> None:
+    assert "proves nothing" in failings(replace(GOOD, **empty))[0]

@@ -1,0 +1,29 @@
+"""What must be, whatever breaks: a sentence for each thing that is not."""
+
+from __future__ import annotations
+
+from tests.faults.run import Result
+
+
+def failings(result: Result) -> list[str]:
+    """What a result shows that must not be; nothing for a scenario that was skipped."""
+    found = result.count
+    if found is None:
+        return []
+    if result.struck == 0 or not result.in_flight:
+        return ["the fault struck nothing, or no task was in flight, so that the run proves nothing"]
+    if result.loses:
+        return [] if found.lost else ["no message was lost without the sweeper, so that the run proves nothing"]
+    wrong = {
+        f"{found.unended} accepted tasks have neither an answer nor a dead letter": found.unended,
+        f"{found.told_failure} tasks have an answer, and their submitters are told of a failure": found.told_failure,
+        f"{found.open} messages are still open, {found.lost} of them in no queue and no worker": found.open,
+        f"{found.dead.get('bug')} dead letters tell of a bug": "bug" in found.dead,
+        f"{found.duplicates} memories are in the pool twice": found.duplicates,
+        f"{found.missing} memories that were stored are not in the pool": found.missing,
+        f"stages were counted more or less often than tasks went through them: {found.miscounted}": found.miscounted,
+        f"{found.lessons_twice} lessons were counted twice or not at all": found.lessons_twice,
+        f"workers crashed: {', '.join(result.crashes)}": result.crashes,
+        "no task went all the way again after the fault": result.recovered is None,
+    }
+    return [sentence for sentence, is_wrong in wrong.items() if is_wrong]
