@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
+from agents.reasoning.limits import Limits
 from broker.app import STAGE_QUEUES
 from broker.errors import BadInput
 from broker.messages import MAX_MEMORIES, Name
@@ -43,6 +44,15 @@ class Agent(BaseModel):
     recall: RecallMode = "dense"
     model: str | None = None
     kinds: dict[Name, Kind] = {}
+    engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
+    models: dict[Name, str] = Field(default={}, description="by operator of the engine, where it differs")
+    limits: Limits = Field(default=Limits(), description="of one run of the engine")
+
+    @model_validator(mode="after")
+    def _engine_has_what_it_is_given(self) -> Agent:
+        if self.engine is None and self.model_fields_set & {"models", "limits"}:
+            raise ValueError('models and limits are of an engine: add engine = "reasoning", or leave them out')
+        return self
 
     def kind(self, name: str | None) -> Kind:
         """The kind of a task; without a name, the agent's general instructions. `BadInput` if unknown."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from celery import Celery
 
+from agents.answered import Answered
 from agents.prompt import build_prompt
+from agents.reasoning.knowledge import Knowledge
+from agents.reasoning.reasoner import Reasoner
 from agents.roster import Agent
-from broker.app import SCORER_QUEUE
+from broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from broker.errors import BadInput
-from broker.messages import AgentTask, Answer, AnsweredTask, Shown
+from broker.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn, VerdictTask
 from broker.stage import Desk, Following, Outcome, Stage, add_stage
 from llm.chat import Chat
 from llm.metered import Metering, Payer, unmetered
-from memory_service.recall import Recall
+from memory_service.recall import Recall, Recalled
 
 log = logging.getLogger(__name__)
 
@@ -37,52 +40,80 @@ class Answering:
     metering: Metering = unmetered
     check_caps: Callable[[str, str], None] = uncapped
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
+    reasoner: Reasoner | None = None
+    """The engine of an agent that has one; it takes the place of the single call."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
-        """Recall memories, ask the model, and hand the pair on to be graded."""
+        """Recall memories, ask the model or run the engine, and hand the pair on to be graded."""
         started = time.monotonic()
         kind = self.agent.kind(task.kind)
         text = task.text
         if len(text) > self.prompt_limit:
             raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
         # Here alone: what was answered is still graded and learnt from.
+        if task.documents and self.reasoner is None:
+            raise BadInput(f"Agent {self.agent.name!r} reads no documents; submit the task to one with an engine.")
         self.check_caps(self.agent.name, task.submitter)
 
         recall = self.pool()
         embedding = recall.embed(text)
         k = self.agent.memories if task.memories is None else task.memories
-        recalled = recall.nearest(self.agent.pool, text, embedding.unpack(), k, kind.recall or self.agent.recall)
-        memories = [hit.memory for hit in recalled.hits]
-        with self.metering(self.chat, Payer(journey, self.agent.name, task.submitter)) as chat:
-            reply = chat.reply(build_prompt(kind.instructions, memories, task.turns))
+        payer = Payer(journey, self.agent.name, task.submitter)
+        mode = kind.recall or self.agent.recall
+        if self.reasoner is None:
+            found = recall.nearest(self.agent.pool, text, embedding.unpack(), k, mode)
+            turns = build_prompt(kind.instructions, [hit.memory for hit in found.hits], task.turns)
+            said = self._ask(turns, found, payer)
+        else:
+            knowledge = Knowledge(recall, self.agent.pool, k, mode)
+            said = self.reasoner.answer(task, kind.instructions, knowledge, self.metering, payer)
 
-        shown = tuple(Shown(id=hit.memory.id, similarity=hit.similarity) for hit in recalled.hits)
         answer = Answer(
             task_id=journey,
             agent=self.agent.name,
             kind=task.kind,
-            answer=reply.text,
-            model=reply.model,
-            memories=shown,
-            retriever_version=recalled.retriever_version,
-            usage=reply.usage,
+            answer=said.text,
+            model=said.model,
+            memories=said.shown,
+            retriever_version=said.retriever_version,
+            usage=said.usage,
             seconds=round(time.monotonic() - started, 3),
+            steps=said.steps,
         )
+        log.info("Answered with %d memories. task_id=%s agent=%s", len(said.shown), journey, self.agent.name)
+        if said.verified:
+            return Outcome(answer, self._graded_next(journey, task, said, embedding))
+        return Outcome(answer, self._blamed(journey, task, said))
+
+    def _graded_next(self, journey: str, task: AgentTask, said: Answered, embedding: Embedding) -> Following:
         pair = AnsweredTask(
             journey=journey,
             agent=self.agent.name,
             kind=task.kind,
             pool=self.agent.pool,
             rubric=self.agent.rubric,
-            prompt=text,
-            answer=reply.text,
-            model=reply.model,
+            prompt=task.text,
+            answer=said.text,
+            model=said.model,
             submitter=task.submitter,
-            shown=shown,
+            shown=said.shown,
             embedding=embedding,
         )
-        log.info("Answered with %d memories. task_id=%s agent=%s", len(shown), journey, self.agent.name)
-        return Outcome(answer, Following("scorer.score", SCORER_QUEUE, "score", pair))
+        return Following("scorer.score", SCORER_QUEUE, "score", pair)
+
+    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> Following | None:
+        """What the memory service learns of a rejected answer: on which memories it rested, if that was judged."""
+        log.info("Not graded, as it could not be verified. task_id=%s agent=%s", journey, self.agent.name)
+        if not any(one.share for one in said.shown):
+            return None
+        verdict = VerdictTask(journey=journey, pool=self.agent.pool, prompt=task.text, shown=said.shown, verdict=0.0)
+        return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
+
+    def _ask(self, turns: Sequence[Turn], found: Recalled, payer: Payer) -> Answered:
+        with self.metering(self.chat, payer) as chat:
+            reply = chat.reply(turns)
+        shown = tuple(Shown(id=hit.memory.id, similarity=hit.similarity) for hit in found.hits)
+        return Answered(reply.text, reply.model, shown, found.retriever_version, reply.usage)
 
 
 def register(app: Celery, agent: Agent, desk: Callable[[], Desk], answering: Callable[[], Answering]) -> None:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 from celery import Celery
 
-from agents.roster import cards, load_roster
+from agents.reasoning.reasoner import Reasoner
+from agents.reasoning.sources import open_sources
+from agents.roster import Agent, cards, load_roster
 from agents.tasks import Answering, register
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
+from llm.chat import Chat
 from llm.worker import open_budget, open_limited, open_metering
 from memory_service.worker import open_pool
 
@@ -21,7 +24,18 @@ def _answering(settings: Settings, name: str) -> Answering:
     model = agent.model or settings.model_for("agents")
     chat = open_limited(settings, model, connections=settings.concurrency)
     metering, check_caps = open_metering(settings), open_budget(settings).check
-    return Answering(agent, chat, open_pool(settings), settings.prompt_limit, metering, check_caps)
+    reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
+    return Answering(agent, chat, open_pool(settings), settings.prompt_limit, metering, check_caps, reasoner)
+
+
+def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:
+    """The engine of an agent; operators that share a model share its connections."""
+    chats = {model: chat}
+    for name in agent.models.values():
+        if name not in chats:
+            chats[name] = open_limited(settings, name, connections=settings.concurrency)
+    by_operator = {operator: chats[name] for operator, name in agent.models.items()}
+    return Reasoner(agent.limits, chat, by_operator, open_sources(settings, open_pool(settings)))
 
 
 def _register(app: Celery, settings: Settings) -> None:

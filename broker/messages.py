@@ -59,6 +59,9 @@ class AgentTask(Message):
     kind: str | None = None
     memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES)
     submitter: str = Field(default="anonymous", min_length=1, max_length=200)
+    documents: tuple[str, ...] = Field(
+        default=(), max_length=100, description="of MEMSHARE_DOCUMENTS, to look in alone"
+    )
 
     @model_validator(mode="after")
     def _one_task(self) -> AgentTask:
@@ -112,7 +115,8 @@ class Shown(Message):
 class Step(Message):
     """One step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
 
-    `number` counts from 1, `parent` is the step that called it, `knowledge` the memories that it found or used.
+    `number` counts from 1, `parent` is the step that called it, `knowledge` the memories that it found or used, and
+    `verified` its verdict where it judged an answer.
     """
 
     number: int
@@ -123,6 +127,7 @@ class Step(Message):
     read: tuple[str, ...] = ()
     said: str
     knowledge: tuple[UUID, ...] = ()
+    verified: bool | None = None
     model: str | None = None
     usage: Usage = Usage()
     seconds: float = 0.0

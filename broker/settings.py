@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from broker.errors import BadInput
 from broker.rate_limits import parse_rate_limits
 from broker.redis_server import socket_url
 
+Network = IPv4Network | IPv6Network
 Role = Literal["agents", "scorer", "trainer"]
 
 DEFAULT_OPENAI = "openai:gpt-5.6-luna"
@@ -106,6 +108,22 @@ class Settings(BaseSettings):
         gt=0,
         description="Seconds after which a task that is in no queue and no worker is sent again.",
     )
+    documents: str | None = Field(
+        default=None,
+        description="Folders and files, with colons between them, that the reasoning agent may read. Unset: none.",
+    )
+    searxng_url: str | None = Field(
+        default=None, description="SearXNG to search the web with, as http://HOST:PORT. Unset: no web search."
+    )
+    browser_networks: str | None = Field(
+        default=None,
+        description="Networks, with commas between them, whose web pages are read although they are not public, such "
+        "as 10.0.0.0/8. Unset: none.",
+    )
+    browser_seconds: float = Field(default=20, gt=0, le=60, description="Seconds that a web page or search may take.")
+    browser_bytes: int = Field(
+        default=10_000_000, ge=1_000, le=50_000_000, description="Longest web page or document that is read, in bytes."
+    )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
 
     @field_validator("data", "agents_dir", "encoders", "prices")
@@ -122,6 +140,19 @@ class Settings(BaseSettings):
             return url
         except ValueError as error:
             raise ValueError("expected redis://HOST:PORT/DB, rediss://… or unix://PATH?db=N") from error
+
+    @field_validator("searxng_url")
+    @classmethod
+    def _web_address(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", url):
+            raise ValueError("expected http://HOST:PORT or https://HOST")
+        return url
+
+    @field_validator("browser_networks")
+    @classmethod
+    def _networks(cls, text: str | None) -> str | None:
+        parse_networks(text or "")
+        return text
 
     @field_validator("rate_limits")
     @classmethod
@@ -142,6 +173,17 @@ class Settings(BaseSettings):
         return self.encoders or self.data / "encoders"
 
     @cached_property
+    def document_places(self) -> tuple[Path, ...]:
+        """The folders and files that the reasoning agent may read."""
+        places = (self.documents or "").split(os.pathsep)
+        return tuple(Path(place).expanduser().absolute() for place in places if place)
+
+    @cached_property
+    def browser_allowed(self) -> tuple[Network, ...]:
+        """The networks whose web pages are read although they are not public."""
+        return parse_networks(self.browser_networks or "")
+
+    @cached_property
     def redis(self) -> str:
         """The Redis URL in redis-py's form, embedded or configured."""
         return self.redis_url or socket_url(self.data)
@@ -154,6 +196,11 @@ class Settings(BaseSettings):
         if os.environ.get("OPENAI_API_KEY"):
             return DEFAULT_OPENAI
         return DEFAULT_MISTRAL if os.environ.get("MISTRAL_API_KEY") else "offline"
+
+
+def parse_networks(text: str) -> tuple[Network, ...]:
+    """Networks such as 10.0.0.0/8 with commas between them; raises `ValueError` for anything else."""
+    return tuple(ip_network(one.strip()) for one in text.split(",") if one.strip())
 
 
 def load_settings() -> Settings:

@@ -13,10 +13,11 @@ from llm.chat import FirstToken, NoLogprobs, Reply
 from llm.offline_answer import Example, answer
 from llm.offline_grade import grade
 from llm.offline_label import label
+from llm.offline_reason import check, plan, read_page, respond, summarise
 from llm.offline_words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
-_SKILLS = (grade, label)
+_SKILLS = (grade, label, plan, read_page, summarise, respond, check)
 _EXAMPLE = "An example of a good answer:"  # as agents/prompt.py writes above a memory without a prompt
 
 

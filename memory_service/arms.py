@@ -48,7 +48,7 @@ class Arms:
         self._credit = client.register_script(_CREDIT)
 
     def add(self, pool: str, task_id: str, earned: Sequence[Credit]) -> bool:
-        """Credit what a task was shown, all in one step and once for the task; False when that was done before."""
+        """Credit what a task was shown of a pool, in one step and once a task; False when that was done before."""
         if not earned:
             return False
         words: list[str] = []
@@ -56,7 +56,7 @@ class Arms:
             added = (1.0, *np.outer(one.x, one.x)[_UPPER], *(one.reward * one.x))
             words += [str(one.memory), *(repr(float(number)) for number in added)]
         width = 1 + len(_UPPER[0]) + D
-        marker = f"memshare:credited:{task_id}"
+        marker = f"memshare:credited:{pool}:{task_id}"
         return bool(self._credit(keys=[arms_key(pool), marker], args=[KEEP_MARKER, width, *words]))
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -70,8 +71,22 @@ class Recall:
         """What the store keeps of memories beside themselves."""
         return vectors_of(self._encoder, memories)
 
-    def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode) -> Recalled:
-        """The k best memories of a pool that may be shown together (`memory_service.choice`)."""
+    def nearest(
+        self,
+        pool: str,
+        text: str,
+        vector: NDArray[np.float32],
+        k: int,
+        mode: Mode,
+        among: Where | None = None,
+        fits: Callable[[Memory], bool] = lambda _: True,
+    ) -> Recalled:
+        """The k best memories of a pool that may be shown together (`memory_service.choice`).
+
+        `among` narrows by fields, whatever pool and status it names; `fits` by anything else, which looks at all that
+        the fields leave.
+        """
+        base = replace(among or Where(), pool=pool, status=SHOWN)
         adapter = self._retriever.adapter(pool)
         if k == 0:
             return Recalled([], adapter.version)
@@ -80,17 +95,18 @@ class Recall:
         seen: list[Hit] = []
         # Where there are no others, one submitter may fill the places that are left.
         for each in (max(1, int(k * self._share)), k):
-            where, limit = Where(pool=pool, status=SHOWN), SPARE * k
+            where, limit = base, SPARE * k
             shown = choose([*shown, *seen], k, each)
             while len(shown) < k:
                 hits = self.store.search(where, limit, dense=turned, sparse=words)
+                hits, found = [hit for hit in hits if fits(hit.memory)], len(hits)
                 ranked = self._standing.ranked(self.store, pool, text, hits) if self._standing and hits else hits
                 seen += ranked
                 shown = choose([*shown, *ranked], k, each)
-                if len(hits) < limit:
+                if found < limit:
                     break
                 full, no_newcomer = used_up(shown, each)
-                narrower = Where(pool=pool, status="active" if no_newcomer else SHOWN, submitter_not=full)
+                narrower = replace(base, status="active" if no_newcomer else SHOWN, submitter_not=full)
                 where, limit = narrower, SPARE * (limit if narrower == where else k)
         return Recalled(shown, adapter.version)
 

@@ -106,13 +106,15 @@ class Settle:
         most = max((one.share or 0.0 for one in task.shown), default=0.0)
         shown = {one.id: one for one in task.shown if one.share is None or one.share > 0}
         there = self._pool().store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
-        earned = []
+        earned: defaultdict[str, list[Credit]] = defaultdict(list)
         for memory in there:
             share = shown[memory.id].share
             worth = reward if share is None else verdict * share / most
-            earned.append(Credit(memory.id, features(memory, task.prompt, shown[memory.id].similarity), worth))
-        self._arms.add(task.pool, journey, earned)
-        return len(earned)
+            x = features(memory, task.prompt, shown[memory.id].similarity)
+            earned[memory.pool].append(Credit(memory.id, x, worth))
+        for pool, some in earned.items():
+            self._arms.add(pool, journey, some)
+        return len(there)
 
     def _remember(self, recall: Recall, graded: GradedTask) -> tuple[Settlement, Following | None]:
         memory = memory_of(graded, time.time(), self._status)

@@ -49,12 +49,14 @@ class Client:
         kind: str | None = None,
         memories: int | None = None,
         submitter: str = "anonymous",
+        documents: Sequence[str] = (),
         priority: int = INTERACTIVE,
     ) -> AsyncResult[Any]:
         """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
 
         `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
-        many are shown, 0 to 20; by default as many as the agent's file says. `priority` is 0 (first) to 9.
+        many are shown, 0 to 20; by default as many as the agent's file says. `documents` are files and folders
+        of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. `priority` is 0 (first) to 9.
 
         Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
         seconds after which to come back, and `Unreachable`.
@@ -65,6 +67,7 @@ class Client:
             "kind": kind,
             "memories": memories,
             "submitter": submitter,
+            "documents": tuple(documents) or None,
         }
         return self.submit_task(agent, {name: value for name, value in body.items() if value is not None}, priority)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from broker.dead_letters import DeadLetter
 from broker.errors import BadInput
 from broker.ledger import Ledger, Parked
-from broker.messages import AgentTask, Answer, Lesson, Score, Settlement, Shown, Usage
+from broker.messages import AgentTask, Answer, Lesson, Score, Settlement, Shown, Step, Usage
 
 State = Literal["queued", "answered", "graded", "settled", "dead"]
 
@@ -31,6 +31,9 @@ class Journey(BaseModel):
     retriever_version: int | None = None
     usage: Usage | None = None
     seconds: float | None = None
+    steps: tuple[Step, ...] = ()
+    verified: bool | None = None
+    """Whether a run in steps ended with a verified answer. One that is not is not graded: its journey ends there."""
     score: Score | None = None
     memory_id: UUID | None = None
     outcome: str | None = None
@@ -70,6 +73,8 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         retriever_version=answer.retriever_version if answer else None,
         usage=answer.usage if answer else None,
         seconds=answer.seconds if answer else None,
+        steps=answer.steps if answer else (),
+        verified=bool(answer.steps[-1].verified) if answer and answer.steps else None,
         score=score,
         memory_id=settlement.memory_id if settlement else None,
         outcome=settlement.outcome if settlement else None,

@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.panel import Panel
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
+from broker.errors import BadInput
 from broker.settings import Settings, load_settings
 from memshare.client import Client
+from memshare.commands.demo_reasoning import show_journeys
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, table
-from memshare.demo.play import Played, play
+from memshare.demo.play import Played, Progress, play
+from memshare.demo.reason import AGENT as REASONING
+from memshare.demo.reason import PAGES, reason
 from memshare.demo.summary import Summary, summarise
 from memshare.supervisor import Supervisor, hold_folder
+
+T = TypeVar("T")
 
 
 def demo(
     data: Annotated[
         Path | None, typer.Option(help="Keep the data in this new folder. [default: a temporary one]")
     ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="reasoning: that agent alone, over bundled pages. [default: the other three]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Watch bundled tasks become answers, grades and shared memories. Leaves no process behind.
 
-    Example: memshare demo
+    Example: memshare demo --agent reasoning
     """
+    if agent not in (None, REASONING):
+        raise BadInput(f"There is no demo of the agent {agent!r} alone: write --agent {REASONING}, or leave it out.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with _folder(data) as folder:
-        own = {"data": folder, "redis_url": None, "qdrant_url": None, "agents_dir": None}
-        settings = load_settings().model_copy(update=own)
-        supervisor = Supervisor(settings)
-        with hold_folder(folder):
-            try:
-                with errors.status("Starting Redis and a worker for all queues …"):
-                    supervisor.start()
-                played = _play(settings)
-            finally:
-                supervisor.stop()
+    if agent == REASONING:
+        # The worker reads its settings from the environment.
+        os.environ["MEMSHARE_DOCUMENTS"] = str(PAGES)
+        with _running(data) as settings:
+            journeys = _watched(settings, reason)
+        show_journeys(journeys, as_json)
+        return
+    with _running(data) as settings:
+        played = _watched(settings, play)
     summary = summarise(played)
     if as_json:
         print_json(
@@ -60,6 +71,22 @@ def demo(
 
 
 @contextlib.contextmanager
+def _running(data: Path | None) -> Iterator[Settings]:
+    """A deployment in a folder of its own, for as long as the block runs."""
+    with _folder(data) as folder:
+        own = {"data": folder, "redis_url": None, "qdrant_url": None, "agents_dir": None}
+        settings = load_settings().model_copy(update=own)
+        supervisor = Supervisor(settings)
+        with hold_folder(folder):
+            try:
+                with errors.status("Starting Redis and a worker for all queues …"):
+                    supervisor.start()
+                yield settings
+            finally:
+                supervisor.stop()
+
+
+@contextlib.contextmanager
 def _folder(data: Path | None) -> Iterator[Path]:
     if data is not None:
         yield data.expanduser().absolute()
@@ -68,14 +95,15 @@ def _folder(data: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-def _play(settings: Settings) -> list[Played]:
+def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
+    """What `show` gives, with its progress on stderr."""
     model = settings.model_for("agents")
     errors.print(f"Model: [bold]{model}[/]" + (f". {OFFLINE_NOTE}" if model == "offline" else ""))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with Bar(*columns, console=errors, transient=True) as progress:
         bar = progress.add_task("Tasks", total=None)
         with contextlib.closing(Client(settings)) as client:
-            return play(
+            return show(
                 client,
                 lambda what, done, total: progress.update(bar, description=what, completed=done, total=total),
             )

@@ -29,6 +29,9 @@ def submit(
     kind: Annotated[str | None, typer.Option(help="The kind of task, such as limerick.")] = None,
     memories: Annotated[int | None, typer.Option(help="How many memories to show, 0 to 20.")] = None,
     submitter: Annotated[str, typer.Option(help="Who submits; stands beside the memory.")] = "anonymous",
+    document: Annotated[
+        list[str] | None, typer.Option(help="A file or folder of MEMSHARE_DOCUMENTS to look in alone; repeatable.")
+    ] = None,
     priority: Annotated[
         int | None, typer.Option(min=0, max=9, help="0 goes first. [default: 3, and 6 for --file]")
     ] = None,
@@ -48,7 +51,7 @@ def submit(
             raise BadInput("Give a prompt or --file, not both.")
         if out is not None and not wait:
             raise BadInput("--out needs --wait: there are no results yet.")
-        defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter}
+        defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter, "documents": document}
         _submit_file(client, file, out, defaults, BULK if priority is None else priority, wait, timeout, as_json)
         return
     if out is not None:
@@ -62,6 +65,7 @@ def submit(
         kind=kind,
         memories=memories,
         submitter=submitter,
+        documents=document or (),
         priority=INTERACTIVE if priority is None else priority,
     )
     if not wait:

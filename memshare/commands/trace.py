@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 from rich.panel import Panel
 
-from broker.errors import MemshareError, Unreachable
+from broker.errors import BadInput, MemshareError, Unreachable
+from broker.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
+from memshare.commands.trace_tree import draw
 from memshare.console import console, print_json, short, table
 from memshare.journey import Journey
 
@@ -36,15 +38,24 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
         print(journey.answer)
 
 
-def trace(task_id: TaskId, as_json: Json = False) -> None:
+def trace(
+    task_id: TaskId,
+    tree: Annotated[bool, typer.Option("--tree", help="Draw the steps of a reasoning agent's run.")] = False,
+    as_json: Json = False,
+) -> None:
     """Show the journey of a task: answer, memories shown, score, and what was remembered.
 
-    Example: memshare trace 1c6f…
+    Example: memshare trace 1c6f… --tree
     """
     client = Client()
     journey = client.journey(task_id)
     if as_json:
         print_json(journey.model_dump(mode="json"))
+        return
+    if tree:
+        if not journey.steps:
+            raise BadInput(f"The task {task_id!r} has no steps: it is not answered yet, or its agent takes none.")
+        console.print(draw(journey.prompt, journey.steps), highlight=False)
         return
     of_kind = f" · {journey.kind}" if journey.kind else ""
     console.print(
@@ -54,6 +65,8 @@ def trace(task_id: TaskId, as_json: Json = False) -> None:
     if journey.answer is not None:
         console.print(Panel(journey.answer, title=f"answer · model: {journey.model}", title_align="left"))
         _print_memories(journey)
+    if journey.steps:
+        console.print(f"{len(journey.steps)} steps; `memshare trace {task_id} --tree` draws them.", style="dim")
     if journey.score is not None:
         _print_score(journey)
     if journey.waits is not None:
@@ -79,8 +92,12 @@ def _print_memories(journey: Journey) -> None:
     if not journey.memories:
         console.print("No memory was shown.", style="dim")
         return
-    rows = [(shown.id, f"{shown.similarity:.3f}") for shown in journey.memories]
-    console.print(table("memory shown", "similarity", rows=rows))
+    rows = [(one.id, f"{one.similarity:.3f}", _share(one)) for one in journey.memories]
+    console.print(table("memory shown", "similarity", "share in the answer", rows=rows))
+
+
+def _share(shown: Shown) -> str:
+    return "not judged" if shown.share is None else f"{shown.share:.0%}"
 
 
 def _print_score(journey: Journey) -> None:

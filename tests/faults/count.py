@@ -6,12 +6,14 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import redis
 
 from broker.app import lists_of
 from broker.ledger import DEAD, MESSAGES, PARKED, journey_key
 from broker.sweeper import UNACKNOWLEDGED
+from memory_service.arms import Arms
 from memory_service.memory import Memory
 from memory_service.sentence_encoder import BUNDLED
 from memshare.client import Client
@@ -49,6 +51,8 @@ class Count:
     lessons: int
     lessons_twice: int
     """Lessons that were counted more than once, or not at all."""
+    credits_amiss: int
+    """By how much memories' credits differ from the number of settled tasks that were shown them."""
 
 
 def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories: Sequence[Memory]) -> Count:
@@ -82,7 +86,15 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
         },
         lessons=len(updates),
         lessons_twice=_surplus(updates) + _counted_amiss(direct),
+        credits_amiss=_credits_amiss(direct, journeys.values(), memories),
     )
+
+
+def _credits_amiss(direct: redis.Redis, journeys: Iterable[dict[str, Any]], memories: Sequence[Memory]) -> int:
+    settled = [journey for journey in journeys if "settle" in journey]
+    shown = Counter(one["id"] for journey in settled for one in journey["answer"]["memories"])
+    arms = Arms(direct)
+    return sum(abs(arms.of(one.pool, [one.id])[0].credits - shown[str(one.id)]) for one in memories)
 
 
 def _is_stored(journey: dict[str, dict[str, object]]) -> bool:

@@ -24,6 +24,7 @@ GOOD = Result(
     count=Count(
         submitted=60, answered=59, graded=59, stored=50, dead={"gave-up": 1}, lost=0, open=0, unended=0,
         told_failure=0, untold=0, duplicates=0, missing=0, miscounted={}, lessons=40, lessons_twice=0,
+        credits_amiss=0,
     ),
 )  # fmt: skip
 
@@ -59,6 +60,7 @@ def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name:
         {"missing": 1},
         {"miscounted": {"settle": 1}},
         {"lessons_twice": 1},
+        {"credits_amiss": 1},
     ],
 )
 def test_a_run_fails_for_each_thing_that_must_not_be(wrong: dict[str, object]) -> None:

@@ -39,11 +39,13 @@ def test_the_bundled_agents_have_their_nine_kinds() -> None:
         "logic": ("puzzle", "riddle", "pun"),
         "plan": ("study", "travel", "fitness"),
         "poem": ("limerick", "wuyanlvshi", "sonnet"),
+        "reasoning": (),
     }
     assert {(agent.name, agent.pool, agent.memories) for agent in roster.values()} == {
         ("logic", "logic", 3),
         ("plan", "plan", 3),
         ("poem", "poem", 3),
+        ("reasoning", "reasoning", 5),
     }
 
 
@@ -52,7 +54,7 @@ def test_every_kind_has_instructions_of_its_own() -> None:
 
     texts = [agent.kind(name).instructions for agent in roster.values() for name in (None, *agent.kinds)]
 
-    assert len(texts) == len(set(texts)) == 12
+    assert len(texts) == len(set(texts)) == 13
 
 
 def test_chinese_verse_is_recalled_by_words_too() -> None:
@@ -87,7 +89,7 @@ def test_a_file_in_the_users_folder_adds_an_agent(tmp_path: Path) -> None:
 
     roster = load_roster(tmp_path)
 
-    assert sorted(roster) == ["cook", "logic", "plan", "poem"]
+    assert sorted(roster) == ["cook", "logic", "plan", "poem", "reasoning"]
     assert roster["cook"].pool == "kitchen"
     assert roster["cook"].memories == 2
     assert [roster["cook"].kind(name).recall for name in ("soup", "bread")] == [None, "hybrid"]
@@ -98,7 +100,7 @@ def test_the_users_file_wins_over_the_bundled_one_of_its_name(tmp_path: Path) ->
 
     roster = load_roster(tmp_path)
 
-    assert sorted(roster) == ["logic", "plan", "poem"]
+    assert sorted(roster) == ["logic", "plan", "poem", "reasoning"]
     assert roster["poem"].name == "poem"
     assert roster["poem"].description == "Writes recipes."
 

@@ -106,7 +106,10 @@ def test_status_of_several_pools_shows_each_and_details_of_one(redis_client: red
 
 def test_status_of_a_known_pool_without_lessons_is_no_error_and_an_unknown_one_is() -> None:
     assert "Pool plan has had no lesson yet" in run("status", "--pool", "plan").stdout
-    assert refusal("status", "--pool", "nowhere") == "No pool is called 'nowhere'. There are: logic, plan, poem, reasoning."
+    assert (
+        refusal("status", "--pool", "nowhere")
+        == "No pool is called 'nowhere'. There are: logic, plan, poem, reasoning."
+    )
 
 
 def test_rollback_goes_to_the_version_before_or_to_the_one_that_is_named(redis_client: redis.Redis) -> None:

@@ -1,0 +1,116 @@
+"""Short-term memory: what a run has found and tried; what is not recalled fades.
+
+The field's picture (DynaMind, arXiv 2310.14248): each item has a strength, which decays with every step, is
+restored when the item is recalled, and below a threshold the item is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+from uuid import UUID
+
+Kind = Literal["memory", "passage", "link", "page", "not there", "failed answer"]
+
+DECAY = 0.9  # of the strength is left after a step
+THRESHOLD = 0.25  # reached after 14 steps without being recalled
+LARGEST = 4  # an item takes at most one part in so many of the room
+LARGEST_FAILED = 24  # so that all failed answers of a run together leave most of the room
+OVERHEAD = 24  # tokens that an item takes beside its texts
+CUT = "…"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that was found, or not found on a page, or an answer that failed (`title` is then the reason).
+
+    `source` is where it can be read whole, `memory_id` which memory of the pool or of the documents it is, and
+    `similarity` that memory's cosine. `label` names it within the run.
+    """
+
+    kind: Kind
+    text: str
+    source: str = ""
+    title: str = ""
+    memory_id: UUID | None = None
+    similarity: float = 0.0
+    label: str = ""
+    strength: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """What a person knows it by."""
+        what = self.source or self.title or self.text
+        return f"{self.label} {what}" if self.label else what
+
+    @property
+    def tokens(self) -> int:
+        return tokens_of(self.text) + tokens_of(self.title) + tokens_of(self.source) + OVERHEAD
+
+
+def tokens_of(text: str) -> int:
+    """An upper estimate of a text's tokens: a token for every three bytes, which is a Chinese character."""
+    return -(-len(text.encode()) // 3)
+
+
+def cut(text: str, tokens: int) -> str:
+    """The beginning of a text that takes at most so many tokens."""
+    if tokens_of(text) <= tokens:
+        return text
+    return text.encode()[: 3 * max(0, tokens - 1)].decode(errors="ignore") + CUT
+
+
+@dataclass(frozen=True)
+class ShortTerm:
+    """The items in the order in which they came; `room` is the tokens that a model is shown of them."""
+
+    room: int
+    items: tuple[Item, ...] = ()
+    given: int = 0
+    """How many labels were given so far."""
+
+    def hold(self, found: Iterable[Item]) -> ShortTerm:
+        """With what was found: new items get a label, one that is there already is restored."""
+        items, given = list(self.items), self.given
+        for one in found:
+            item = self._small(one)
+            same = next((place for place, known in enumerate(items) if _same(known, item)), None)
+            if same is not None:
+                items[same] = replace(items[same], strength=1.0)
+                continue
+            given += 1
+            items.append(replace(item, label=f"k{given}", strength=1.0))
+        return replace(self, items=tuple(items), given=given)
+
+    def recall(self, labels: Iterable[str]) -> ShortTerm:
+        """With the strength of these restored, as a step has used them; unknown labels are passed over."""
+        used = set(labels)
+        return replace(self, items=tuple(replace(i, strength=1.0) if i.label in used else i for i in self.items))
+
+    def fade(self) -> ShortTerm:
+        """After one more step. Failed answers do not fade, so that none is given again."""
+        faded = (i if i.kind == "failed answer" else replace(i, strength=i.strength * DECAY) for i in self.items)
+        return replace(self, items=tuple(item for item in faded if item.strength >= THRESHOLD))
+
+    def shown(self) -> tuple[Item, ...]:
+        """What a model is shown: failed answers, then the strongest items that fit in the room (later ones first)."""
+        ranked = sorted(
+            enumerate(self.items), key=lambda one: (one[1].kind == "failed answer", one[1].strength, one[0])
+        )
+        left, places = self.room, set()
+        for place, item in reversed(ranked):
+            if item.tokens <= left:
+                left -= item.tokens
+                places.add(place)
+        return tuple(item for place, item in enumerate(self.items) if place in places)
+
+    def _small(self, item: Item) -> Item:
+        room = self.room // (LARGEST_FAILED if item.kind == "failed answer" else LARGEST) - OVERHEAD
+        title, source = cut(item.title, room // 4), item.source
+        left = room - tokens_of(title) - tokens_of(source)
+        return replace(item, title=title, text=cut(item.text, max(left, room // 4)))
+
+
+def _same(one: Item, other: Item) -> bool:
+    return (one.kind, one.source, one.text) == (other.kind, other.source, other.text)

@@ -1,0 +1,52 @@
+"""The library: passages of the documents, found by words and by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.reasoning.sources.passages import KIND, Passage, passage_of
+from broker.errors import BadInput
+from memory_service.bm25 import query
+from memory_service.recall import Recall
+from memory_service.store import Where
+
+__all__ = ["Library", "Passage"]
+
+
+class Library:
+    """The documents of the settings as they were when they were indexed. Safe to use from many threads."""
+
+    def __init__(self, pool: Callable[[], Recall], name: str, documents: Mapping[str, UUID]) -> None:
+        """`name` is that of the documents' own pool, `documents` their ids by what they are called."""
+        self._pool = pool
+        self._name = name
+        self._documents = dict(documents)
+
+    @property
+    def sources(self) -> list[str]:
+        """What the documents are called, in order."""
+        return sorted(self._documents)
+
+    def search(self, text: str, vector: NDArray[np.float32], k: int, documents: Sequence[str] = ()) -> list[Passage]:
+        """The best k passages by reciprocal rank of words and cosine, best first.
+
+        `vector` is that of the text, of shape (dimension,). With `documents`, of these files and folders only;
+        raises `BadInput` for one that is not in the index.
+        """
+        chosen = [one for name in documents for one in self._named(name)]
+        if k < 1:
+            return []
+        where = Where(pool=self._name, kind=KIND, status="active", parents=chosen if documents else None)
+        recall = self._pool()
+        return [passage_of(hit) for hit in recall.store.search(where, k, dense=vector, sparse=query(text))]
+
+    def _named(self, name: str) -> list[UUID]:
+        folder = name.rstrip("/") + "/"
+        found = [one for source, one in self._documents.items() if source == name or source.startswith(folder)]
+        if not found:
+            raise BadInput(f"There is no document or folder {name!r} in the index. Expected one of MEMSHARE_DOCUMENTS.")
+        return found

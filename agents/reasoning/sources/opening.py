@@ -1,0 +1,41 @@
+"""Opens the sources that the settings name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.reasoning.sources.browser import Browser
+from agents.reasoning.sources.documents import Documents
+from agents.reasoning.sources.fetch import Fetcher
+from agents.reasoning.sources.indexing import index
+from agents.reasoning.sources.library import Library
+from agents.reasoning.sources.passages import pool_of
+from agents.reasoning.sources.searxng import SearXNG
+from agents.reasoning.sources.web_search import WebSearch
+from broker.connection import connect
+from broker.settings import Settings
+from memory_service.pool import Pool
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What an agent may read beside the pool; `library` and `web` are None where nothing is configured."""
+
+    library: Library | None
+    browser: Browser
+    web: WebSearch | None
+
+
+def open_sources(settings: Settings, pool: Pool) -> Sources:
+    """The sources of the settings; documents that are new or have changed are indexed first, which takes a while.
+
+    Raises `BadInput` for documents that are not there, `TryAgain` while another worker indexes them.
+    """
+    fetcher = Fetcher(settings.browser_allowed, settings.browser_seconds, settings.browser_bytes)
+    web = SearXNG(settings.searxng_url, settings.browser_seconds) if settings.searxng_url else None
+    if not settings.document_places:
+        return Sources(None, Browser(None, fetcher), web)
+    documents = Documents(settings.document_places, settings.browser_bytes)
+    name = pool_of(documents.places)
+    found = index(pool, name, documents, connect(settings.redis))
+    return Sources(Library(pool, name, found), Browser(documents, fetcher), web)

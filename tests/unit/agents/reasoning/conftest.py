@@ -1,0 +1,32 @@
+"""An engine for unit tests, on the pool of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agents.reasoning.engine import Engine
+from agents.reasoning.knowledge import Knowledge
+from agents.reasoning.limits import Limits
+from agents.reasoning.registry import OPERATORS
+from agents.reasoning.sources import Sources
+from llm.chat import Chat
+from memory_service.recall import Recall
+from tests.support.shelf import sources
+
+MakeEngine = Callable[..., Engine]
+
+
+@pytest.fixture
+def knowledge(recall: Recall) -> Knowledge:
+    return Knowledge(recall, "reasoning", 3, "hybrid")
+
+
+@pytest.fixture
+def make_engine(knowledge: Knowledge) -> MakeEngine:
+    def make(chat: Chat, found_in: Sources | None = None, operators: Any = OPERATORS, **limits: float) -> Engine:
+        return Engine(operators, Limits(**limits), lambda _: chat, knowledge, found_in or sources())
+
+    return make

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from agents.reasoning.budget import Budget, Paid, UsedUp
+from agents.reasoning.limits import Limits
+from broker.messages import Turn, Usage
+from llm.chat import Reply, UselessReply
+from tests.support.scripted_chat import ScriptedChat
+
+ASKED = (Turn(role="user", content="Well?"),)
+
+
+def test_no_call_begins_once_the_tokens_are_used_up() -> None:
+    chat = ScriptedChat("a", "b", "c")  # 15 tokens each
+    paid = Paid(chat, budget := Budget(Limits(tokens=30)))
+
+    paid.reply(ASKED)
+    paid.reply(ASKED)
+    with pytest.raises(UsedUp, match="its budget of 30 tokens is used up"):
+        paid.reply(ASKED)
+
+    assert len(chat.conversations) == 2
+    assert paid.usage == budget.usage == Usage(prompt_tokens=20, completion_tokens=10)
+
+
+def test_no_call_begins_once_the_time_is_over() -> None:
+    now = 100.0
+    chat = ScriptedChat("a", "b")
+    paid = Paid(chat, Budget(Limits(seconds=60), clock=lambda: now))
+
+    paid.reply(ASKED)
+    now = 160.0
+    with pytest.raises(UsedUp, match="its time of 60 seconds is over"):
+        paid.reply(ASKED)
+
+    assert len(chat.conversations) == 1
+
+
+def test_a_useless_reply_is_paid_for_too() -> None:
+    class Useless(ScriptedChat):
+        def reply(self, *_: object) -> Reply:
+            raise UselessReply("cut off", "cut off", Usage(completion_tokens=7))
+
+    paid = Paid(Useless(), budget := Budget(Limits()))
+
+    with pytest.raises(UselessReply):
+        paid.reply(ASKED)
+
+    assert paid.usage == budget.usage == Usage(completion_tokens=7)
+
+
+def test_each_step_has_its_own_account_and_all_share_one_budget() -> None:
+    chat, budget = ScriptedChat("a", "b"), Budget(Limits())
+    first, second = Paid(chat, budget), Paid(chat, budget)
+
+    first.reply(ASKED)
+    second.reply(ASKED)
+
+    assert (first.usage.prompt_tokens, second.usage.prompt_tokens, budget.usage.prompt_tokens) == (10, 10, 20)

@@ -1,0 +1,229 @@
+"""The agent with an engine: what a task's answer, its trace and its grading get of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from agents.reasoning.limits import Limits
+from agents.reasoning.reasoner import Reasoner
+from agents.roster import Agent, load_roster
+from agents.tasks import Answering
+from broker.errors import BadInput, NotYet
+from broker.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage, VerdictTask
+from broker.stage import Outcome
+from llm.chat import Chat, Reply
+from llm.metered import Payer
+from llm.resumed import Unfinished
+from memory_service.memory import Memory
+from memory_service.recall import Recall
+from tests.support.memories import remembered
+from tests.support.scripted_chat import ScriptedChat
+from tests.support.shelf import (
+    CHECK,
+    RESPOND,
+    answered,
+    coordinate,
+    document_id,
+    judged,
+    planned,
+    search,
+    sources,
+)
+
+AGENT: Agent = load_roster(None)["reasoning"]
+DOCUMENTS = {"mill.html": "The mill was built by Ada Korn."}
+
+
+def answering(recall: Recall, chat: Chat, chats: dict[str, Chat] | None = None, **limits: float) -> Answering:
+    reasoner = Reasoner(Limits(**limits), chat, chats or {}, sources(DOCUMENTS))  # type: ignore[arg-type]
+    return Answering(AGENT, chat, lambda: recall, 1_000, reasoner=reasoner)
+
+
+def answer(outcome: Outcome) -> Answer:
+    assert isinstance(outcome.record, Answer)
+    return outcome.record
+
+
+def remember(recall: Recall, prompt: str, text: str) -> Memory:
+    memory = remembered(prompt, answer=text, pool="reasoning")[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
+
+
+def verified(*shares: Any) -> ScriptedChat:
+    used = dict(shares)
+    return ScriptedChat(
+        planned(search("mill"), RESPOND, CHECK), answered("Ada Korn.", *used), judged(True, "It says so.", **used)
+    )
+
+
+def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall: Recall) -> None:
+    memory = remember(recall, "who built the mill", "Ada Korn did.")
+
+    outcome = answering(recall, verified(("k1", 0.75), ("k2", 0.25))).run(
+        "journey-1", AgentTask(prompt="Who built the mill?", submitter="ada")
+    )
+
+    found = answer(outcome)
+    assert (found.answer, found.model, found.agent) == ("Ada Korn.", "scripted", "reasoning")
+    assert [(one.id, one.share) for one in found.memories] == [(memory.id, 0.75), (document_id("mill.html"), 0.25)]
+    assert found.usage == Usage(prompt_tokens=30, completion_tokens=15)
+    assert [step.operator for step in found.steps] == ["coordinator", "searcher", "responder", "discriminator"]
+    assert outcome.following is not None
+    assert outcome.following[:3] == ("scorer.score", "scorer", "score")
+    pair = outcome.following.body
+    assert isinstance(pair, AnsweredTask)
+    assert (pair.prompt, pair.answer, pair.pool, pair.rubric) == (
+        "Who built the mill?", "Ada Korn.", "reasoning", "integrated"
+    )  # fmt: skip
+    assert pair.shown == found.memories
+
+
+def test_a_memory_that_was_found_and_not_used_is_not_said_to_be_shown(recall: Recall) -> None:
+    remember(recall, "who built the mill", "Ada Korn did.")
+
+    outcome = answering(recall, verified(("k2", 1.0))).run("journey-1", AgentTask(prompt="Who built the mill?"))
+
+    assert [one.id for one in answer(outcome).memories] == [document_id("mill.html")]
+
+
+def test_an_answer_that_was_rejected_says_so_and_is_not_graded_but_its_knowledge_is_blamed(recall: Recall) -> None:
+    memory = remember(recall, "who built the mill", "Bob did.")
+    chat = ScriptedChat(
+        planned(search("mill", "memory"), RESPOND, CHECK), answered("Bob.", "k1"),
+        judged(False, "It is a guess", k1=1.0), *[planned(coordinate())] * 9,
+    )  # fmt: skip
+
+    outcome = answering(recall, chat, depth=3).run("journey-1", AgentTask(prompt="Who built the mill?"))
+
+    assert answer(outcome).answer == (
+        "This could not be verified: it reached its limit of 3 levels of depth. "
+        "The last answer, which was rejected (It is a guess), was:\n\nBob."
+    )
+    assert outcome.following is not None
+    assert outcome.following[:3] == ("memory_service.credit", "memory", "credit")
+    blamed = outcome.following.body
+    assert isinstance(blamed, VerdictTask)
+    assert (blamed.verdict, blamed.prompt, blamed.pool) == (0.0, "Who built the mill?", "reasoning")
+    assert [(one.id, one.share) for one in blamed.shown] == [(memory.id, 1.0)]
+
+
+def test_an_answer_that_was_not_checked_says_so_and_nothing_follows(recall: Recall) -> None:
+    remember(recall, "who built the mill", "Bob did.")
+    chat = ScriptedChat(planned(search("mill"), RESPOND, CHECK), answered("Bob.", "k1"))
+
+    outcome = answering(recall, chat, tokens=30).run("journey-1", AgentTask(prompt="Who built the mill?"))
+
+    assert answer(outcome).answer == (
+        "This could not be verified: its budget of 30 tokens is used up. "
+        "The last answer, which was not checked, was:\n\nBob."
+    )
+    assert [one.share for one in answer(outcome).memories] == [None]
+    assert outcome.following is None
+
+
+def test_a_rejected_answer_that_rested_on_no_memory_blames_none(recall: Recall) -> None:
+    chat = ScriptedChat(
+        planned(search("mill"), RESPOND, CHECK), answered("Bob.", "k1"), judged(False), *[planned(coordinate())] * 9
+    )
+
+    outcome = answering(recall, chat, depth=2).run("journey-1", AgentTask(prompt="Who built the mill?"))
+
+    assert [one.share for one in answer(outcome).memories] == [0.0]
+    assert outcome.following is None
+
+
+def test_a_run_that_had_to_wait_does_not_pay_again_for_what_was_said(recall: Recall) -> None:
+    class Held(ScriptedChat):
+        held = True
+
+        def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+            if self.held:
+                raise NotYet("The rate limit is used up.", 10, hold="rate small")
+            return super().reply(turns, schema)
+
+    big, small = ScriptedChat(planned(search("mill"), RESPOND, CHECK), answered("Ada.", "k1")), Held(judged(True))
+    small.name = "small"
+    unfinished = Unfinished()
+    working = replace(
+        answering(recall, big, {"discriminator": small}),
+        metering=lambda chat, payer: unfinished.resumed(chat, payer.journey),
+    )
+    task = AgentTask(prompt="Who built the mill?")
+
+    with pytest.raises(NotYet):
+        working.run("journey-1", task)
+    small.held = False
+    outcome = working.run("journey-1", task)
+
+    assert answer(outcome).answer == "Ada."
+    assert len(big.conversations) == 2
+
+
+def test_a_run_without_any_answer_says_so(recall: Recall) -> None:
+    chat = ScriptedChat(*[planned(coordinate())] * 9)
+
+    outcome = answering(recall, chat).run("journey-1", AgentTask(prompt="Who built the mill?"))
+
+    assert answer(outcome).answer == (
+        "This could not be verified: it reached its limit of 5 levels of depth. No answer was found."
+    )
+    assert outcome.following is None
+
+
+def test_every_model_is_paid_by_the_task_and_its_replies_are_kept_apart(recall: Recall) -> None:
+    payers: dict[str, Payer] = {}
+
+    @contextmanager
+    def metered(chat: Chat, payer: Payer) -> Iterator[Chat]:
+        payers[chat.name] = payer
+        yield chat
+
+    big = ScriptedChat(planned(RESPOND, CHECK), answered("Ada."))
+    small = ScriptedChat(judged(True))
+    small.name = "small"
+    working = replace(answering(recall, big, {"discriminator": small, "browser": small}), metering=metered)
+
+    outcome = working.run("journey-1", AgentTask(prompt="Who built the mill?", submitter="ada"))
+
+    assert [step.model for step in answer(outcome).steps] == ["scripted", "scripted", "small"]
+    assert payers == {
+        "scripted": Payer("journey-1 scripted", "reasoning", "ada"),
+        "small": Payer("journey-1 small", "reasoning", "ada"),
+    }
+
+
+def test_a_model_of_an_operator_that_there_is_not_is_refused(recall: Recall) -> None:
+    chat = ScriptedChat()
+
+    with pytest.raises(BadInput, match=r"\[models\] names 'poet', which is no operator. There are: coordinator, "):
+        answering(recall, chat, {"poet": chat})
+
+
+def test_a_task_without_memories_does_not_search_the_pool(recall: Recall) -> None:
+    remember(recall, "who built the mill", "Bob did.")
+    chat = ScriptedChat(planned(search("mill", "memory"), RESPOND, CHECK), answered("Ada."), judged(True))
+
+    outcome = answering(recall, chat).run("journey-1", AgentTask(prompt="Who built the mill?", memories=0))
+
+    assert answer(outcome).steps[1].said == "memory: 0 found"
+
+
+@pytest.mark.parametrize("words", ["x" * 50_000, "汉" * 50_000])
+def test_what_is_recorded_of_a_run_is_bounded(recall: Recall, words: str) -> None:
+    chat = ScriptedChat(
+        planned(search("mill")) | {"thought": words[:2_000]}, planned(RESPOND, CHECK), answered(words[:20_000]),
+        judged(True, words[:2_000]),
+    )  # fmt: skip
+
+    found = answer(answering(recall, chat).run("journey-1", AgentTask(prompt="Who?")))
+
+    assert max(len(step.said) for step in found.steps) == 1_000
+    assert len(found.answer) == 20_000
+    assert all(isinstance(step, Step) and len(step.model_dump_json()) < 10_000 for step in found.steps)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agents.roster import load_roster
+from broker.errors import BadInput
+
+COOK = """description = "Answers about food."
+instructions = "Answer."
+pool = "kitchen"
+rubric = "integrated"
+"""
+
+
+def test_the_reasoning_agent_is_in_the_roster_with_its_engine() -> None:
+    agent = load_roster(None)["reasoning"]
+
+    assert (agent.engine, agent.pool, agent.rubric, agent.recall) == ("reasoning", "reasoning", "integrated", "hybrid")
+    assert agent.models == {}
+    assert (agent.limits.depth, agent.limits.steps) == (5, 24)
+
+
+def test_any_agent_can_have_the_engine_with_models_and_limits_of_its_own(tmp_path: Path) -> None:
+    more = 'engine = "reasoning"\n[models]\ndiscriminator = "openai:big"\n[limits]\nsteps = 9\n'
+    (tmp_path / "cook.toml").write_text(COOK + more)
+
+    cook = load_roster(tmp_path)["cook"]
+
+    assert cook.models == {"discriminator": "openai:big"}
+    assert (cook.limits.steps, cook.limits.depth) == (9, 5)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ('engine = "magic"\n', "cook.toml:5: engine: Input should be 'reasoning', not 'magic'."),
+        ('[models]\nresponder = "offline"\n', "models and limits are of an engine"),
+        ("[limits]\nsteps = 9\n", "models and limits are of an engine"),
+        ('engine = "reasoning"\n[limits]\nsteps = 0\n', "cook.toml:7: limits.steps: Input should be greater than"),
+        ('engine = "reasoning"\n[limits]\nseconds = 900\n', "cook.toml:7: limits.seconds: Input should be less than"),
+        ('engine = "reasoning"\n[limits]\nhops = 9\n', "cook.toml:7: limits.hops: no such key is known here."),
+    ],
+)
+def test_what_no_engine_can_use_is_refused(tmp_path: Path, more: str, expected: str) -> None:
+    (tmp_path / "cook.toml").write_text(COOK + more)
+
+    with pytest.raises(BadInput) as caught:
+        load_roster(tmp_path)
+
+    assert expected in str(caught.value)

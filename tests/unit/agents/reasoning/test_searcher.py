@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.reasoning.engine import Engine
+from agents.reasoning.knowledge import Filters, Knowledge
+from agents.reasoning.sources import Link, Sources
+from broker.errors import TryAgain
+from memory_service.recall import Recall
+from tests.support.memories import remembered
+from tests.support.scripted_chat import ScriptedChat
+from tests.support.shelf import CHECK, RESPOND, Links, answered, judged, planned, search, sources
+
+MakeEngine = Callable[..., Engine]
+
+MAY_FIRST, JULY_FIRST = 1_777_593_600, 1_782_864_000  # 2026-05-01 and 2026-07-01, 00:00 UTC
+
+
+@pytest.fixture
+def found(make_engine: MakeEngine) -> Callable[..., Any]:
+    """Run one search, and give what the responder was then shown."""
+
+    def look(step: dict[str, Any], found_in: Sources | None = None) -> tuple[list[str], str]:
+        chat = ScriptedChat(planned(step, RESPOND, CHECK), answered("Yes."), judged(True))
+        run = make_engine(chat, found_in).run("Which lamp?", "Answer.")
+        return [item.text for item in run.items], run.steps[1].said
+
+    return look
+
+
+def remember(recall: Recall, prompt: str | None, answer: str, **fields: Any) -> None:
+    memory = remembered(prompt, answer=answer, pool="reasoning")[0].model_copy(update=fields)
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+
+
+def test_memories_are_found_by_words_and_by_meaning(recall: Recall, found: Callable[..., Any]) -> None:
+    remember(recall, "old lamp by the sea", "Brass.")
+    remember(recall, None, "A lamp of oil is dim.")
+    remember(recall, "old shoe", "Leather.", pool="poem")
+
+    texts, said = found(search("lamp"))
+
+    assert set(texts) == {"Brass.", "A lamp of oil is dim."}
+    assert said == "memory: 2 found; documents: 0 found"
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"agent": "plan"}, {"of May"}),
+        ({"kind": "riddle"}, {"of July"}),
+        ({"submitter": "ada"}, {"of May"}),
+        ({"since": "2026-06-01"}, {"of July"}),
+        ({"until": "2026-06-01"}, {"of May"}),
+        ({"since": "2026-05-01", "until": "2026-05-01"}, {"of May"}),
+        ({"words": ["OF", "july"]}, {"of July"}),
+        ({"words": ["lamp"]}, {"of May", "of July"}),
+        ({"submitter": "ada", "words": ["july"]}, set()),
+        ({"agent": "nobody"}, set()),
+    ],
+)
+def test_filters_are_exact_and_all_must_hold(
+    recall: Recall, found: Callable[..., Any], filters: dict[str, Any], expected: set[str]
+) -> None:
+    remember(recall, "lamp one", "of May", agent="plan", kind="study", submitter="ada", created=MAY_FIRST)
+    remember(recall, "lamp two", "of July", agent="logic", kind="riddle", submitter="bob", created=JULY_FIRST)
+
+    texts, _ = found(search("lamp", "memory", **filters))
+
+    assert set(texts) == expected
+
+
+def test_what_is_hidden_is_not_found_by_any_filter(recall: Recall, found: Callable[..., Any]) -> None:
+    remember(recall, "lamp one", "of May", agent="plan", status="hidden")
+
+    assert found(search("lamp", "memory"))[0] == []
+    assert found(search("lamp", "memory", agent="plan"))[0] == []
+
+
+def test_a_task_that_wants_no_memories_gets_none(recall: Recall) -> None:
+    remember(recall, "lamp one", "of May")
+    none, some = (Knowledge(recall, "reasoning", k, "hybrid") for k in (0, 3))
+    vector = some.vector("lamp")
+
+    assert none.search("lamp", vector, Filters()) == []
+    assert len(some.search("lamp", vector, Filters())) == 1
+
+
+def test_the_web_is_searched_where_it_is_set_up(found: Callable[..., Any]) -> None:
+    web = Links(Link(url="https://example.org/lamp", title="Lamps", snippet="All about lamps."))
+
+    assert found(search("lamp", "web"), sources(web=web)) == (["All about lamps."], "web: 1 found")
+    assert found(search("lamp", "web"), sources()) == ([], "web: 0 found")
+
+
+def test_a_place_that_is_out_of_order_leaves_the_others(found: Callable[..., Any]) -> None:
+    class Broken(Links):
+        def search(self, _query: str, _k: int) -> list[Link]:
+            raise TryAgain("The search engine did not answer.")
+
+    texts, said = found(search("mill", "web", "documents"), sources({"a.html": "A mill."}, web=Broken()))
+
+    assert texts == ["A mill."]
+    assert said == "web: The search engine did not answer.; documents: 1 found"
+
+
+def test_a_task_that_names_documents_looks_in_these_alone(make_engine: MakeEngine) -> None:
+    shelf = sources({"a.html": "A mill.", "b.html": "Another mill."})
+    chat = ScriptedChat(planned(search("mill", "documents"), RESPOND, CHECK), answered("Yes."), judged(True))
+
+    run = replace(make_engine(chat, shelf), documents=("b.html",)).run("Which mill?", "Answer.")
+
+    assert [item.text for item in run.items] == ["Another mill."]
