@@ -22,7 +22,7 @@ from benchmarks.recall import BATCH, LAYOUT
 from benchmarks.report import milliseconds, progress
 from benchmarks.retriever_data import Oracle, Turned
 from benchmarks.synthetic import DIMENSION, Synthetic
-from broker.messages import Lesson, LessonTask
+from broker.lessons import Lesson, LessonTask
 from memory_service.edge_store import EdgeStore
 from memory_service.encoder import Encoder
 from memory_service.lessons import Lessons

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks import forms
 from benchmarks.forms import Task
-from broker.messages import LessonTask, Usage
+from broker.lessons import LessonTask
+from broker.messages import Usage
 from memory_service.memory import Memory, memory_id
 from retriever_trainer.labels import Labeller, Labels
 

@@ -19,7 +19,7 @@ from benchmarks.literal import CANDIDATES, Literal, pair_text
 from benchmarks.recall import FixedAdapter
 from benchmarks.report import progress
 from benchmarks.retriever_data import LEARNING, SHOWN, Exam, Oracle
-from broker.messages import LessonTask
+from broker.lessons import LessonTask
 from memory_service.bm25 import query
 from memory_service.edge_store import EdgeStore
 from memory_service.encoder import Encoder

@@ -1,7 +1,7 @@
-"""Replies that were paid for by a task that then had to wait: when it goes on, it does not ask for them again.
+"""Replies that were paid for by a task that was then stopped from outside: when it goes on, it does not ask again.
 
-Without it a task of many calls would begin anew each time a rate limit stops it half-way, and under a limit of fewer
-calls than it takes it would pay for ever and never end.
+Without it a task of many calls would begin anew each time a rate limit or a lost connection stops it half-way, and
+under a limit of fewer calls than it takes it would pay for ever and never end.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel
 
-from broker.errors import NotYet
+from broker.errors import NotYet, TryAgain
 from broker.messages import Turn
 from llm.chat import Chat, FirstToken, Reply
 
 R = TypeVar("R", Reply, FirstToken)
 
+OUTSIDE = frozenset({"rate limit", "server error", "time-out", "connection", "store", "busy"})
 MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask again
 
 Said = defaultdict[Hashable, list[Reply | FirstToken]]
@@ -65,13 +66,15 @@ class Unfinished:
 
     @contextmanager
     def resumed(self, chat: Chat, task: str) -> Iterator[Chat]:
-        """The model for one go at a task; what it says is kept if the task has to wait, and only then."""
+        """The model for one go at a task; what it says is kept if the task is stopped from outside, and only then."""
         with self._lock:
             said = self._said.pop(task, None)
         resumed = Resumed(chat, said if said is not None else defaultdict(list))
         try:
             yield resumed
-        except NotYet:
+        except (NotYet, TryAgain) as error:
+            if isinstance(error, TryAgain) and error.reason not in OUTSIDE:
+                raise  # what was said itself was of no use
             with self._lock:
                 self._said[task] = resumed.all_said()
                 if len(self._said) > MOST_TASKS:

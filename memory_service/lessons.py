@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.app import TRAINER_QUEUE
-from broker.messages import Candidate, Embedding, LessonTask
+from broker.lessons import Candidate, LessonTask
+from broker.messages import Embedding
 from broker.stage import Following
 from memory_service.memory import Memory
 from memory_service.recall import Recall

@@ -31,17 +31,13 @@ class Line:
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
-    # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
-    return ((number, line) for number, line in enumerate(read_text(file).split("\n"), 1) if line.strip())
-
-
-def read_text(file: Path) -> str:
-    """A text file; raises `BadInput` for one that cannot be read."""
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise BadInput(f"{str(file)!r} cannot be read: {reason}.") from error
+    # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def read_object(line: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 from broker.dead_letters import DeadLetter
 from broker.errors import BadInput
 from broker.ledger import Ledger, Parked
-from broker.messages import AgentTask, Answer, Lesson, Score, Settlement, Shown, Step, Usage
+from broker.lessons import Lesson
+from broker.messages import AgentTask, Answer, Score, Settlement, Shown, Step, Usage
 
 State = Literal["queued", "answered", "graded", "settled", "dead"]
 

@@ -9,7 +9,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.messages import LessonTask, Message
+from broker.lessons import LessonTask
+from broker.messages import Message
 from retriever_trainer.accuracy import Example
 from retriever_trainer.labels import Labels
 from retriever_trainer.reservoir import is_held_out

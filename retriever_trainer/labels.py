@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from broker.messages import Candidate, LessonTask, Turn, Usage
+from broker.lessons import Candidate, LessonTask
+from broker.messages import Turn, Usage
 from llm.chat import Chat, FirstToken, NoLogprobs
 from llm.metered import Metering, Payer, unmetered
 from llm.structured import ask

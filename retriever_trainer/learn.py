@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import redis
 
-from broker.messages import Lesson, LessonTask
+from broker.lessons import Lesson, LessonTask
 from broker.stage import Outcome
 from llm.structured import DoesNotFit
 from memory_service.conflicts import Conflicts

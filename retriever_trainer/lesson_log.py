@@ -16,7 +16,7 @@ import redis
 from numpy.typing import NDArray
 
 from broker.errors import TryAgain
-from broker.messages import Lesson
+from broker.lessons import Lesson
 from memory_service.retriever import PublishedAdapter, adapter_key, retriever_key, version_key
 from retriever_trainer.kept_lesson import KeptLesson
 from retriever_trainer.lease import leased

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from celery import Celery
 
-from broker.messages import LessonTask
+from broker.lessons import LessonTask
 from broker.stage import Desk, Stage, add_stage
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from broker.messages import Lesson, Message
+from broker.lessons import Lesson
+from broker.messages import Message
 
 
 class Update(Message):

@@ -10,8 +10,7 @@ from uuid import UUID
 import typer
 from rich.progress import track
 
-from broker.errors import BadInput
-from memshare.bulk import read_text
+from broker.errors import BadInput, GiveUp
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, table
@@ -118,7 +117,7 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
 
 @app.command("import")
 def import_documents(
-    files: Annotated[list[Path], typer.Argument(help="Text files; each paragraph becomes a statement.")],
+    files: Annotated[list[Path], typer.Argument(help="Text, Markdown, HTML and PDF; each paragraph is a statement.")],
     pool: Pool = "reasoning",
     submitter: Annotated[str, typer.Option(help="Who says so.")] = "anonymous",
     as_json: Json = False,
@@ -140,17 +139,23 @@ def import_documents(
 
 
 def _paragraphs(file: Path) -> list[str]:
-    paragraphs = [" ".join(part.split()) for part in read_text(file).split("\n\n")]
-    found = [text for text in paragraphs if text]
-    if not found:
-        raise BadInput(f"{str(file)!r} has no text in it.")
-    long = next((text for text in found if len(text) > LONGEST_STATEMENT), None)
-    if long:
-        raise BadInput(
-            f"{str(file)!r} has a paragraph of {len(long):,} characters ({short(long, 40)!r}); a statement has at most"
-            f" {LONGEST_STATEMENT:,}. Divide it by empty lines."
-        )
-    return found
+    """The paragraphs of a document's main text; long ones are cut where a sentence ends."""
+    # What reads HTML and PDF takes a second to import, so it is imported where it is used.
+    from agents.reasoning.sources import pieces
+    from agents.reasoning.sources.documents import SUFFIXES
+    from agents.reasoning.sources.text_of import page_of
+
+    kind = SUFFIXES.get(file.suffix.lower())
+    if kind is None:
+        raise BadInput(f"{str(file)!r} is no document: expected a file that ends with one of {', '.join(SUFFIXES)}.")
+    try:
+        text = page_of(str(file), file.read_bytes(), kind).text
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    except GiveUp as error:
+        raise BadInput(str(error)) from error
+    parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
+    return [piece for part in parts for piece in pieces(part, LONGEST_STATEMENT)]
 
 
 def _statement(text: str, about: str | None, pool: str, submitter: str) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from benchmarks.forms import Task, form_of, memories, questions, unseen_tasks
 from benchmarks.report import print_figures
 from broker import redis_server
 from broker.connection import connect
-from broker.messages import AnsweredTask, GradedTask, LessonTask, Score, Shown, Usage
+from broker.lessons import LessonTask
+from broker.messages import AnsweredTask, GradedTask, Score, Shown, Usage
 from llm.offline import OfflineChat
 from memory_service.curate import Curate, Forget
 from memory_service.edge_store import EdgeStore

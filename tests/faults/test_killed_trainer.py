@@ -15,7 +15,8 @@ from pathlib import Path
 import redis
 
 from broker.ledger import Entry, publish
-from broker.messages import LessonTask, derived_id
+from broker.lessons import LessonTask
+from broker.messages import derived_id
 from broker.settings import Settings
 from memshare.client import Client
 from retriever_trainer.lesson_log import LessonLog

@@ -121,7 +121,12 @@ def test_knowledge_is_added_changed_explained_and_deleted(terminal: Terminal) ->
     handbook.write_text("Lamps are cleaned\non Fridays.\n\nShoes are not.\n")
     ids = terminal.json("know", "import", str(handbook), "--pool", "logic")["ids"]
     assert terminal.json("know", "import", str(handbook), "--pool", "logic")["ids"] == ids
+    page = terminal.data / "page.html"
+    page.write_text("<html><body><nav>Home</nav><article><p>Brass lamps are polished with lemon, every other week."
+                    "</p></article></body></html>")  # fmt: skip
+    assert len(terminal.json("know", "import", str(page), "--pool", "logic")["ids"]) == 1
     assert {one["answer"] for one in terminal.json("know", "list", "--pool", "logic")} == {
+        "Brass lamps are polished with lemon, every other week.",
         "It opens at ten.",
         "Lamps are cleaned on Fridays.",
         "Shoes are not.",
@@ -162,7 +167,8 @@ def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
         (["memories", "search", " ", "--pool", "poem"], "empty"),
         (["memories", "add", " ", "--pool", "poem"], "empty"),
         (["know", "add", " ", "--pool", "poem"], "empty"),
-        (["know", "import", "no-such-file", "--pool", "poem"], "no-such-file"),
+        (["know", "import", "no-such-file.txt", "--pool", "poem"], "no-such-file"),
+        (["know", "import", "no-document.zip", "--pool", "poem"], ".pdf"),
         (["memories", "list", "--sort", "colour"], "credibility"),
         (["memories", "conflicts", "--pool", "nowhere"], "poem"),
         (["memories", "list", "--pool", "nowhere"], "poem"),

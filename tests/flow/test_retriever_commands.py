@@ -17,7 +17,8 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from broker.messages import Candidate, Embedding, LessonTask
+from broker.lessons import Candidate, LessonTask
+from broker.messages import Embedding
 from broker.settings import Settings
 from memory_service.encoder import BUNDLED, SentenceTransformerEncoder
 from memory_service.memory import Memory, memory_id

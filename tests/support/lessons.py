@@ -7,7 +7,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.messages import Candidate, Embedding, LessonTask, Usage, derived_id
+from broker.lessons import Candidate, LessonTask
+from broker.messages import Embedding, Usage, derived_id
 from retriever_trainer.labels import Labels
 
 DIMENSION = 128

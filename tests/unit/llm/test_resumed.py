@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic import BaseModel
 
-from broker.errors import NotYet, TryAgain
+from broker.errors import NotYet, Reason, TryAgain
 from broker.messages import Turn
 from llm import resumed
 from llm.chat import FirstToken, Reply
@@ -92,8 +92,18 @@ def test_another_task_is_given_nothing_of_it() -> None:
     assert votes(unfinished, chat, "journey-2", 1) == ["reply 1"]
 
 
-@pytest.mark.parametrize("error", [TryAgain("it hung up"), None])
-def test_a_task_that_does_not_wait_begins_anew(error: Exception | None) -> None:
+@pytest.mark.parametrize("reason", ["server error", "time-out", "connection", "rate limit"])
+def test_a_task_that_is_stopped_from_outside_does_not_pay_again(reason: Reason) -> None:
+    unfinished, chat = Unfinished(), Allowance(calls=1, error=TryAgain("it hung up", reason=reason))
+    with pytest.raises(TryAgain):
+        votes(unfinished, chat, "journey-1", 2)
+    chat.left = 1
+
+    assert sorted(votes(unfinished, chat, "journey-1", 2)) == ["reply 0", "reply 1"]
+
+
+@pytest.mark.parametrize("error", [TryAgain("it does not fit", reason="invalid reply"), None])
+def test_a_task_whose_replies_were_of_no_use_begins_anew(error: Exception | None) -> None:
     unfinished, chat = Unfinished(), Allowance(calls=1, error=error or ValueError("a bug"))
     with pytest.raises((TryAgain, ValueError)):
         votes(unfinished, chat, "journey-1", 2)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import redis
 
-from broker.messages import LessonTask
+from broker.lessons import LessonTask
 from memory_service.lessons import Lessons
 from memory_service.pool import Pool
 from memory_service.recall import Recall

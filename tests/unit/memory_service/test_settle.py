@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import redis
 
-from broker.messages import GradedTask, LessonTask, Settlement, Shown, VerdictTask
+from broker.lessons import LessonTask
+from broker.messages import GradedTask, Settlement, Shown, VerdictTask
 from memory_service.arms import Arms
 from memory_service.lessons import Lessons
 from memory_service.memory import Memory, memory_id

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from broker.errors import TryAgain
-from broker.messages import Candidate, Embedding, LessonTask, Turn, Usage, derived_id
+from broker.lessons import Candidate, LessonTask
+from broker.messages import Embedding, Turn, Usage, derived_id
 from llm.offline import OfflineChat
 from llm.strict_schema import strict_schema
 from llm.structured import DoesNotFit

@@ -9,8 +9,9 @@ import pytest
 import redis
 
 from broker.errors import BadInput, TryAgain
-from broker.messages import Lesson, LessonTask
+from broker.lessons import Lesson, LessonTask
 from llm.structured import DoesNotFit
+from memory_service.conflicts import Conflicts
 from memory_service.retriever import Retriever
 from retriever_trainer import lesson_log
 from retriever_trainer.labels import Labels
@@ -280,3 +281,18 @@ def test_a_rollback_without_a_number_goes_one_version_back(learn: Learn, log: Le
         roll_back(log, 999)
     assert roll_back(log, 0).version == 0
     assert numbers(log) == []
+
+
+def test_what_answers_the_same_question_otherwise_is_linked_as_a_contradiction(
+    learn: Learn, labeller: FormLabeller, redis_client: redis.Redis
+) -> None:
+    task = lesson(1)
+    twin, other = task.candidates[0], task.candidates[-1]
+    same_question = twin.model_copy(update={"embedding": task.embedding})
+    task = task.model_copy(update={"candidates": (same_question, *task.candidates[1:])})
+    labeller.inverted = True  # so that those of its form are said to contradict it
+
+    teach(learn, task)
+
+    assert other.id not in {one for pair in Conflicts(redis_client).pairs("poem") for one in pair}
+    assert Conflicts(redis_client).rivals("poem", [task.memory_id]) == {task.memory_id: [twin.id]}

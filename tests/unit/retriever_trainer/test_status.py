@@ -6,7 +6,7 @@ import sys
 import pytest
 import redis
 
-from broker.messages import LessonTask
+from broker.lessons import LessonTask
 from broker.settings import Settings
 from memory_service.pool import BEFORE
 from memory_service.retriever import adapter_key

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import redis
 
-from broker.messages import LessonTask
+from broker.lessons import LessonTask
 from retriever_trainer.learn import Learn
 from retriever_trainer.lesson_log import LessonLog
 from retriever_trainer.unlearn import lessons_with, unlearn

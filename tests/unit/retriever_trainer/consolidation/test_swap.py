@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker.messages import Candidate, LessonTask
+from broker.lessons import Candidate, LessonTask
 from broker.settings import Settings
 from memory_service.generation import folder_of, name_in_use, open_pool
 from memory_service.memory import Memory
