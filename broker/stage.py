@@ -143,6 +143,7 @@ def _result(task: celery.Task[Any, Any], record: Record) -> Result:
     """The task's result as Celery would store it: stored with the record, it is there even if the worker dies next."""
     backend: Any = task.backend  # the stubs know of no store
     meta = backend._get_result_meta(result=record, state=SUCCESS, traceback=None, request=task.request)
+    meta["task_id"] = task.request.id
     key = backend.get_key_for_task(task.request.id)
     return Result(key.decode() if isinstance(key, bytes) else key, str(backend.encode(meta)), int(backend.expires or 0))
 

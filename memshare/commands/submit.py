@@ -86,6 +86,9 @@ def _wait(client: Client, agent: str, submitted: AsyncResult[Any], timeout: floa
                         f"[yellow]No worker serves the queue {agent!r} yet. "
                         f"Start `memshare up`, or `memshare worker {agent}`.[/]"
                     )
+                waits = client.ledger.waits(submitted.id)
+                if waits is not None:
+                    errors.print(f"It waits: {waits.why}", style="yellow", highlight=False, markup=False)
                 return dict(submitted.get(timeout=max(0.0, timeout - NO_WORKER_AFTER)))
     except CeleryTimeoutError as error:
         raise Unreachable(

@@ -88,21 +88,21 @@ def asked(deployment: Deployment, prompt: str) -> dict:
 
 
 def test_a_good_answer_becomes_a_memory_that_the_next_task_is_shown(deployment: Deployment) -> None:
-    first = deployment.client.submit("poem", "A limerick about a lighthouse in the fog", kind="limerick")
+    first = deployment.client.submit("poem", "A limerick about an astrolabe in the fog", kind="limerick")
     answer = first.get(timeout=30)
     journey = deployment.settled(first.id)
     assert journey.outcome == "stored"
     assert journey.answer == answer["answer"]
     assert journey.score.total == pytest.approx(90)
 
-    prompt = "A limerick about a lighthouse in the snow"
+    prompt = "A limerick about an astrolabe in the snow"
     second = deployment.client.submit("poem", prompt, kind="limerick").get(timeout=30)
 
     assert str(journey.memory_id) in [one["id"] for one in second["memories"]]
     messages = asked(deployment, prompt)["messages"]
     assert messages[0]["role"] == "system"
     pairs = [(turn["role"], turn["content"]) for turn in messages]
-    assert ("user", "A limerick about a lighthouse in the fog") in pairs
+    assert ("user", "A limerick about an astrolabe in the fog") in pairs
     assert ("assistant", answer["answer"]) in pairs
     assert pairs[-1] == ("user", prompt)
 
