@@ -50,9 +50,9 @@ class Answering:
         text = task.text
         if len(text) > self.prompt_limit:
             raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
-        # Here alone: what was answered is still graded and learnt from.
         if task.documents and self.reasoner is None:
             raise BadInput(f"Agent {self.agent.name!r} reads no documents; submit the task to one with an engine.")
+        # Here alone: what was answered is still graded and learnt from.
         self.check_caps(self.agent.name, task.submitter)
 
         recall = self.pool()

@@ -8,8 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from broker import redis_server
-from broker.connection import connect
+from broker.settings import Settings
 from memory_service.curate import Curate
 from memory_service.edge_store import EdgeStore
 from memory_service.lessons import Lessons
@@ -20,6 +19,7 @@ from memory_service.sentence_encoder import SentenceTransformerEncoder
 from memory_service.settle import Settle
 from memory_service.standing import Standing
 from memory_service.store import Layout
+from memshare.own_redis import connected
 
 
 class OwnPool(NamedTuple):
@@ -37,14 +37,9 @@ def own_pool() -> Iterator[OwnPool]:
     encoder = SentenceTransformerEncoder(None)
     with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name:
         folder = Path(name)
-        process = redis_server.start(folder)
         store = EdgeStore.open(folder / "pool", Layout(encoder.name, encoder.dimension), "benchmark")
-        try:
-            with closing(connect(redis_server.socket_url(folder))) as client, closing(store):
-                standing = Standing(client)
-                recall = Recall(store, encoder, Retriever(client, encoder), standing)
-                pool = Pool(client, recall, lambda _: recall)
-                yield OwnPool(recall, Curate(pool, client), Settle(pool, client, Lessons(0)), standing)
-        finally:
-            process.terminate()
-            process.wait()
+        with closing(store), connected(Settings(data=folder, redis_url=None)) as client:
+            standing = Standing(client)
+            recall = Recall(store, encoder, Retriever(client, encoder), standing)
+            pool = Pool(client, recall, lambda _: recall)
+            yield OwnPool(recall, Curate(pool, client), Settle(pool, client, Lessons(0)), standing)

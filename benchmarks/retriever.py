@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,11 +29,10 @@ from benchmarks.retriever_consolidated import consolidate
 from benchmarks.retriever_data import MEMORIES, Oracle, exams
 from benchmarks.retriever_quality import MARKED_AT, stream_literal, stream_ours
 from benchmarks.retriever_tables import for_people, notes
-from broker import redis_server
-from broker.connection import connect
 from broker.settings import Settings
 from memory_service.encoder import SentenceTransformerEncoder
 from memshare.console import errors
+from memshare.own_redis import connected
 
 SEED = 0
 WRONG = 0.05  # share of the labels
@@ -57,8 +54,10 @@ def main(
         raise typer.Exit(1)
     from benchmarks.retriever_chart import draw
 
-    with tempfile.TemporaryDirectory(prefix="memshare-bench-") as folder, _redis(Path(folder)) as client:
-        figures = _measure(Path(folder), client, lesson_share)
+    with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name:
+        folder = Path(name)
+        with connected(Settings(data=folder, redis_url=None)) as client:
+            figures = _measure(folder, client, lesson_share)
     draw(figures, out)
     shown = figures if as_json else for_people(figures)
     print_figures(f"The retriever, {MEMORIES:,} memories", shown, as_json=as_json, notes=notes(figures, out))
@@ -112,19 +111,6 @@ def _measure(folder: Path, client: redis.Redis, share: float) -> Figures:
         "labels_wrong": WRONG,
         "lesson_share": share,
     }
-
-
-@contextmanager
-def _redis(folder: Path) -> Iterator[redis.Redis]:
-    """An embedded Redis in this folder."""
-    process = redis_server.start(folder)
-    client = connect(redis_server.socket_url(folder))
-    try:
-        yield client
-    finally:
-        client.close()
-        process.terminate()
-        process.wait()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pydantic import Field
 from broker.messages import CriterionScore, Message, derived_id
 
 Status = Literal["active", "probation", "hidden"]
+SHOWN: tuple[Status, ...] = ("active", "probation")
 
 
 class Voucher(Message):

@@ -14,7 +14,7 @@ from broker.messages import Embedding
 from memory_service.bm25 import document, query
 from memory_service.choice import choose, used_up
 from memory_service.encoder import Encoder
-from memory_service.memory import Memory, Status
+from memory_service.memory import SHOWN, Memory
 from memory_service.retriever import Retriever
 from memory_service.standing import Standing
 from memory_service.store import Hit, Sparse, Store, Vectors, Where
@@ -22,7 +22,6 @@ from memory_service.store import Hit, Sparse, Store, Vectors, Where
 Mode = Literal["dense", "hybrid"]
 
 CANDIDATES = 10  # of each ranking (INMS, arXiv 2404.09982)
-SHOWN: tuple[Status, ...] = ("active", "probation")
 SPARE = 2  # memories looked at for each one that is shown, as some have the same prompt
 
 
@@ -108,7 +107,9 @@ class Recall:
                 full, no_newcomer = used_up(shown, each)
                 narrower = replace(base, status="active" if no_newcomer else SHOWN, submitter_not=full)
                 where, limit = narrower, SPARE * (limit if narrower == where else k)
-        return Recalled(shown, adapter.version)
+            if not where.submitter_not:
+                break  # nobody was left out, so all there is has been seen
+        return Recalled(choose([*shown, *seen], k, k), adapter.version)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """What the retriever could have found for a memory's prompt, with vectors: the best by words and by cosine.

@@ -12,7 +12,7 @@ import redis
 from memory_service.arms import Arms
 from memory_service.conflicts import Conflicts
 from memory_service.credibility import FLOOR, corrected, features, in_general, upper_bounds
-from memory_service.memory import Memory
+from memory_service.memory import SHOWN, Memory
 from memory_service.store import Hit, Store, Where
 
 
@@ -59,7 +59,7 @@ class Standing:
         if not memories:
             return set()
         wanted = sorted({rival for of in rivals.values() for rival in of})
-        others = store.page(Where(pool=pool, status=("active", "probation"), ids=wanted), len(wanted)).memories
+        others = store.page(Where(pool=pool, status=SHOWN, ids=wanted), len(wanted)).memories
         everyone = {memory.id: memory for memory in (*memories, *others)}
         known = zip(everyone, self.credibilities(pool, list(everyone.values())), strict=True)
         strength = {one: (round(how.p, 9), -everyone[one].created) for one, how in known}

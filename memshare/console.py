@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -32,3 +33,8 @@ def short(text: str, width: int = 60) -> str:
     """A text on one line, cut to a width."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def moment(seconds: float) -> str:
+    """A Unix time in seconds as people read it, in local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

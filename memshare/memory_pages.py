@@ -33,6 +33,11 @@ def with_standing(client: Client, memories: Sequence[dict[str, Any]]) -> list[di
     return [one["memory"] | {"credibility": one["credibility"], "conflicts": one["conflicts"]} for one in found]
 
 
+def credibility_of(memory: dict[str, Any]) -> str:
+    """The p of a memory that `with_standing` gave, as people see it."""
+    return f"{memory['credibility']['p']:.2f}"
+
+
 def require_pool(client: Client, pool: str | None) -> None:
     """Raises `BadInput` for a pool that no agent has and no memory is in; None names no pool, and is right."""
     if pool is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, get_args
 
 import typer
@@ -12,7 +11,7 @@ from broker.dead_letters import DeadLetter
 from broker.errors import BadInput, Reason
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, print_json, short, table
+from memshare.console import console, moment, print_json, short, table
 
 app = typer.Typer(help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True)
 
@@ -34,7 +33,9 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
     if not letters:
         console.print("No dead letters.")
         return
-    rows = [(one.entry.id, one.entry.task, one.reason, one.tries, _when(one), short(one.error)) for one in letters]
+    rows = [
+        (one.entry.id, one.entry.task, one.reason, one.tries, moment(one.died), short(one.error)) for one in letters
+    ]
     console.print(table("id", "task", "reason", "tries", "died", "error", rows=rows))
 
 
@@ -52,7 +53,7 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
         return
     console.print(
         f"[bold]{letter.entry.task}[/] {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries"
-        f" · {_when(letter)}"
+        f" · {moment(letter.died)}"
     )
     console.print(f"[red]{letter.error}[/]")
     console.print_json(data=letter.entry.body)
@@ -106,7 +107,3 @@ def _letters(client: Client, reason: str | None) -> list[DeadLetter]:
         raise BadInput(f"No dead letter dies of {reason!r}. The reasons are: {', '.join(get_args(Reason))}.")
     with reaching(client.settings.redis):
         return [one for one in client.dead_letters.all() if reason in (None, one.reason)]
-
-
-def _when(letter: DeadLetter) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(letter.died))

@@ -14,7 +14,7 @@ from broker.errors import BadInput, GiveUp
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, table
-from memshare.memory_pages import PAGE, all_memories, require_pool, with_standing
+from memshare.memory_pages import PAGE, all_memories, credibility_of, require_pool, with_standing
 
 app = typer.Typer(
     help="Knowledge: statements that agents are shown, and what they have been worth.", no_args_is_help=True
@@ -83,8 +83,7 @@ def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
         print_json(found)
         return
     rows = [
-        (f"{one['credibility']['p']:.2f}", one["id"], short(one["prompt"] or "–", 40), short(one["answer"], 60))
-        for one in found
+        (credibility_of(one), one["id"], short(one["prompt"] or "–", 40), short(one["answer"], 60)) for one in found
     ]
     console.print(table("credibility", "id", "about", "statement", rows=rows) if rows else f"Pool {pool!r} has none.")
 
@@ -108,10 +107,10 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
         console.print(f"About: {memory['prompt']}", highlight=False)
     for revision in memory["history"]:
         console.print(f"Until {_day(revision['until'])}: {revision['answer']}", style="dim", highlight=False)
-    credibility = memory["credibility"]
-    console.print(f"Credibility {credibility['p']:.2f} after {credibility['credits']} answers that used it.")
+    times = memory["credibility"]["credits"]
+    console.print(f"Credibility {credibility_of(memory)} after {times} answers that used it.")
     for rival in rivals:
-        console.print(f"[yellow]Contradicted[/] ({rival['credibility']['p']:.2f}): {rival['answer']}", highlight=False)
+        console.print(f"[yellow]Contradicted[/] ({credibility_of(rival)}): {rival['answer']}", highlight=False)
     console.print(f"{len(children)} memories were written with it.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -14,8 +13,8 @@ from memshare.client import Client
 from memshare.commands.forget import forget
 from memshare.commands.options import Json
 from memshare.commands.transfer import export, import_memories
-from memshare.console import console, errors, print_json, short, table
-from memshare.memory_pages import all_memories, require_pool, with_standing
+from memshare.console import console, errors, moment, print_json, short, table
+from memshare.memory_pages import all_memories, credibility_of, require_pool, with_standing
 
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
 app.command()(export)
@@ -85,9 +84,10 @@ def list_memories(
     if as_json:
         print_json(found)
         return
-    credible = [(f"{one['credibility']['p']:.2f}",) if sort == "credibility" else () for one in found]
-    columns = [*(["credibility"] if sort == "credibility" else []), "id", "score", "kind", "prompt", "answer"]
-    rows = [(*how, *_row(memory)) for how, memory in zip(credible, found, strict=True)]
+    columns, rows = ["id", "score", "kind", "prompt", "answer"], [_row(memory) for memory in found]
+    if sort == "credibility":
+        columns = ["credibility", *columns]
+        rows = [(credibility_of(memory), *row) for memory, row in zip(found, rows, strict=True)]
     console.print(table(*columns, rows=rows) if found else "No memories.")
 
 
@@ -108,7 +108,7 @@ def conflicts(pool: Pool = None, as_json: Json = False) -> None:
         return
     rows = [
         (
-            f"{one['credibility']['p']:.2f}",
+            credibility_of(one),
             one["id"],
             one["credibility"]["credits"],
             short(one["prompt"] or "–", 40),
@@ -133,10 +133,9 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if as_json:
         print_json(memory)
         return
-    created = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(memory["created"]))
     console.print(
         f"[bold]{memory['id']}[/] · pool {memory['pool']} · {memory['kind'] or 'no kind'} "
-        f"· {memory['status']} · {created}"
+        f"· {memory['status']} · {moment(memory['created'])}"
     )
     console.print(
         f"by {memory['submitter']} · model: {memory['model'] or '–'} · score {_score(memory)} "
@@ -145,8 +144,8 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if memory["prompt"]:
         console.print(Panel(memory["prompt"], title="prompt", title_align="left", border_style="dim"))
     console.print(Panel(memory["answer"], title="answer", title_align="left"))
-    credibility = memory["credibility"]
-    console.print(f"Credibility {credibility['p']:.2f} after {credibility['credits']} tasks that were shown it.")
+    times = memory["credibility"]["credits"]
+    console.print(f"Credibility {credibility_of(memory)} after {times} tasks that were shown it.")
     if memory["conflicts"]:
         console.print("Contradicts: " + ", ".join(memory["conflicts"]))
     if memory["parents"]:

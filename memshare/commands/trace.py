@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from broker.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
-from memshare.console import console, print_json, short, table
+from memshare.console import console, moment, print_json, short, table
 from memshare.journey import Journey
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed.")]
@@ -59,7 +58,7 @@ def trace(
         return
     of_kind = f" · {journey.kind}" if journey.kind else ""
     console.print(
-        f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {_at(journey.submitted)}"
+        f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
     )
     console.print(Panel(journey.prompt, title="prompt", title_align="left", border_style="dim"))
     if journey.answer is not None:
@@ -70,7 +69,7 @@ def trace(
     if journey.score is not None:
         _print_score(journey)
     if journey.waits is not None:
-        console.print(f"[yellow]waits[/] until {_at(journey.waits.until)}: {journey.waits.why}", highlight=False)
+        console.print(f"[yellow]waits[/] until {moment(journey.waits.until)}: {journey.waits.why}", highlight=False)
     if journey.outcome is not None:
         console.print(
             f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
@@ -82,10 +81,6 @@ def trace(
         kept = journey.dead.entry.id in client.dead_letters
         advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
-
-
-def _at(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def _print_memories(journey: Journey) -> None:

@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from benchmarks.forms import Task, form_of, memories, questions, unseen_tasks
 from benchmarks.report import print_figures
-from broker import redis_server
-from broker.connection import connect
 from broker.lessons import LessonTask
 from broker.messages import AnsweredTask, GradedTask, Score, Shown, Usage
+from broker.settings import Settings
 from llm.offline import OfflineChat
 from memory_service.curate import Curate, Forget
 from memory_service.edge_store import EdgeStore
@@ -42,6 +41,7 @@ from memory_service.retriever import Retriever
 from memory_service.sentence_encoder import SentenceTransformerEncoder
 from memory_service.settle import Settle
 from memory_service.store import Layout, Vectors
+from memshare.own_redis import connected
 from retriever_trainer.labels import Labels
 from retriever_trainer.learn import Learn
 from retriever_trainer.lesson_log import LessonLog
@@ -243,18 +243,15 @@ def injected() -> dict[str, Any]:
 def measure(size: int = MEMORIES, tasks: int = TASKS, lessons: int = LESSONS) -> dict[str, Any]:
     """All figures, on a Redis of its own."""
     encoder = SentenceTransformerEncoder(None)
-    with tempfile.TemporaryDirectory() as folder:
-        server = redis_server.start(Path(folder))
-        try:
-            with closing(connect(redis_server.socket_url(Path(folder)))) as client:
-                return {
-                    **planted(client, encoder, size, tasks, lessons),
-                    **revoked(client, encoder, lessons),
-                    **injected(),
-                }
-        finally:
-            server.terminate()
-            server.wait()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        connected(Settings(data=Path(folder), redis_url=None)) as client,
+    ):
+        return {
+            **planted(client, encoder, size, tasks, lessons),
+            **revoked(client, encoder, lessons),
+            **injected(),
+        }
 
 
 def main() -> None:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import redis
@@ -20,44 +16,14 @@ from broker.messages import derived_id
 from broker.settings import Settings
 from memshare.client import Client
 from retriever_trainer.lesson_log import LessonLog
+from tests.faults.forks import forks
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, wait_for
+from tests.support.deployment import wait_for
 from tests.support.lessons import ENCODER, lesson
 from tests.support.oracle import Oracle
 
 KILLS = 20
 LESSONS = 300
-
-
-class Trainers:
-    """Trainer processes, one at a time."""
-
-    def __init__(self, server: subprocess.Popen[str]) -> None:
-        self._server = server
-        assert server.stdout is not None
-        assert server.stdout.readline() == "ready\n"
-
-    def start(self) -> int:
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write("another\n")
-        self._server.stdin.flush()
-        return int(self._server.stdout.readline())
-
-
-@contextmanager
-def trainers(environment: dict[str, str], log: Path) -> Iterator[Trainers]:
-    with log.open("ab") as file:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.forkserver"],
-            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        yield Trainers(server)
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.communicate()
 
 
 def send(client: Client, task: LessonTask) -> None:
@@ -81,18 +47,22 @@ def test_twenty_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear
     settings = Settings(data=redis_folder, model="openai:scripted")
     log = LessonLog(redis_client, "poem", ENCODER, kept=2000, keep_days=7)
     client = Client(settings)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
-    environment |= {"MEMSHARE_DATA": str(redis_folder), "MEMSHARE_MODEL": "openai:scripted", "OPENAI_API_KEY": "test"}
+    environment = {"MEMSHARE_DATA": str(redis_folder), "MEMSHARE_MODEL": "openai:scripted", "OPENAI_API_KEY": "test"}
     environment |= {"MEMSHARE_CONCURRENCY": "4", "MEMSHARE_LEASE": "20"}
     tasks = [lesson(number) for number in range(LESSONS)]
     oracle = Oracle(lambda prompt: prompt.split()[0], delay=0.15)
-    with serving(oracle) as chat, trainers(environment | {"OPENAI_BASE_URL": chat.url}, tmp_path / "log") as processes:
+    with serving(oracle) as chat, forks(tmp_path / "forks.log") as processes:
+
+        def start(number: int) -> int:
+            own = environment | {"OPENAI_BASE_URL": chat.url}
+            return processes.start(["trainer"], f"trainer-{number}@test", tmp_path / "log", own, lambda *_: None)
+
         for task in tasks:
             send(client, task)
 
         moved = 0
-        for _ in range(KILLS):
-            pid, counted = processes.start(), log.head().counted
+        for number in range(KILLS):
+            pid, counted = start(number), log.head().counted
             wait_for(lambda counted=counted: log.head().counted > counted, 90, "the trainer to learn something")
             time.sleep(chance.uniform(0, 0.8))
             os.kill(pid, signal.SIGKILL)
@@ -100,7 +70,7 @@ def test_twenty_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear
         assert moved == KILLS
         assert log.head().counted < LESSONS  # every kill hit a trainer at work
 
-        processes.start()
+        start(KILLS)
         wait_for(lambda: client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
 
     kept = [*log.lessons(), *log.held_out()]

@@ -2,34 +2,20 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import numpy as np
 import redis
 
-from broker.messages import AnsweredTask, Embedding
 from broker.usage import UsageLog, Used
 from llm.metered import Metered
 from llm.prices import Prices
 from scorer.rubric import find_rubric
 from scorer.tasks import Scoring
+from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 
 
 def test_every_vote_is_charged_to_the_agent_and_the_submitter_of_the_answer(redis_client: redis.Redis) -> None:
     marks = {one.name: {"low": 0, "high": one.points} for one in find_rubric("plan", None).for_kind("travel")}
     usage = UsageLog(redis_client)
-    task = AnsweredTask(
-        journey="journey-1",
-        agent="plan",
-        kind="travel",
-        pool="plan",
-        rubric="plan",
-        prompt="Two days in Rome",
-        answer="Walk.",
-        model="scripted",
-        submitter="ada",
-        shown=(),
-        embedding=Embedding.pack("test", np.zeros(2, dtype=np.float32)),
-    )
 
     Scoring(
         ScriptedChat(marks, marks, marks),
@@ -37,6 +23,6 @@ def test_every_vote_is_charged_to_the_agent_and_the_submitter_of_the_answer(redi
         3,
         lambda _: None,
         lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
-    ).run("journey-1", task)
+    ).run("journey-1", a_task("plan"))
 
     assert usage.used([("agent", "plan"), ("submitter", "ada")]) == [Used(3, 30, 15), Used(3, 30, 15)]

@@ -2,34 +2,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from broker.errors import BadInput, GiveUp
-from broker.messages import AnsweredTask, Embedding, GradedTask, Score, derived_id
+from broker.messages import GradedTask, Score, derived_id
 from scorer.rubric import BUNDLED, find_rubric
 from scorer.tasks import Scoring
+from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 
 
 def no_seeds(_pool: str) -> float | None:
     return None
-
-
-def a_task(rubric: str) -> AnsweredTask:
-    return AnsweredTask(
-        journey="journey-1",
-        agent="plan",
-        kind="travel",
-        pool="plan",
-        rubric=rubric,
-        prompt="Two days in Rome",
-        answer="Walk.",
-        model="scripted",
-        submitter="ada",
-        shown=(),
-        embedding=Embedding.pack("test", np.zeros(2, dtype=np.float32)),
-    )
 
 
 def full_marks(rubric: str) -> dict[str, dict[str, float]]:
