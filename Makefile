@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lint types contract bench faults clean
+.PHONY: help install demo test check format lint types contract bench evaluate faults pictures clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -48,9 +48,22 @@ contract: .venv/.installed-test
 bench: .venv/.installed-bench  ## Run every benchmark
 	@for name in journey recall peers retriever credibility knowledge; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
+DATA ?= ../shared/data
+MODELS ?= offline
+OUT ?= evaluation
+ITEMS ?= 100
+evaluate: .venv/.installed  ## Run every experiment on the files of DATA, with MODELS, and make a page of it in OUT
+	$(BIN)/memshare evaluate all --yes --models $(MODELS) --out $(OUT) --items $(ITEMS) --data benchmarks/plans.jsonl \
+	  $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl)
+	$(BIN)/memshare report $(OUT)
+
 faults: .venv/.installed-test  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them
 	$(BIN)/python -m tests.faults
 	$(BIN)/python -m tests.faults.poison
+
+pictures: .venv/.installed-test  ## Run the browser tests, and keep in docs/pictures what Flower and Prometheus show
+	mkdir -p docs/pictures
+	PICTURES=docs/pictures $(BIN)/pytest tests/browser
 
 clean:  ## Remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

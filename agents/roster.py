@@ -64,7 +64,8 @@ class Agent(BaseModel):
         return self.kinds[name]
 
     def card(self, model: str) -> AgentCard:
-        return AgentCard(name=self.name, kinds=tuple(self.kinds), pool=self.pool, model=self.model or model)
+        kinds = tuple(self.kinds)
+        return AgentCard(name=self.name, kinds=kinds, pool=self.pool, model=self.model or model, rubric=self.rubric)
 
 
 def load_roster(agents_dir: Path | None) -> dict[str, Agent]:

@@ -1,4 +1,4 @@
-"""The Celery tasks of the agents' queues: `agents.NAME` answers one task."""
+"""The Celery tasks of the agents' queues: `agents.NAME` answers a task, `agents.NAME.question` asks for an answer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from celery import Celery
 
 from agents.answered import Answered
 from agents.prompt import build_prompt
+from agents.question import ask_for_question
 from agents.reasoning.knowledge import Knowledge
 from agents.reasoning.reasoner import Reasoner
 from agents.roster import Agent
+from broker import tracing
 from broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from broker.errors import BadInput
+from broker.logs import ids
 from broker.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn, VerdictTask
+from broker.metrics import Sample, observe
+from broker.questions import Question, QuestionTask
 from broker.stage import Desk, Following, Outcome, Stage, add_stage
 from llm.chat import Chat
 from llm.metered import Metering, Payer, unmetered
@@ -56,17 +61,23 @@ class Answering:
         self.check_caps(self.agent.name, task.submitter)
 
         recall = self.pool()
+        began = time.monotonic()
         embedding = recall.embed(text)
         k = self.agent.memories if task.memories is None else task.memories
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
         if self.reasoner is None:
-            found = recall.nearest(self.agent.pool, text, embedding.unpack(), k, mode)
+            with tracing.span("recall"):
+                found = recall.nearest(
+                    self.agent.pool, text, embedding.unpack(), k, mode, fits=lambda one: one.id not in task.not_shown
+                )
+            recalls = [time.monotonic() - began]
             turns = build_prompt(kind.instructions, [hit.memory for hit in found.hits], task.turns)
             said = self._ask(turns, found, payer)
         else:
-            knowledge = Knowledge(recall, self.agent.pool, k, mode)
+            knowledge = Knowledge(recall, self.agent.pool, k, mode, task.not_shown)
             said = self.reasoner.answer(task, kind.instructions, knowledge, self.metering, payer)
+            recalls = knowledge.seconds
 
         answer = Answer(
             task_id=journey,
@@ -80,10 +91,48 @@ class Answering:
             seconds=round(time.monotonic() - started, 3),
             steps=said.steps,
         )
-        log.info("Answered with %d memories. task_id=%s agent=%s", len(said.shown), journey, self.agent.name)
+        log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
+        counted = self._counted(recalls, said.shown)
         if said.verified:
-            return Outcome(answer, self._graded_next(journey, task, said, embedding))
-        return Outcome(answer, self._blamed(journey, task, said))
+            return Outcome(answer, self._graded_next(journey, task, said, embedding), "answered", counted)
+        return Outcome(answer, self._blamed(journey, task, said), "unverified", counted)
+
+    def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
+        name = self.agent.name
+        searches = (observe("memshare_recall_seconds", seconds, agent=name) for seconds in recalls)
+        similarities = (observe("memshare_shown_similarity", min(one.similarity, 1.0), agent=name) for one in shown)
+        return tuple(sample for samples in (*searches, *similarities) for sample in samples)
+
+    def ask(self, journey: str, task: QuestionTask) -> Outcome:
+        """Ask the model for a question to a standard answer, and hand both on to be graded."""
+        started = time.monotonic()
+        kind = self.agent.kind(task.kind)
+        if len(task.answer) > self.prompt_limit:
+            raise BadInput(f"The answer has {len(task.answer):,} characters; at most {self.prompt_limit:,} are taken.")
+        self.check_caps(self.agent.name, task.submitter)
+
+        with self.metering(self.chat, Payer(journey, self.agent.name, task.submitter)) as chat:
+            asked = ask_for_question(chat, kind.instructions, task)
+        text = asked.value.question
+        seconds = round(time.monotonic() - started, 3)
+        log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
+        pair = AnsweredTask(
+            journey=journey,
+            agent=self.agent.name,
+            kind=task.kind,
+            pool=self.agent.pool,
+            rubric=self.agent.rubric,
+            prompt=text,
+            answer=task.answer,
+            model=None,
+            submitter=task.submitter,
+            shown=(),
+            embedding=self.pool().embed(text),
+            remember=task.remember,
+            seed=True,
+        )
+        question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
+        return Outcome(question, Following("scorer.score", SCORER_QUEUE, "score", pair), "asked")
 
     def _graded_next(self, journey: str, task: AgentTask, said: Answered, embedding: Embedding) -> Following:
         pair = AnsweredTask(
@@ -98,13 +147,14 @@ class Answering:
             submitter=task.submitter,
             shown=said.shown,
             embedding=embedding,
+            remember=task.remember,
         )
         return Following("scorer.score", SCORER_QUEUE, "score", pair)
 
     def _blamed(self, journey: str, task: AgentTask, said: Answered) -> Following | None:
         """What the memory service learns of a rejected answer: on which memories it rested, if that was judged."""
-        log.info("Not graded, as it could not be verified. task_id=%s agent=%s", journey, self.agent.name)
-        if not any(one.share for one in said.shown):
+        log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
+        if not task.remember or not any(one.share for one in said.shown):
             return None
         verdict = VerdictTask(journey=journey, pool=self.agent.pool, prompt=task.text, shown=said.shown, verdict=0.0)
         return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
@@ -117,6 +167,10 @@ class Answering:
 
 
 def register(app: Celery, agent: Agent, desk: Callable[[], Desk], answering: Callable[[], Answering]) -> None:
-    """Register an agent's task; what it needs is built when the first message comes."""
+    """Register an agent's tasks; what they need is built when the first message comes."""
     answer = Stage(f"agents.{agent.name}", "answer", AgentTask, lambda journey, task: answering().run(journey, task))
     add_stage(app, answer, desk)
+    question = Stage(
+        f"{answer.task}.question", "question", QuestionTask, lambda journey, task: answering().ask(journey, task)
+    )
+    add_stage(app, question, desk)

@@ -93,7 +93,7 @@ class _Side:
         """One memory, as settling hands it to the trainer; it is not stored, so that the size stays."""
         [(memory, vector)] = self._world.memories(1)
         began = time.perf_counter()
-        following = self._lessons.following(self._recall, self._of_pool(memory), vector)
+        following = self._lessons.following(str(memory.id), self._recall, self._of_pool(memory), vector)
         found = time.perf_counter()
         if following is None or not isinstance(following.body, LessonTask):
             raise TypeError(f"expected a lesson for the memory {str(memory.id)!r}, found {following!r}")

@@ -69,7 +69,7 @@ def stream_ours(
 
 
 def _settle(memory: Memory, given: Vectors, recall: Recall, lessons: Lessons, learn: Learn) -> None:
-    following = lessons.following(recall, memory, given.dense)
+    following = lessons.following(str(memory.id), recall, memory, given.dense)
     recall.store.put([(memory, given)])
     if following and isinstance(following.body, LessonTask):
         learn.run(following.body.journey, following.body)

@@ -8,6 +8,7 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
+from broker.sentinels import SCHEME, parse_sentinels
 from broker.settings import Settings, load_settings
 
 VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task plus its longest countdown
@@ -23,7 +24,7 @@ def make_app(
     queues: Callable[[Settings], Iterable[str]] = lambda _: (MEMORY_QUEUE,), settings: Settings | None = None
 ) -> Celery:
     """An app that reads its settings when it is first used, and not when it is imported."""
-    app = Celery("memshare", set_as_current=False)
+    app = Celery("memshare", set_as_current=False, events="broker.events:Events")
 
     def configuration() -> dict[str, Any]:
         known = settings or load_settings()
@@ -47,13 +48,15 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "queue_order_strategy": "round_robin",
         "priority_steps": list(PRIORITY_STEPS),
     }
+    master = {"master_name": parse_sentinels(settings.redis).master} if settings.redis.startswith(SCHEME) else {}
     return {
         "broker_url": kombu_url(settings.redis),
         "result_backend": kombu_url(settings.redis),
-        "broker_transport_options": transport,
+        "broker_transport_options": transport | master,
         "result_backend_transport_options": {
             "visibility_timeout": VISIBILITY_TIMEOUT,
             "retry_policy": {"timeout": 5.0},
+            **master,
         },
         "visibility_timeout": VISIBILITY_TIMEOUT,
         "task_queues": [queue_named(name) for name in names],
@@ -91,6 +94,8 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
 
 def kombu_url(url: str) -> str:
     """redis-py writes a socket as unix://PATH?db=N, Celery as redis+socket://PATH?virtual_host=N."""
+    if url.startswith(SCHEME):
+        return parse_sentinels(url).kombu_url
     if not url.startswith("unix:"):
         return url
     path, _, query = url.removeprefix("unix://").partition("?")

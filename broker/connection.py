@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import redis
@@ -13,28 +14,39 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 
 from broker.errors import Unreachable
+from broker.sentinels import SCHEME, parse_sentinels
 
 DOWN = (RedisConnectionError, RedisTimeoutError)
 
 
-def connect(url: str, *, tries: int = 8) -> redis.Redis:
-    """A client for `url` that bridges a short outage; it connects at its first command."""
-    return redis.Redis.from_url(
-        url,
-        decode_responses=True,
-        socket_timeout=30,
-        socket_connect_timeout=5,
-        health_check_interval=25,
-        retry=Retry(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
-        retry_on_error=list(DOWN),
+def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
+    """A client for `url` that bridges a short outage; it connects at its first command. `timeout` is in seconds."""
+    options: dict[str, Any] = {
+        "decode_responses": True,
+        "socket_timeout": timeout,
+        "socket_connect_timeout": min(timeout, 5),
+        "health_check_interval": 25,
+        "retry": Retry(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
+        "retry_on_error": list(DOWN),
+    }
+    if not url.startswith(SCHEME):
+        return redis.Redis.from_url(url, **options)
+    known = parse_sentinels(url)
+    patience = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
+    asked = Sentinel(known.nodes, sentinel_kwargs=patience)  # type: ignore[no-untyped-call]
+    return asked.master_for(  # type: ignore[no-any-return, no-untyped-call]
+        known.master, username=known.username, password=known.password, db=known.database, **options
     )
 
 
 def address(url: str) -> str:
     """The URL without its password, for messages."""
     parts = urlsplit(url)
+    if url.startswith(SCHEME):
+        return url.replace(parts.netloc, parts.netloc.rpartition("@")[2])
     place = parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}{parts.path}"
     return f"{parts.scheme}://{place}"
 

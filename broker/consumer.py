@@ -12,6 +12,7 @@ from broker.connection import connect
 from broker.dead_letters import DeadLetters, letter_for, unreadable
 from broker.errors import GiveUp
 from broker.ledger import Ledger
+from broker.logs import ids
 from broker.settings import load_settings
 
 log = logging.getLogger(__name__)
@@ -45,5 +46,5 @@ class CarefulConsumer(Consumer):
         entry = unreadable(body, queue, (message.headers or {}).get("id"))
         letter = letter_for(entry, GiveUp(reason), tries=1, kind="malformed")
         DeadLetters(client, Ledger(client, settings.keep_days)).add(letter)
-        log.error("%s task_id=%s", reason, entry.id)
+        log.error("%s", reason, extra=ids(task_id=entry.id, queue=queue))
         client.close()

@@ -14,6 +14,7 @@ from pydantic import Field
 from broker.errors import BadInput, GiveUp, Reason, TryAgain
 from broker.ledger import DEAD, Entry, Ledger, publish
 from broker.messages import Message
+from broker.metrics import DEAD_REASONS
 
 UNREADABLE = "unreadable"  # stands for the task of a message that names none of ours
 Kind = Literal["malformed", "gave-up", "tries", "crash", "bug"]
@@ -66,7 +67,7 @@ class DeadLetters:
         self._ledger = ledger
 
     def add(self, letter: DeadLetter) -> None:
-        self._ledger.bury(letter.entry, letter.model_dump_json())
+        self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason)
 
     def all(self) -> list[DeadLetter]:
         """Every dead letter, oldest first."""
@@ -98,6 +99,7 @@ class DeadLetters:
     def drop(self, letter: DeadLetter) -> None:
         """Forget the message for good; its journey keeps the reason."""
         self._client.hdel(DEAD, letter.entry.id)
+        self._client.hdel(DEAD_REASONS, letter.entry.id)
 
 
 def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:

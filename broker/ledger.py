@@ -8,7 +8,7 @@ is in no queue is sent again under the same id (`broker.sweeper`).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import redis
@@ -16,9 +16,11 @@ from celery import Celery
 from pydantic import JsonValue
 
 from broker import ledger_scripts
-from broker.app import REPR_LENGTH, queue_named
+from broker.app import queue_named
 from broker.errors import NotYet, QueueFull, Reason
+from broker.masking import shortened
 from broker.messages import Message, Priority, Record
+from broker.metrics import Sample, count, flat
 
 MESSAGES, STARTS, DEAD, QUEUES = "memshare:messages", "memshare:starts", "memshare:dead", "memshare:queues"
 DONE = "memshare:done"
@@ -72,12 +74,13 @@ class Ledger:
             for name in ("open", "begin", "commit", "postpone", "park", "fail", "bury", "revive")
         }
 
-    def open(self, entry: Entry, limit: int = 0) -> bool:
-        """Write a message down before it is published; False when it has ended already.
+    def open(self, entry: Entry, limit: int = 0, *, keep: bool = False) -> bool:
+        """Write a message down before it is published; False when it is open or has ended already.
 
+        With `keep` it begins a journey of which it is known for ever what became of it (`broker.kept`).
         Raises `QueueFull` when its queue has `limit` open messages; 0 is no limit.
         """
-        reply = self._run("open", entry, [str(limit)])
+        reply = self._run("open", entry, [str(limit), "kept" if keep else ""])
         if reply[0] == "full":
             raise _full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
         return bool(reply[0] == "opened")
@@ -95,14 +98,22 @@ class Ledger:
         starts, done = self._run("begin", entry, [life])
         return int(starts), json.loads(done) if done else None
 
-    def commit(self, entry: Entry, record: Record, following: Entry | None, result: Result | None = None) -> Record:
-        """Record what a message did, strike it off, open the one that follows and tell its result, in one step.
+    def commit(
+        self,
+        entry: Entry,
+        record: Record,
+        following: Entry | None,
+        result: Result | None = None,
+        counted: Iterable[Sample] = (),
+    ) -> Record:
+        """Record what a message did, strike it off, open the one that follows, tell its result and count, in one step.
 
         Returns the record that stands: another's, when the message ran twice and the other was first.
         """
         extra = [json.dumps(record)]
         extra += [following.id, following.queue, following.model_dump_json()] if following else ["", "", ""]
         extra += [result.key, result.text, str(result.keep)] if result else ["", "", "0"]
+        extra += flat(counted)
         done = self._run("commit", entry, extra, [open_key(following.queue if following else entry.queue)])
         return dict(json.loads(done)) if done else record
 
@@ -150,9 +161,10 @@ class Ledger:
         tries, seconds = self._run("fail", entry, [reason])
         return int(tries), float(seconds)
 
-    def bury(self, entry: Entry, letter: str) -> None:
-        """Strike a message off as a dead letter, given as JSON."""
-        self._run("bury", entry, [letter])
+    def bury(self, entry: Entry, letter: str, reason: Reason = "bug") -> None:
+        """Strike a message off as a dead letter, given as JSON, and count it."""
+        ended = count("memshare_tasks_total", stage=entry.stage, outcome="dead")
+        self._run("bury", entry, [letter, reason, *flat([ended, count("memshare_dead_letters_total", reason=reason)])])
 
     def revive(self, entry: Entry) -> bool:
         """Make a dead letter an open message again; False when it is none."""
@@ -162,6 +174,11 @@ class Ledger:
         """What is known of a submission, by stage: empty for an unknown id."""
         fields = self._client.hgetall(journey_key(journey))
         return {str(name): json.loads(value) for name, value in fields.items()}
+
+    def submitted(self, journey: str) -> float | None:
+        """When a task was submitted, as Unix time in seconds; None for an unknown one."""
+        at = self._client.hget(journey_key(journey), "submitted")
+        return float(at) if at else None
 
     def done(self) -> dict[str, int]:
         """How many messages of each stage have ended, ever."""
@@ -209,6 +226,11 @@ def open_key(queue: str) -> str:
     return f"memshare:open:{queue}"
 
 
+def since_key(queue: str) -> str:
+    """The sorted set of a queue's open messages by the time at which they were opened."""
+    return f"memshare:since:{queue}"
+
+
 def journey_key(journey: str) -> str:
     return f"memshare:journey:{journey}"
 
@@ -221,7 +243,7 @@ def publish(app: Celery, entry: Entry) -> None:
         task_id=entry.id,
         queue=queue_named(entry.queue),  # type: ignore[arg-type] # the stubs know of names only
         priority=entry.priority,
-        argsrepr=repr(entry.body)[:REPR_LENGTH],
+        argsrepr=shortened(entry.body),
         ignore_result=entry.stage != "answer",
         root_id=entry.journey,
         retry=True,

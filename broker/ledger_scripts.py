@@ -11,6 +11,7 @@ local function enter(open, queue, id, entry)
   redis.call('SADD', queues, queue)
   redis.call('HSETNX', messages, id, entry)
   redis.call('ZADD', open, now, id)
+  redis.call('ZADD', 'memshare:since:' .. queue, 'NX', now, id)
 end
 local function unpark()
   redis.call('ZREM', 'memshare:parked', id)
@@ -18,6 +19,7 @@ local function unpark()
 end
 local function strike()
   redis.call('ZREM', open, id)
+  redis.call('ZREM', 'memshare:since:' .. queue, id)
   redis.call('HDEL', messages, id)
   redis.call('HDEL', starts, id)
   redis.call('HDEL', 'memshare:lives', id)
@@ -31,17 +33,45 @@ local function note(field, value)
   redis.call('HSET', journey, field, value)
   redis.call('EXPIRE', journey, keep)
 end
+-- What is counted stands in ARGV from this place on: field and amount, in turn.
+local function count(first)
+  for at = first, #ARGV, 2 do
+    if ARGV[at + 1] == 'now' then
+      redis.call('HSET', 'memshare:metrics', ARGV[at], tostring(now))
+    else
+      redis.call('HINCRBYFLOAT', 'memshare:metrics', ARGV[at], ARGV[at + 1])
+    end
+  end
+end
 local function begin_journey()
-  if stage == 'answer' and redis.call('HEXISTS', journey, 'task') == 0 then
+  local begins = stage == 'answer' or stage == 'question' or stage == 'score'
+  if begins and redis.call('HEXISTS', journey, 'task') == 0 then
     note('task', entry)
     note('submitted', tostring(now))
   end
 end
+-- What is known for ever of a journey that was opened to be kept (broker/kept.py).
+local kept, name = 'memshare:kept', string.sub(journey, string.len('memshare:journey:') + 1)
+local function keep_facts(record, after)
+  local known = stage ~= 'learn' and redis.call('HGET', kept, name)
+  if not known then return end
+  known, record = cjson.decode(known), cjson.decode(record)
+  for _, fact in ipairs({'question', 'total', 'threshold', 'accepted', 'outcome', 'memory_id', 'error'}) do
+    if record[fact] ~= nil and record[fact] ~= cjson.null then known[fact] = record[fact] end
+  end
+  if stage == 'answer' and after and (after == '' or cjson.decode(after)['stage'] ~= 'score') then
+    known['outcome'] = 'not verified'
+  end
+  redis.call('HSET', kept, name, cjson.encode(known))
+end
 """
 OPEN = """
-if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', dead, id) == 1 then return {'ended'} end
+if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', journey, 'dead') == 1
+  or redis.call('HEXISTS', dead, id) == 1 then return {'ended'} end
+if redis.call('HEXISTS', messages, id) == 1 then return {'open'} end
+if ARGV[7] == 'kept' and redis.call('HEXISTS', kept, name) == 1 then return {'open'} end
 local length = redis.call('ZCARD', open)
-if tonumber(ARGV[6]) > 0 and length >= tonumber(ARGV[6]) and redis.call('HEXISTS', messages, id) == 0 then
+if tonumber(ARGV[6]) > 0 and length >= tonumber(ARGV[6]) then
   local minute = math.floor(now / 60)
   local last = redis.call('GET', 'memshare:pace:' .. queue .. ':' .. (minute - 1)) or 0
   local this = redis.call('GET', 'memshare:pace:' .. queue .. ':' .. minute) or 0
@@ -49,6 +79,7 @@ if tonumber(ARGV[6]) > 0 and length >= tonumber(ARGV[6]) and redis.call('HEXISTS
 end
 enter(open, queue, id, entry)
 begin_journey()
+if ARGV[7] == 'kept' then redis.call('HSET', kept, name, '{}') end
 return {'opened'}
 """
 BEGIN = """
@@ -64,14 +95,17 @@ return {redis.call('HINCRBY', starts, id, 1), ''}
 """
 # KEYS: messages, lives. ARGV: id, life
 HOLD = "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end"
-# More ARGV: record; for the next message: id, queue, entry; for the result: key, text, seconds to keep.
+# More ARGV: record; for the next message: id, queue, entry; for the result: key, text, seconds to keep; what is
+# counted.
 # More KEYS: open set of the next queue.
 COMMIT = """
 local record, next_id, next_queue, next_entry, result, text, seconds = unpack(ARGV, 6)
 local done = redis.call('HGET', journey, stage)
 if done then return done end
 note(stage, record)
+keep_facts(record, next_entry)
 redis.call('HINCRBY', 'memshare:done', stage, 1)
+count(13)
 strike()
 if next_id ~= '' then enter(KEYS[7], next_queue, next_id, next_entry) end
 if result ~= '' then
@@ -124,14 +158,24 @@ redis.call('HSET', 'memshare:failures', id, count .. ' ' .. string.format('%.6f'
 redis.call('HINCRBY', 'memshare:failed', ARGV[6], 1)
 return {count, tostring(now - since)}
 """
+# More ARGV: letter, reason, what is counted.
 BURY = """
 strike()
-redis.call('HSET', dead, id, ARGV[6])
+if redis.call('HSET', dead, id, ARGV[6]) == 1 and redis.call('HEXISTS', journey, stage) == 0 then count(8) end
+redis.call('HSET', 'memshare:dead:reasons', id, ARGV[7])
 note('dead', ARGV[6])
+keep_facts(ARGV[6])
 """
 REVIVE = """
 if redis.call('HDEL', dead, id) == 0 then return 0 end
+redis.call('HDEL', 'memshare:dead:reasons', id)
 redis.call('HDEL', journey, 'dead')
+local known = redis.call('HGET', kept, name)
+if known then
+  known = cjson.decode(known)
+  known['error'] = nil
+  redis.call('HSET', kept, name, cjson.encode(known))
+end
 enter(open, queue, id, entry)
 return 1
 """

@@ -62,6 +62,10 @@ class AgentTask(Message):
     documents: tuple[str, ...] = Field(
         default=(), max_length=100, description="of MEMSHARE_DOCUMENTS, to look in alone"
     )
+    remember: bool = Field(
+        default=True, description="False: the pair is graded, and neither remembered, credited nor learnt from"
+    )
+    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100, description="memories that would give it away")
 
     @model_validator(mode="after")
     def _one_task(self) -> AgentTask:
@@ -149,7 +153,10 @@ class Answer(Message):
 
 
 class AnsweredTask(Message):
-    """From an agent to the scorer: the pair, and where it came from."""
+    """From an agent to the scorer: the pair, and where it came from.
+
+    The embedding of the prompt is None where nobody has made it yet.
+    """
 
     journey: str
     agent: str
@@ -158,10 +165,12 @@ class AnsweredTask(Message):
     rubric: str
     prompt: str
     answer: str
-    model: str
+    model: str | None = Field(description="None for an answer that a person brought in")
     submitter: str
     shown: tuple[Shown, ...]
-    embedding: Embedding
+    embedding: Embedding | None = None
+    remember: bool = True
+    seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
 
 
 class CriterionScore(Message):
@@ -215,7 +224,7 @@ class Settlement(Message):
     """What the memory service did with a graded pair."""
 
     memory_id: UUID | None
-    outcome: Literal["stored", "duplicate", "replaced", "rejected"]
+    outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept"]
     reason: str
 
 

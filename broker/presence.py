@@ -20,6 +20,7 @@ class AgentCard(Message):
     kinds: tuple[str, ...]
     pool: str
     model: str
+    rubric: str | None = None
 
 
 class Presence(Message):

@@ -16,6 +16,7 @@ from redis.connection import parse_url
 from broker.errors import BadInput
 from broker.rate_limits import parse_rate_limits
 from broker.redis_server import socket_url
+from broker.sentinels import SCHEME, parse_sentinels
 
 Network = IPv4Network | IPv6Network
 Role = Literal["agents", "scorer", "trainer"]
@@ -34,7 +35,8 @@ class Settings(BaseSettings):
     )
     redis_url: str | None = Field(
         default=None,
-        description="Redis to use, as redis://HOST:PORT/DB. Unset: the embedded one of `memshare up`.",
+        description="Redis to use, as redis://HOST:PORT/DB or sentinel://:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME. "
+        "Unset: the embedded one of `memshare up`.",
     )
     qdrant_url: str | None = Field(
         default=None,
@@ -124,9 +126,26 @@ class Settings(BaseSettings):
     browser_bytes: int = Field(
         default=10_000_000, ge=1_000, le=50_000_000, description="Longest web page or document that is read, in bytes."
     )
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="How workers log: text, or json for one JSON object a line."
+    )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="Port on which each worker serves metrics of its own (one worker an address). Unset: none.",
+    )
+    heartbeat: Path | None = Field(
+        default=None,
+        description="File that a worker touches every 5 seconds while it takes tasks and Redis answers; one that is 30 "
+        "seconds old is of a worker that does not. Unset: none.",
+    )
+    flower_auth: SecretStr | None = Field(
+        default=None, description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: none, on loopback alone."
+    )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
 
-    @field_validator("data", "agents_dir", "encoders", "prices")
+    @field_validator("data", "agents_dir", "encoders", "prices", "heartbeat")
     @classmethod
     def _expand(cls, folder: Path | None) -> Path | None:
         return folder.expanduser().absolute() if folder else None
@@ -135,11 +154,16 @@ class Settings(BaseSettings):
     @classmethod
     def _readable(cls, url: str | None) -> str | None:
         try:
-            if url is not None:
+            if url is not None and url.startswith(SCHEME):
+                parse_sentinels(url)
+            elif url is not None:
                 parse_url(url)  # type: ignore[no-untyped-call]
             return url
         except ValueError as error:
-            raise ValueError("expected redis://HOST:PORT/DB, rediss://… or unix://PATH?db=N") from error
+            raise ValueError(
+                "expected redis://HOST:PORT/DB, rediss://…, unix://PATH?db=N or "
+                "sentinel://HOST:PORT,HOST:PORT/DB?master=NAME"
+            ) from error
 
     @field_validator("searxng_url")
     @classmethod
@@ -153,6 +177,13 @@ class Settings(BaseSettings):
     def _networks(cls, text: str | None) -> str | None:
         parse_networks(text or "")
         return text
+
+    @field_validator("flower_auth")
+    @classmethod
+    def _one_login(cls, login: SecretStr | None) -> SecretStr | None:
+        if login is not None and not re.fullmatch(r"[^:,]+:[^,]+", login.get_secret_value()):
+            raise ValueError("expected USER:PASSWORD without commas")
+        return login
 
     @field_validator("rate_limits")
     @classmethod
@@ -211,5 +242,7 @@ def load_settings() -> Settings:
         first = error.errors()[0]
         name = f"MEMSHARE_{str(first['loc'][0]).upper()}"
         value = re.sub(r"//[^@/]*@", "//…@", str(first["input"]))  # a URL's password stays out of messages
+        if first["loc"][0] == "flower_auth":
+            value = "…"
         reason = first["msg"].removeprefix("Value error, ")
         raise BadInput(f"{name}={value!r} cannot be used: {reason}.") from error

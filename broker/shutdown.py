@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from celery.worker import state
 from celery.worker.request import Request
 
+from broker import tracing
+from broker.logs import ids
+
 log = logging.getLogger(__name__)
 
 
@@ -33,6 +36,8 @@ def _hand_back(seconds: float, taken: Sequence[Request]) -> None:
             request.message.ack()
             continue
         request.message.requeue()
-        log.warning("Not finished %.0f s after the signal to end: back in its queue. task_id=%s", seconds, request.id)
+        about = ids(task_id=request.id, task=request.name)
+        log.warning("Not finished %.0f s after the signal to end: back in its queue.", seconds, extra=about)
+    tracing.end()
     logging.shutdown()
     os._exit(0)

@@ -16,13 +16,17 @@ from celery.states import SUCCESS
 from celery.utils.time import get_exponential_backoff_interval
 from pydantic import ValidationError
 
+from broker import stage_trace
 from broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
 from broker.connection import DOWN
 from broker.dead_letters import DeadLetters, Kind, letter_for, reason_of, unreadable
 from broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from broker.ledger import Entry, Ledger, Result, publish
+from broker.logs import ids
 from broker.messages import Message, Record, derived_id
+from broker.metrics import Sample, count
 from broker.presence import LIFE
+from broker.request import SHORT_REQUEST
 
 M = TypeVar("M", bound=Message)
 log = logging.getLogger(__name__)
@@ -42,10 +46,13 @@ class Following(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a stage did, for its journey and its caller, and what comes after it."""
+    """What a stage did, for its journey and its caller, what comes after it, and what is counted."""
 
     record: Message
     following: Following | None = None
+    ended: str = "done"
+    """How it ended, in one of a few words."""
+    counted: tuple[Sample, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,9 @@ class Desk:
 def add_stage(app: Celery, stage: Stage[M], desk: Callable[[], Desk]) -> None:
     """Register a stage as a Celery task; `desk` is called when the first message comes."""
 
-    @app.task(name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH)
+    @app.task(
+        name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
+    )
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
         record = _work(task, stage, desk(), args, kwargs)
         return record if stage.name == "answer" else None  # nobody waits for an inner stage; its journey has it
@@ -99,12 +108,17 @@ def _work(
         crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
         return _bury(desk, entry, crash, kind="crash")
 
+    with stage_trace.run(task.request, entry, message):
+        return _run(task, stage, desk, entry, message)
+
+
+def _run(task: celery.Task[Any, Any], stage: Stage[M], desk: Desk, entry: Entry, message: M) -> Record:
     # 3. Do the work.
     try:
         outcome = stage.run(entry.journey, message)
     except NotYet as error:
         desk.ledger.park(entry, error)
-        log.info("Waits beside its queue for %.0f s: %s task_id=%s", error.wait, error, entry.id)
+        log.info("Waits beside its queue for %.0f s: %s", error.wait, error, extra=_about(entry))
         task.send_event("task-retried", exception=repr(str(error)), traceback="")
         raise Ignore from error
     except TryAgain as error:
@@ -113,7 +127,9 @@ def _work(
         if tried_enough or seconds >= desk.retry_seconds:
             return _bury(desk, entry, error, tries=tries)
         countdown = _countdown(error, tries - 1)
-        log.warning("Tries again in %.0f s: %s task_id=%s try=%d", countdown, error, entry.id, tries)
+        log.warning(
+            "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
+        )
         if countdown > LONGEST_COUNTDOWN:  # longer than a worker may hold it
             desk.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason))
             raise Ignore from error
@@ -130,12 +146,15 @@ def _work(
     # message may have been first: then its record stands, and so does what follows from it.
     following = _entry_of(outcome.following, entry) if outcome.following else None
     mine = outcome.record.model_dump(mode="json")
-    record = desk.ledger.commit(entry, mine, following, _result(task, mine) if stage.name == "answer" else None)
+    result = _result(task, mine) if stage.name == "answer" else None
+    ended = count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended)
+    record = desk.ledger.commit(entry, mine, following, result, (ended, *outcome.counted))
+    stage_trace.ended(desk.ledger, entry, outcome.ended, getattr(outcome.record, "usage", None))
     if following and record == mine:
         try:
             publish(task.app, following)
         except Exception as error:  # noqa: BLE001 - kombu raises many kinds when its connection is cut
-            log.warning("The next message is sent by the sweeper: %s task_id=%s", error, following.id)
+            log.warning("The next message is sent by the sweeper: %s", error, extra=_about(following))
     return record
 
 
@@ -156,7 +175,8 @@ def _read(
         entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
         return entry, None, GiveUp(f"{stage.task} takes one JSON object as its only argument.")
     body = args[0]
-    journey = request.id if stage.name == "answer" else str(body.get("journey") or _journey_of(body) or request.id)
+    begins = stage.name in ("answer", "question")
+    journey = request.id if begins else str(body.get("journey") or _journey_of(body) or request.id)
     entry = Entry(
         id=request.id,
         task=stage.task,
@@ -216,7 +236,11 @@ def _bury(desk: Desk, entry: Entry, error: Exception, *, tries: int | None = Non
         tries, _ = desk.ledger.fail(entry, reason_of(error, kind))
     letter = letter_for(entry, error, tries=tries, kind=kind)
     desk.dead_letters.add(letter)
-    log.error(
-        "Gave up: %s task_id=%s kind=%s reason=%s tries=%d", letter.error, entry.id, letter.kind, letter.reason, tries
-    )
+    stage_trace.ended(desk.ledger, entry, "dead", reason=letter.reason)
+    about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
+    log.error("Gave up: %s", letter.error, extra=about)
     raise GiveUp(letter.error) from error
+
+
+def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
+    return ids(task_id=entry.id, journey=entry.journey, stage=entry.stage, queue=entry.queue, **more)

@@ -11,6 +11,7 @@ from celery import Celery
 
 from broker.app import LONGEST_COUNTDOWN, lists_of
 from broker.ledger import LIVES, MESSAGES, PARKED, QUEUES, Entry, open_key, publish
+from broker.logs import ids
 from broker.presence import LIFETIME, present
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
                 text = client.hget(MESSAGES, message_id) if message_id in lost else None
                 if text is not None:
                     publish(app, Entry.model_validate_json(text))
-                    log.warning("Sent a lost message again. task_id=%s queue=%s", message_id, queue)
+                    log.warning("Sent a lost message again.", extra=ids(task_id=message_id, queue=queue))
                     sent.append(message_id)
     finally:
         client.delete(LOCK)

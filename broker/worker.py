@@ -7,31 +7,26 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import redis
 from celery import Celery, signals
-from kombu.exceptions import OperationalError
 
+from broker import logs, worker_metrics
 from broker.app import make_app
-from broker.connection import DOWN, connect
+from broker.connection import connect
 from broker.dead_letters import DeadLetters
 from broker.errors import BadInput, MemshareError
-from broker.ledger import Ledger, publish
-from broker.presence import INTERVAL, LIFE, AgentCard, Presence, announce, withdraw
+from broker.ledger import Ledger
+from broker.presence import LIFE, AgentCard
 from broker.settings import Settings, load_settings
 from broker.shutdown import hand_back_after
 from broker.stage import Desk
-from broker.sweeper import sweep
+from broker.watch import Pulse, Watch, forget
 
 log = logging.getLogger(__name__)
-
-RELEASED_AT_ONCE = 200  # messages
 
 
 @dataclass(frozen=True)
@@ -44,6 +39,8 @@ class Part:
     warm: Callable[[Settings, Sequence[str]], None]
     """Builds what the tasks need for these queues, so that no message waits for it, and no fault hides."""
     cards: Callable[[Settings], Sequence[AgentCard]] = lambda _: ()
+    pulse: Pulse = lambda _settings, _queues: None
+    """Runs every few seconds beside the tasks, except with prefork, whose children own what it would look at."""
 
 
 @functools.cache
@@ -71,9 +68,14 @@ def worker_app(*parts: Part) -> Celery:
             logging.getLogger(chatty).setLevel(logging.WARNING)
         with _clear_exit():
             settings = load_settings()
+            logs.set_up(settings.log_format)
+            sender.quiet |= settings.log_format == "json"  # the banner is no JSON
+            forget(settings.heartbeat)
+            if settings.metrics_port is not None:
+                worker_metrics.serve(settings.metrics_port, sender)
             for part in parts:
                 part.register(app, settings)
-            if sender.pool_cls.__module__ != "celery.concurrency.prefork":  # torch must not be forked once warm
+            if not _forks(sender.pool_cls):  # torch must not be forked once warm
                 for part in parts:
                     part.warm(settings, list(app.amqp.queues.consume_from))
             signals.task_received.connect(functools.partial(_hold, app, settings), weak=False)
@@ -86,10 +88,16 @@ def worker_app(*parts: Part) -> Celery:
     @signals.worker_ready.connect(weak=False)
     def watch(sender: Any, **_: Any) -> None:
         if sender.app is app:
-            cards = [card for part in parts for card in part.cards(load_settings())]
-            _Watch(app, sender.hostname, cards).start()
+            settings = load_settings()
+            cards = [card for part in parts for card in part.cards(settings)]
+            pulses = [] if _forks(type(sender.pool)) else [part.pulse for part in parts]
+            Watch(app, settings, sender, cards, pulses).start()
 
     return app
+
+
+def _forks(pool: type) -> bool:
+    return pool.__module__ == "celery.concurrency.prefork"
 
 
 def _hold(app: Celery, settings: Settings, sender: Any, request: Any, **_: Any) -> None:
@@ -111,48 +119,3 @@ class _clear_exit:  # noqa: N801 - reads as a statement
         if isinstance(error, Exception):
             log.exception("The worker could not be built.")
             raise SystemExit(1) from error
-
-
-class _Watch(threading.Thread):
-    """Announces the worker and sweeps, until the process ends."""
-
-    def __init__(self, app: Celery, node: str, cards: Sequence[AgentCard]) -> None:
-        super().__init__(name="memshare-watch", daemon=True)
-        settings = load_settings()
-        queues = tuple(app.amqp.queues.consume_from)
-        self._app = app
-        self._lease = settings.lease
-        self._client: redis.Redis = connect(settings.redis)
-        self._ledger = Ledger(self._client, settings.keep_days)
-        self._presence = Presence(
-            node=node,
-            pid=os.getpid(),
-            life=LIFE,
-            queues=queues,
-            agents=tuple(card for card in cards if card.name in queues),
-        )
-        self._stopped = threading.Event()
-        signals.worker_shutdown.connect(self._stop, weak=False)
-
-    def run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                announce(self._client, self._presence)
-                self._release()
-                sweep(self._app, self._client, self._lease)
-            except (redis.RedisError, OperationalError) as error:
-                log.warning("Redis does not do its part: %s", error)
-            self._stopped.wait(INTERVAL)
-
-    def _release(self) -> None:
-        """Publish what has waited beside its queue long enough."""
-        while entries := self._ledger.release(RELEASED_AT_ONCE):
-            for entry in entries:
-                publish(self._app, entry)
-
-    def _stop(self, **_: Any) -> None:
-        self._stopped.set()
-        try:
-            withdraw(self._client, self._presence)
-        except DOWN:
-            log.warning("Redis does not answer; this worker is forgotten by itself.")

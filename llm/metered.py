@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from broker import tracing
 from broker.messages import Turn, Usage
 from broker.usage import Charge, UsageLog
 from llm.chat import Chat, FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
@@ -32,7 +33,7 @@ def unmetered(chat: Chat, payer: Payer) -> AbstractContextManager[Chat]:  # noqa
 
 
 class Metered:
-    """Counts each call once, when it was made: also one whose reply cannot be used."""
+    """Counts each call once, when it was made: also one whose reply cannot be used. Threads may share one."""
 
     def __init__(self, chat: Chat, payer: Payer, usage: UsageLog, prices: Prices) -> None:
         self.name = chat.name
@@ -40,10 +41,12 @@ class Metered:
         self._payer = payer
         self._usage = usage
         self._prices = prices
+        self._there = tracing.here()
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
         try:
-            reply = self._chat.reply(turns, schema)
+            with self._there():
+                reply = self._chat.reply(turns, schema)
         except (UselessReply, RefusedReply) as error:
             self._count(error.usage)
             raise
@@ -52,7 +55,8 @@ class Metered:
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
         try:
-            token = self._chat.first_token(turns)
+            with self._there():
+                token = self._chat.first_token(turns)
         except (UselessReply, RefusedReply) as error:
             self._count(error.usage)
             raise

@@ -13,11 +13,12 @@ from llm.chat import FirstToken, NoLogprobs, Reply
 from llm.offline_answer import Example, answer
 from llm.offline_grade import grade
 from llm.offline_label import label
+from llm.offline_question import question
 from llm.offline_reason import check, plan, read_page, respond, summarise
 from llm.offline_words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
-_SKILLS = (grade, label, plan, read_page, summarise, respond, check)
+_SKILLS = (grade, label, question, plan, read_page, summarise, respond, check)
 _EXAMPLE = "An example of a good answer:"  # as agents/prompt.py writes above a memory without a prompt
 
 
@@ -44,7 +45,7 @@ def _filled(schema: type[BaseModel], task: str) -> str:
         except ValidationError:
             continue  # with the next skill
     raise GiveUp(
-        f"The offline model can only answer, grade and label, and was asked for {schema.__name__!r}: "
+        f"The offline model can only answer, ask, grade and label, and was asked for {schema.__name__!r}: "
         "set MEMSHARE_MODEL=openai:MODEL or mistral:MODEL to use a real model"
     )
 

@@ -20,11 +20,12 @@ from llm.prices import load_prices
 from llm.rate_limited import RateLimited
 from llm.rate_limits import SharedLimit
 from llm.resumed import Unfinished
+from llm.timed import Timed
 
 
 def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
     """The chat model of a name, within its rate limit if it has one; see `open_chat`."""
-    chat = open_chat(model, timeout=settings.model_timeout, connections=connections)
+    chat = Timed(open_chat(model, timeout=settings.model_timeout, connections=connections), _usage(settings).took)
     limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
     if limit is None:
         return chat

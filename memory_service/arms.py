@@ -64,6 +64,11 @@ class Arms:
         texts = self._client.hmget(arms_key(pool), [str(one) for one in memories]) if memories else []
         return [_read(None if text is None else str(text)) for text in texts]
 
+    def some(self, pool: str, most: int) -> list[Arm]:
+        """The arms of up to so many of a pool's memories, chosen at random; all of them have been credited."""
+        found = self._client.hrandfield(arms_key(pool), most, withvalues=True) or []
+        return [_read(str(text)) for text in found[1::2]]
+
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Forget what memories were worth."""
         names = [str(one) for one in memories]

@@ -78,6 +78,16 @@ def in_general(memory: Memory) -> Array:
     return features(memory, memory.key, 1.0)
 
 
+def as_shown(arm: Arm) -> Array:
+    """The contexts in which a memory was credited, as one of length 1: their mean, weighted by the bias.
+
+    It takes nothing but the arm, where the memory itself is not at hand; the arm must have been credited.
+    """
+    mean = (arm.a - np.eye(len(arm.a)))[0]
+    unit: Array = mean / np.linalg.norm(mean)
+    return unit
+
+
 def corrected(score: float, p: float) -> float:
     """A score by which memories are ranked, moved by at most a share of itself."""
     return score + abs(score) * WEIGHT * min(max(p - ALPHA, LOWEST), HIGHEST)

@@ -17,10 +17,10 @@ from memory_service.memory import Memory, Revision, Status, memory_id
 from memory_service.pool import Pool
 from memory_service.probation import without
 from memory_service.recall import Mode, Recall
+from memory_service.seeds import note_seeds
 from memory_service.standing import Credibility, Standing
 from memory_service.store import Hit, Page, Store, Where, every
 
-SEEDS = "memshare:seeds"  # hash: pool → mean score of the memories that came with a score and without a task
 BATCH = 200
 
 
@@ -107,7 +107,7 @@ class Curate:
                 wanted = [memory for memory in batch if memory.id not in existing]
                 if wanted:
                     recall.store.put(list(zip(wanted, recall.vectors(wanted), strict=True)))
-            self._note_seeds(wanted)
+            note_seeds(self._client, self._pool().store, wanted)
         return [memory.id for memory in memories]
 
     def edit(self, edit: Edit) -> Memory:
@@ -148,7 +148,7 @@ class Curate:
             self._begin_anew(doomed.values())
             if forget.submitter is not None:
                 _withdraw_vouchers(recall, forget.submitter)
-        self._note_seeds(doomed.values())
+        note_seeds(self._client, self._pool().store, doomed.values())
         return list(doomed)
 
     def standing(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
@@ -169,14 +169,6 @@ class Curate:
         for pool, some in _by_pool(memories):
             self._standing.arms.drop(pool, [memory.id for memory in some])
             self._standing.conflicts.drop(pool, [memory.id for memory in some])
-
-    def _note_seeds(self, changed: Iterable[Memory]) -> None:
-        for pool in {memory.pool for memory in changed if _is_seed(memory)}:
-            scores = [memory.score or 0 for memory in every(self._pool().store, Where(pool=pool)) if _is_seed(memory)]
-            if scores:
-                self._client.hset(SEEDS, pool, str(sum(scores) / len(scores)))
-            else:
-                self._client.hdel(SEEDS, pool)
 
 
 def _by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:
@@ -201,10 +193,6 @@ def _get(store: Store, memory: UUID) -> Memory:
     return found[0]
 
 
-def _is_seed(memory: Memory) -> bool:
-    return memory.task_id is None and memory.score is not None
-
-
 def _meant(forget: Forget) -> list[Where]:
     meant = [Where(ids=forget.ids)] if forget.ids else []
     if forget.submitter is not None:
@@ -214,9 +202,3 @@ def _meant(forget: Forget) -> list[Where]:
     if not meant:
         raise BadInput("Say what to forget: ids, a submitter or a task.")
     return meant
-
-
-def seeds_mean(client: redis.Redis, pool: str) -> float | None:
-    """The mean score of a pool's seeds: memories that were brought in with a score. None without any."""
-    text = client.hget(SEEDS, pool)
-    return float(text) if text else None

@@ -174,6 +174,8 @@ def _filter(where: Where) -> edge.Filter:
     ]
     if where.ids is not None:
         must.append(edge.HasIdCondition(set(where.ids)))
+    if where.without_task:
+        must.append(edge.IsEmptyCondition("task_id"))
     apart: list[edge.ConditionType] = []
     if where.submitter_not:
         apart.append(edge.FieldCondition("submitter", match=edge.MatchAny(list(where.submitter_not))))

@@ -25,8 +25,8 @@ class Lessons:
         self._share = share
         self._grown: set[str] = set()
 
-    def following(self, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> Following | None:
-        """The message for a memory that is about to be stored, or None where it is no lesson."""
+    def following(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> Following | None:
+        """The message for a memory that a journey is about to store, or None where it is no lesson."""
         if memory.prompt is None or (self._has_grown(recall, memory.pool) and not is_chosen(memory, self._share)):
             return None
         candidates = tuple(
@@ -43,7 +43,7 @@ class Lessons:
         if len(candidates) < FEWEST_CANDIDATES:
             return None
         task = LessonTask(
-            journey=memory.task_id or str(memory.id),
+            journey=journey,
             agent=memory.agent or "",
             submitter=memory.submitter,
             pool=memory.pool,

@@ -62,9 +62,12 @@ class Recall:
         """The vector of a text, ready to travel with a message, so that it is made once a journey."""
         return Embedding.pack(self._encoder.name, self._encoder.encode([text])[0])
 
-    def vector(self, embedding: Embedding, text: str) -> NDArray[np.float32]:
-        """The vector that came with a message; made anew when another encoder made it."""
-        return embedding.unpack() if embedding.encoder == self._encoder.name else self._encoder.encode([text])[0]
+    def vector(self, embedding: Embedding | None, text: str) -> NDArray[np.float32]:
+        """The vector that came with a message; made here when none did, or another encoder made it."""
+        if embedding is not None and embedding.encoder == self._encoder.name:
+            return embedding.unpack()
+        made: NDArray[np.float32] = self._encoder.encode([text])[0]
+        return made
 
     def vectors(self, memories: list[Memory]) -> list[Vectors]:
         """What the store keeps of memories beside themselves."""

@@ -127,6 +127,8 @@ def _filter(where: Where) -> models.Filter:
     ]
     if where.ids is not None:
         must.append(models.HasIdCondition(has_id=[str(one) for one in where.ids]))
+    if where.without_task:
+        must.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     apart: list[models.Condition] = []
     if where.submitter_not:
         match = models.MatchAny(any=list(where.submitter_not))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from redis.exceptions import LockError
 
 from broker.errors import TryAgain
+from broker.logs import ids
 from broker.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
 from broker.stage import Following, Outcome
 from memory_service.arms import Arms, Credit
@@ -23,6 +24,7 @@ from memory_service.memory import Memory, Status, memory_id, saying
 from memory_service.pool import Pool
 from memory_service.probation import vouched
 from memory_service.recall import Recall, sparse_of
+from memory_service.seeds import note_seeds
 from memory_service.store import Store, Vectors, Where
 
 log = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ POLL_SECONDS = 0.005
 
 
 def memory_of(graded: GradedTask, created: float, status: Status = "active") -> Memory:
-    """The memory that a graded pair would become."""
+    """The memory that a graded pair would become: a seed as one that a person brought in, trusted and of no task."""
     task, score = graded.task, graded.score
     return Memory(
         id=memory_id(task.pool, task.prompt, task.answer),
@@ -48,10 +50,10 @@ def memory_of(graded: GradedTask, created: float, status: Status = "active") -> 
         score=score.total,
         criteria=score.criteria,
         rubric_version=score.rubric_version,
-        task_id=task.journey,
+        task_id=None if task.seed else task.journey,
         parents=tuple(shown.id for shown in task.shown),
         created=created,
-        status=status,
+        status="active" if task.seed else status,
     )
 
 
@@ -79,10 +81,13 @@ class Settle:
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
         score = graded.score
+        if not graded.task.remember:
+            reason = "the task was submitted with remember=false: it was graded, and that is all"
+            return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
         self.credit(journey, graded.task, score.total / 100)
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
-            return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason))
+            return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason), ended="rejected")
         pool = graded.task.pool
         lock = self._client.lock(
             f"memshare:settle:{pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS, sleep=POLL_SECONDS
@@ -93,8 +98,9 @@ class Settle:
                 settlement, lesson = self._remember(recall, graded)
         except LockError as error:
             raise TryAgain(f"Pool {pool!r} was busy for {LOCK_SECONDS} s.") from error
-        log.info("Settled: %s. task_id=%s memory_id=%s", settlement.outcome, journey, settlement.memory_id)
-        return Outcome(settlement, lesson)
+        about = ids(task_id=journey, memory_id=settlement.memory_id, agent=graded.task.agent, pool=pool)
+        log.info("Settled: %s.", settlement.outcome, extra=about)
+        return Outcome(settlement, lesson, settlement.outcome)
 
     def credit(self, journey: str, task: AnsweredTask | VerdictTask, reward: float, verdict: float = 1.0) -> int:
         """Credit the memories that a task was shown, once for the task; returns how many were credited.
@@ -123,14 +129,18 @@ class Settle:
         _vouch(store, graded.task, vector)
         same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
-        rivals = [rival for rival in near if rival.task_id != memory.task_id]
+        # A task that is settled again is no rival of itself; a seed that is there is one, and changes nothing.
+        rivals = [rival for rival in near if graded.task.seed or rival.task_id != memory.task_id]
         rival = better_rival(memory, rivals)
         if rival:
+            if graded.task.seed:
+                note_seeds(self._client, store, [rival])  # it may be there from a run that was killed before it could
             reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
             return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), None
-        lesson = self._lessons.following(recall, memory, vector)
+        lesson = self._lessons.following(graded.task.journey, recall, memory, vector)
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         store.delete([rival.id for rival in rivals if rival.id != memory.id])
+        note_seeds(self._client, store, [memory, *rivals])
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
@@ -146,4 +156,4 @@ def _vouch(store: Store, task: AnsweredTask, vector: NDArray[np.float32]) -> Non
         memory = vouched(hit.memory, task, alone=not store.page(others, 1).memories)
         if memory != hit.memory and hit.vector is not None:
             store.put([(memory, Vectors(hit.vector, sparse_of(memory)))])
-            log.info("Vouched for, now %s. task_id=%s memory_id=%s", memory.status, task.journey, memory.id)
+            log.info("Vouched for, now %s.", memory.status, extra=ids(task_id=task.journey, memory_id=memory.id))

@@ -41,6 +41,8 @@ class Where:
     submitter_not: Sequence[str] = ()
     """None of these submitters."""
     task_id: str | None = None
+    without_task: bool = False
+    """Only those that no task made: what people brought in."""
     parents: Sequence[UUID] | None = field(default=None)
     """Memories that were shown at least one of these."""
     saying: str | None = None

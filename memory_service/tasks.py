@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from broker.app import REPR_LENGTH
 from broker.errors import BadInput, MemshareError
 from broker.messages import Credited, GradedTask, VerdictTask
+from broker.request import SHORT_REQUEST
 from broker.stage import Desk, Outcome, Stage, add_stage, readable
 from memory_service.curate import Curate, Edit, Forget, NewMemory
 from memory_service.memory import Memory
@@ -36,9 +37,12 @@ def register(app: Celery, desk: Callable[[], Desk], settle: Callable[[], Settle]
 
     def request(answer: Callable[..., Json]) -> None:
         """A task that a person waits for: its result is the reply, and it is not tried again."""
-        app.task(name=f"memory_service.{answer.__name__}", throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH)(
-            answer
-        )
+        app.task(
+            name=f"memory_service.{answer.__name__}",
+            throws=(MemshareError,),
+            resultrepr_maxsize=REPR_LENGTH,
+            Request=SHORT_REQUEST,
+        )(answer)
 
     def search(pool: str, text: str, k: int, mode: str) -> Json:
         hits = curate().search(pool, text, k, _read(Mode, mode))

@@ -12,6 +12,7 @@ from broker.connection import connect
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
 from memory_service import generation
+from memory_service.census import Census
 from memory_service.curate import Curate
 from memory_service.lessons import Lessons
 from memory_service.pool import Pool
@@ -42,5 +43,15 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         open_pool(settings)
 
 
-part = Part(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm)
+@functools.cache
+def _census(settings: Settings) -> Census:
+    return Census(connect(settings.redis), lambda: open_pool(settings)().store)
+
+
+def _pulse(settings: Settings, queues: Sequence[str]) -> None:
+    if MEMORY_QUEUE in queues:
+        _census(settings).take()
+
+
+part = Part(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm, pulse=_pulse)
 app = worker_app(part)

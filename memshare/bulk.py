@@ -18,6 +18,7 @@ from memshare.client import Client
 from memshare.console import errors
 
 LOOK_EVERY = 5.0  # seconds, while a queue is full
+SHOWN_FAULTS = 5  # wrong lines
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,13 @@ def read_object(line: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(f"expected a JSON object, found {type(value).__name__}")
     return value
+
+
+def refuse(faults: Sequence[str], so: str) -> None:
+    """Raises `BadInput` that names the first wrong lines, if there are any; `so` is what follows from it."""
+    if faults:
+        more = f"\n… and {len(faults) - SHOWN_FAULTS} more lines" if len(faults) > SHOWN_FAULTS else ""
+        raise BadInput(f"{so}\n" + "\n".join(faults[:SHOWN_FAULTS]) + more)
 
 
 def submit_lines(client: Client, file: Path, defaults: dict[str, Any], priority: int) -> list[Line]:

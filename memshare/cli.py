@@ -9,7 +9,24 @@ import typer
 from rich.markup import escape
 
 from broker.errors import BadInput, MemshareError
-from memshare.commands import agents, budget, dead, demo, know, memories, retriever, rubric, submit, trace, up, worker
+from memshare.commands import (
+    agents,
+    budget,
+    dead,
+    demo,
+    evaluate,
+    know,
+    learn,
+    memories,
+    metrics,
+    report,
+    retriever,
+    rubric,
+    submit,
+    trace,
+    up,
+    worker,
+)
 from memshare.console import errors
 
 app = typer.Typer(
@@ -19,8 +36,21 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (demo.demo, up.up, worker.worker, submit.submit, trace.result, trace.trace, agents.agents):
+for command in (
+    demo.demo,
+    up.up,
+    worker.worker,
+    submit.submit,
+    learn.learn,
+    learn.seed,
+    trace.result,
+    trace.trace,
+    agents.agents,
+    metrics.metrics,
+):
     app.command()(command)
+app.command("evaluate")(evaluate.run)
+app.command()(report.report)
 app.add_typer(memories.app, name="memories")
 app.add_typer(know.app, name="know")
 app.add_typer(retriever.app, name="retriever")

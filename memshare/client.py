@@ -16,14 +16,17 @@ from broker.app import MEMORY_QUEUE, make_app, queue_named
 from broker.connection import connect, reaching
 from broker.dead_letters import DeadLetters
 from broker.errors import BadInput, Unreachable
+from broker.kept import Kept, read_kept
 from broker.ledger import Entry, Ledger, publish
+from broker.masking import shortened
 from broker.messages import AgentTask
 from broker.presence import AgentCard, Presence, present
 from broker.settings import Settings, load_settings
 from broker.stage import readable
+from memory_service.seeds import seeds_mean
 from memshare.journey import Journey, read_journey
 
-INTERACTIVE, BULK = 3, 6  # priorities: 0 goes first
+INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 
 
 class Client:
@@ -50,13 +53,15 @@ class Client:
         memories: int | None = None,
         submitter: str = "anonymous",
         documents: Sequence[str] = (),
+        remember: bool = True,
         priority: int = INTERACTIVE,
     ) -> AsyncResult[Any]:
         """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
 
         `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
         many are shown, 0 to 20; by default as many as the agent's file says. `documents` are files and folders
-        of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. `priority` is 0 (first) to 9.
+        of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. Without `remember` the pair is graded, and
+        neither remembered, credited nor learnt from. `priority` is 0 (first) to 9.
 
         Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
         seconds after which to come back, and `Unreachable`.
@@ -68,13 +73,19 @@ class Client:
             "memories": memories,
             "submitter": submitter,
             "documents": tuple(documents) or None,
+            "remember": remember,
         }
         return self.submit_task(agent, {name: value for name, value in body.items() if value is not None}, priority)
 
-    def submit_task(self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE) -> AsyncResult[Any]:
-        """Submit a task given as the JSON object that travels; see `submit`."""
+    def submit_task(
+        self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE, task_id: str | None = None
+    ) -> AsyncResult[Any]:
+        """Submit a task given as the JSON object that travels; see `submit`.
+
+        A task with an id that is known already, open or ended, is not submitted again: its result is what comes back.
+        """
         task = self.check(agent, body)
-        task_id = str(uuid4())
+        task_id = task_id or str(uuid4())
         try:
             entry = Entry(
                 id=task_id,
@@ -87,10 +98,27 @@ class Client:
             )
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
-        with reaching(self.settings.redis):
-            self.ledger.open(entry, self.settings.queue_limit)
-            publish(self.app, entry)
+        self.send(entry)
         return AsyncResult(task_id, app=self.app)
+
+    def send(self, entry: Entry, *, keep: bool = False) -> None:
+        """Open a message and publish it, unless it is open or has ended; `keep` as in `broker.kept`.
+
+        Raises `QueueFull` and `Unreachable`. One that is open and got lost is sent again by the sweeper.
+        """
+        with reaching(self.settings.redis):
+            if self.ledger.open(entry, self.settings.queue_limit, keep=keep):
+                publish(self.app, entry)
+
+    def kept(self, journeys: Sequence[str]) -> dict[str, Kept]:
+        """What is known of journeys that were sent to be kept; the others are left out."""
+        with reaching(self.settings.redis):
+            return read_kept(self._redis, journeys)
+
+    def seeds_mean(self, pool: str) -> float | None:
+        """The mean score of a pool's seeds; None without any."""
+        with reaching(self.settings.redis):
+            return seeds_mean(self._redis, pool)
 
     def check(self, agent: str, body: dict[str, Any]) -> AgentTask:
         """The task as it will travel; raises `BadInput` for what the agent would refuse."""
@@ -133,6 +161,7 @@ class Client:
             waiting = self.app.send_task(
                 f"memory_service.{question}",
                 kwargs=arguments,
+                kwargsrepr=shortened(arguments),
                 queue=queue_named(MEMORY_QUEUE),  # type: ignore[arg-type] # the stubs know of names only
                 priority=0,
                 expires=timeout,

@@ -12,9 +12,7 @@ from broker.errors import BadInput
 from broker.stage import readable
 from memory_service.curate import NewMemory
 from memory_service.memory import Memory
-from memshare.bulk import read_lines, read_object
-
-SHOWN_FAULTS = 5
+from memshare.bulk import read_lines, read_object, refuse
 
 
 def read_pairs(
@@ -40,7 +38,5 @@ def read_pairs(
             faults.append(f"{file}:{number}: {readable(error, 'the memory')}")
         except BadInput as error:
             faults.append(f"{file}:{number}: {error}")
-    if faults:
-        more = f"\n… and {len(faults) - SHOWN_FAULTS} more lines" if len(faults) > SHOWN_FAULTS else ""
-        raise BadInput("Nothing was imported.\n" + "\n".join(faults[:SHOWN_FAULTS]) + more)
+    refuse(faults, "Nothing was imported.")
     return whole, pairs

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 import redis
@@ -64,26 +65,36 @@ class Child:
 class Supervisor:
     """The processes of one data folder. Use it inside `hold_folder`."""
 
-    def __init__(self, settings: Settings, *, flower_port: int | None = None) -> None:
+    def __init__(self, settings: Settings, *, flower_port: int | None = None, flower_host: str = "127.0.0.1") -> None:
+        """Raises `BadInput` where Flower would be open to other machines and ask for no password."""
+        if flower_port and not is_loopback(flower_host) and settings.flower_auth is None:
+            raise BadInput(
+                f"Flower on {flower_host!r} can be reached from other machines, so it needs a password: set "
+                "MEMSHARE_FLOWER_AUTH=USER:PASSWORD, or leave out --flower-host."
+            )
         self.settings = settings
         self.children: list[Child] = []
-        self._flower_port = flower_port
+        self._flower_port, self._flower_host = flower_port, flower_host
         self._logs = settings.data / "logs"
         self._environment = os.environ | {"MEMSHARE_DATA": str(settings.data)}
         for name, value in (("REDIS", settings.redis_url), ("QDRANT", settings.qdrant_url)):
             self._environment.pop(f"MEMSHARE_{name}_URL", None)
             if value:
                 self._environment[f"MEMSHARE_{name}_URL"] = value
+        self._flower_environment = dict(self._environment)
+        if settings.flower_auth is not None:  # not an option, which everybody on the machine could read
+            self._flower_environment["FLOWER_BASIC_AUTH"] = settings.flower_auth.get_secret_value()
 
     @property
     def flower_url(self) -> str | None:
-        return f"http://127.0.0.1:{self._flower_port}" if self._flower_port else None
+        host = f"[{self._flower_host}]" if ":" in self._flower_host else self._flower_host
+        return f"http://{host}:{self._flower_port}" if self._flower_port else None
 
     def start(self) -> None:
         """Start the children one after the other; returns when the worker takes tasks."""
         self._logs.mkdir(parents=True, exist_ok=True)
         if self._flower_port:
-            _require_free(self._flower_port)
+            _require_free(self._flower_host, self._flower_port)
         if self.settings.redis_url is not None:
             with reaching(self.settings.redis), connect(self.settings.redis, tries=1) as client:
                 client.ping()
@@ -101,11 +112,12 @@ class Supervisor:
                 "-A",
                 "memshare.worker",
                 "flower",
-                "--address=127.0.0.1",
+                f"--address={self._flower_host}",
                 f"--port={self._flower_port}",
                 "--max_tasks=10000",
                 "--persistent=True",
                 f"--db={self.settings.data / 'flower.db'}",
+                environment=self._flower_environment,
             )
         self._wait_for("The worker", lambda client: any(p.pid == self._pid("worker") for p in present(client)))
 
@@ -119,14 +131,14 @@ class Supervisor:
             child.stop(patience=self.settings.grace + 10 if child.name == "worker" else 10)
         redis_server.socket_path(self.settings.data).unlink(missing_ok=True)
 
-    def _run(self, name: str, *arguments: str) -> None:
+    def _run(self, name: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
         log = self._logs / f"{name}.log"
 
         def start() -> subprocess.Popen[bytes]:
             with log.open("ab") as file:
                 return subprocess.Popen(
                     [sys.executable, *arguments],
-                    env=self._environment,
+                    env=environment or self._environment,
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=file,
@@ -178,14 +190,23 @@ def hold_folder(data: Path) -> Iterator[None]:
         yield
 
 
-def _require_free(port: int) -> None:
-    with socket.socket() as probe:
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine alone; a name is taken for one that cannot."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _require_free(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host, port))
         except OSError as error:
             raise BadInput(
-                f"Port {port} is taken, so Flower cannot listen there. Give another with --flower-port, or 0 for none."
+                f"Flower cannot listen on {host}:{port}: {error.strerror}. Give another port with --flower-port, or 0 "
+                "for none."
             ) from error
 
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import redis
 
 from broker.lessons import Lesson, LessonTask
+from broker.logs import ids
+from broker.metrics import NOW, Sample, count
 from broker.stage import Outcome
 from llm.structured import DoesNotFit
 from memory_service.conflicts import Conflicts
@@ -59,8 +61,9 @@ class Learn:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
                 while record is None:  # once, unless another trainer has taken over in the middle
                     record = _learn(lessons, learner, journey, task, taught)
-        log.info("Lesson: %s, %s. task_id=%s memory_id=%s", record.outcome, record.reason, journey, task.memory_id)
-        return Outcome(record)
+        about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
+        log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
+        return Outcome(record, ended=record.outcome, counted=_counted(task.pool, record))
 
     def _label(self, task: LessonTask) -> Taught:
         try:
@@ -86,7 +89,13 @@ class Learn:
         for candidate, label in zip(task.candidates, labels.values, strict=True):
             if label >= CONTRADICTS and vector @ candidate.embedding.unpack() >= SAME_QUESTION:
                 self._conflicts.link(task.pool, task.memory_id, candidate.id)
-                log.info("In conflict: memory_id=%s and memory_id=%s", task.memory_id, candidate.id)
+                log.info("In conflict with %s.", candidate.id, extra=ids(memory_id=task.memory_id, pool=task.pool))
+
+
+def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:
+    refused = (count("memshare_retriever_refused_total", pool=pool),) if record.refused else ()
+    ended = count("memshare_last_lesson_timestamp_seconds", NOW, pool=pool)
+    return (count("memshare_lessons_total", pool=pool), ended, *refused)
 
 
 def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:

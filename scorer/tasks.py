@@ -11,13 +11,15 @@ from celery import Celery
 
 from broker.app import MEMORY_QUEUE
 from broker.errors import GiveUp
+from broker.logs import ids
 from broker.messages import AnsweredTask, GradedTask, derived_id
+from broker.metrics import count, observe
 from broker.stage import Desk, Following, Outcome, Stage, add_stage
 from llm.chat import Chat
 from llm.metered import Metering, Payer, unmetered
 from scorer.grading import Pair, grade
 from scorer.rubric import find_rubric, rubric_files
-from scorer.threshold import SeedsMean, threshold_for
+from scorer.threshold import SeedsMean, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +45,21 @@ class Scoring:
                 f"Run `memshare rubric approve {file}`, then `memshare dead retry {letter}`.",
                 "rubric",
             )
-        threshold = threshold_for(rubric, task.pool, self.seeds_mean)
+        threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
         pair = Pair(task.kind, task.prompt, task.answer)
         with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             score = grade(chat, rubric, threshold, pair, votes=self.votes)
         verdict = "accepted" if score.accepted else "not accepted"
-        log.info("Graded %.1f of 100, %s at %.1f. task_id=%s", score.total, verdict, threshold, journey)
+        about = ids(task_id=journey, agent=task.agent, kind=task.kind)
+        log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
         graded = GradedTask(task=task, score=score)
-        return Outcome(score, Following("memory_service.settle", MEMORY_QUEUE, "settle", graded))
+        following = Following("memory_service.settle", MEMORY_QUEUE, "settle", graded)
+        of = {"agent": task.agent, "kind": task.kind or ""}
+        counted = (
+            *observe("memshare_score", score.total, **of),
+            count("memshare_graded_total", **of, accepted=str(score.accepted).lower()),
+        )
+        return Outcome(score, following, "accepted" if score.accepted else "rejected", counted)
 
 
 def register(app: Celery, desk: Callable[[], Desk], scoring: Callable[[], Scoring]) -> None:

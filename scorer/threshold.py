@@ -12,6 +12,10 @@ SeedsMean = Callable[[str], float | None]
 """The mean total of a pool's seeds, the pairs it was begun with; None while it has none."""
 
 
+def without_seeds(_pool: str) -> None:
+    """What seeds themselves are judged by: if their own mean counted, so would their order."""
+
+
 def threshold_for(rubric: Rubric, pool: str, seeds_mean: SeedsMean) -> float:
     """The rubric's number; with "mean-of-seeds" the mean of the pool's seeds, and 81 while there are none."""
     if rubric.threshold != MEAN_OF_SEEDS:

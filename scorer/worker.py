@@ -12,7 +12,7 @@ from broker.connection import connect
 from broker.settings import Settings
 from broker.worker import Part, open_desk, worker_app
 from llm.worker import open_limited, open_metering
-from memory_service.curate import seeds_mean
+from memory_service.seeds import seeds_mean
 from scorer.rubric import all_rubrics
 from scorer.tasks import Scoring, register
 

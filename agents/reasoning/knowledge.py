@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection
 from datetime import UTC, date, datetime
 from typing import Annotated
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agents.reasoning.short_term import Item
+from broker import tracing
 from memory_service.memory import Memory, folded
 from memory_service.recall import Mode, Recall
 from memory_service.store import Where
@@ -31,13 +35,16 @@ class Filters(BaseModel):
 
 
 class Knowledge:
-    """The pool of one task: `k` memories a search, 0 for a task that wants none."""
+    """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
 
-    def __init__(self, recall: Recall, pool: str, k: int, mode: Mode) -> None:
+    def __init__(self, recall: Recall, pool: str, k: int, mode: Mode, not_shown: Collection[UUID] = ()) -> None:
         self._recall = recall
         self._pool = pool
         self._k = k
         self._mode: Mode = mode
+        self._not_shown = not_shown
+        self.seconds: list[float] = []
+        """How long each search took, without encoding."""
 
     @property
     def retriever_version(self) -> int:
@@ -53,9 +60,14 @@ class Knowledge:
         if self._k == 0:
             return []
         among = Where(agent=filters.agent, kind=filters.kind, submitter=filters.submitter)
-        recalled = self._recall.nearest(
-            self._pool, text, vector, self._k, self._mode, among, lambda memory: fits(memory, filters)
-        )
+        began = time.monotonic()
+
+        def may_be_shown(memory: Memory) -> bool:
+            return memory.id not in self._not_shown and fits(memory, filters)
+
+        with tracing.span("recall"):
+            recalled = self._recall.nearest(self._pool, text, vector, self._k, self._mode, among, may_be_shown)
+        self.seconds.append(time.monotonic() - began)
         return [_item(hit.memory, hit.similarity) for hit in recalled.hits]
 
 

@@ -32,6 +32,9 @@ def submit(
     document: Annotated[
         list[str] | None, typer.Option(help="A file or folder of MEMSHARE_DOCUMENTS to look in alone; repeatable.")
     ] = None,
+    remember: Annotated[
+        bool, typer.Option("--remember/--no-remember", help="Whether a good pair is remembered and learnt from.")
+    ] = True,
     priority: Annotated[
         int | None, typer.Option(min=0, max=9, help="0 goes first. [default: 3, and 6 for --file]")
     ] = None,
@@ -52,6 +55,7 @@ def submit(
         if out is not None and not wait:
             raise BadInput("--out needs --wait: there are no results yet.")
         defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter, "documents": document}
+        defaults["remember"] = remember
         _submit_file(client, file, out, defaults, BULK if priority is None else priority, wait, timeout, as_json)
         return
     if out is not None:
@@ -66,6 +70,7 @@ def submit(
         memories=memories,
         submitter=submitter,
         documents=document or (),
+        remember=remember,
         priority=INTERACTIVE if priority is None else priority,
     )
     if not wait:

@@ -1,4 +1,4 @@
-"""`memshare result` and `memshare trace`: what became of a task."""
+"""`memshare result` and `memshare trace`: what became of a task, or of a standard answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.panel import Panel
+from rich.text import Text
 
 from broker.errors import BadInput, MemshareError, Unreachable
 from broker.messages import Shown
@@ -25,6 +26,8 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     """
     client = Client()
     journey = client.journey(task_id)
+    if journey.what != "task":
+        raise BadInput(f"{task_id!r} is a {journey.what}, which nobody answers: `memshare trace {task_id}` shows it.")
     if journey.dead and journey.answer is None:
         raise MemshareError(
             f"The task was given up: {journey.dead.error} See `memshare dead show {journey.dead.entry.id}`."
@@ -60,10 +63,13 @@ def trace(
     console.print(
         f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
     )
-    console.print(Panel(journey.prompt, title="prompt", title_align="left", border_style="dim"))
-    if journey.answer is not None:
-        console.print(Panel(journey.answer, title=f"answer · model: {journey.model}", title_align="left"))
-        _print_memories(journey)
+    if journey.what == "task":
+        console.print(Panel(Text(journey.prompt), title="prompt", title_align="left", border_style="dim"))
+        if journey.answer is not None:
+            console.print(Panel(Text(journey.answer), title=f"answer · model: {journey.model}", title_align="left"))
+            _print_memories(journey)
+    else:
+        _print_standard(journey)
     if journey.steps:
         console.print(f"{len(journey.steps)} steps; `memshare trace {task_id} --tree` draws them.", style="dim")
     if journey.score is not None:
@@ -81,6 +87,15 @@ def trace(
         kept = journey.dead.entry.id in client.dead_letters
         advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
+
+
+def _print_standard(journey: Journey) -> None:
+    asked = f"question · model: {journey.model}" if journey.what == "standard answer" else "its question"
+    if journey.what == "standard answer" and not journey.prompt:
+        console.print("A standard answer: its agent is asked for a question that it could answer.", style="dim")
+    else:
+        console.print(Panel(Text(journey.prompt), title=asked, title_align="left", border_style="dim"))
+    console.print(Panel(Text(journey.answer or ""), title="standard answer", title_align="left"))
 
 
 def _print_memories(journey: Journey) -> None:

@@ -28,7 +28,10 @@ COUNT_MEMORIES_EVERY = 5.0  # seconds
 
 def up(
     data: Annotated[Path | None, typer.Option(help="Data folder. [default: MEMSHARE_DATA or ~/.memshare]")] = None,
-    flower_port: Annotated[int, typer.Option(help="Port of Flower on 127.0.0.1; 0 leaves it out.")] = 5555,
+    flower_port: Annotated[int, typer.Option(help="Port of Flower; 0 leaves it out.")] = 5555,
+    flower_host: Annotated[
+        str, typer.Option(help="Address of Flower; one that others reach takes MEMSHARE_FLOWER_AUTH.")
+    ] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
     """Run Redis, one worker for all queues and Flower until Ctrl-C. The data stays in its folder.
@@ -41,7 +44,7 @@ def up(
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
         check(settings)
-        supervisor = Supervisor(settings, flower_port=flower_port or None)
+        supervisor = Supervisor(settings, flower_port=flower_port or None, flower_host=flower_host)
         ready = False
         try:
             with console.status("Starting …"):

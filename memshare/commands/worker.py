@@ -41,7 +41,7 @@ def worker(
 
     label = "all" if serve_all else "-".join(wanted)[:40]
     node = f"{label}-{os.getpid()}"
-    if as_json:
+    if as_json or settings.log_format == "json":
         print_json({"node": node, "queues": wanted, "pid": os.getpid()})
     else:
         console.print(f"Serves [bold]{', '.join(wanted)}[/] as {node}. Ctrl-C ends it.")

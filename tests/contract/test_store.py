@@ -58,6 +58,14 @@ def test_a_memory_put_twice_is_stored_once_and_the_second_counts(store: Store) -
     assert store.page(Where(), 10).memories[0].agent == "poem"
 
 
+def test_what_people_brought_in_is_told_from_what_tasks_made(store: Store) -> None:
+    store.put([remembered("brought in"), remembered("of a task", 20, task_id="t1"), remembered("said", pool="plan")])
+
+    assert set(_all(store, Where(without_task=True)).values()) == {"brought in", "said"}
+    assert prompts(store.search(Where(without_task=True, pool="poem"), 9, dense=at(0))) == ["brought in"]
+    assert store.count(Where(without_task=True)) == {"plan": 1, "poem": 1}
+
+
 def test_every_condition_holds_in_search_page_and_count(store: Store) -> None:
     parent, other = uuid4(), uuid4()
     wanted = {

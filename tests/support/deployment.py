@@ -33,15 +33,18 @@ class Deployment:
     environment: dict[str, str]
     processes: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, queues: Sequence[str]) -> None:
-        """Start a worker process the plain Celery way: a package's own worker, or the one for all."""
+    def start(self, queues: Sequence[str], *options: str) -> None:
+        """Start a worker process the plain Celery way: a package's own worker, or the one for all.
+
+        `options` are more words of the command line.
+        """
         log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
         own = {"scorer": "scorer.worker", "memory": "memory_service.worker", "trainer": "retriever_trainer.worker"}
         app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "agents.worker")
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
         with log:
             self.processes[tuple(queues)] = subprocess.Popen(
-                [*command, "-n", f"{queues[0]}@test", "-l", "INFO", "--without-mingle"],
+                [*command, "-n", f"{queues[0]}@test", "-l", "INFO", "--without-mingle", *options],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,

@@ -1,7 +1,8 @@
 """Starts workers quickly: the heavy libraries are imported once, and each worker is a fork.
 
 `python -m tests.support.worker_forkserver` starts a worker for each line that it reads, a JSON object with `queues`,
-`node`, `log` and `environment`. It prints `started PID`, and `ended PID STATUS` when one ends. Its workers end with it.
+`node`, `log`, `environment` and `namespace`, the network namespace to be in or null. It prints `started PID`, and
+`ended PID STATUS` when one ends. Its workers end with it.
 Only libraries are imported beforehand; what is ours is imported, and named, by each process for itself.
 """
 
@@ -14,6 +15,8 @@ import signal
 import sys
 from pathlib import Path
 from typing import Any
+
+from tests.faults.hosts import enter
 
 HEAVY = (
     "torch",
@@ -47,7 +50,9 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 
-def _work(queues: list[str], node: str, log: str, environment: dict[str, str]) -> None:
+def _work(queues: list[str], node: str, log: str, environment: dict[str, str], namespace: str | None) -> None:
+    if namespace:
+        enter(Path(namespace))  # before there are threads, which would stay behind
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
@@ -59,7 +64,8 @@ def _work(queues: list[str], node: str, log: str, environment: dict[str, str]) -
         ending()
     name = "memshare.worker" if len(queues) > 1 else OWN.get(queues[0], "agents.worker")
     app = importlib.import_module(name).app
-    app.worker_main(["worker", "-Q", ",".join(queues), "-n", node, "-l", "INFO", "--without-mingle"])
+    quiet = ["--without-gossip", "--without-mingle"]  # as `memshare worker` has them
+    app.worker_main(["worker", "-Q", ",".join(queues), "-n", node, "-l", "INFO", *quiet])
 
 
 def _report(*_: Any) -> None:

@@ -74,6 +74,15 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall,
     assert pair.embedding.unpack() == pytest.approx(encoder.encode(["new lamp"])[0])
 
 
+def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(recall: Recall) -> None:
+    answering = Answering(POEM, ScriptedChat("A", "B"), lambda: recall, 100)
+    tasks = [AgentTask(prompt="lamp"), AgentTask(prompt="lamp", remember=False)]
+
+    pairs = [outcome.following.body for task in tasks if (outcome := answering.run("journey-1", task)).following]
+
+    assert [pair.remember for pair in pairs if isinstance(pair, AnsweredTask)] == [True, False]
+
+
 def test_the_prompt_is_encoded_once(recall: Recall, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
     Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp"))

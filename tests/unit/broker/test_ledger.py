@@ -96,6 +96,28 @@ def test_a_task_id_that_was_answered_is_not_opened_again(ledger: Ledger) -> None
     assert ledger.open_messages() == {"poem": 0}
 
 
+def test_a_message_that_is_open_is_not_opened_again_and_keeps_its_last_sign_of_life(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    assert ledger.open(entry()) is True
+    seen = redis_client.zscore(open_key("poem"), "t1")
+
+    assert ledger.open(entry()) is False
+    assert redis_client.zscore(open_key("poem"), "t1") == seen
+
+
+def test_a_task_that_was_given_up_is_not_opened_again_even_when_its_dead_letter_was_dropped(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.begin(entry(), "life")
+    ledger.bury(entry(), '{"error": "no"}')
+    assert ledger.open(entry()) is False
+
+    redis_client.hdel("memshare:dead", "t1")
+
+    assert ledger.open(entry()) is False
+
+
 def test_a_message_that_a_worker_took_off_its_queue_is_noted_with_its_life(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
@@ -193,7 +215,7 @@ def test_a_full_queue_refuses_what_is_new_and_says_when_to_come_back(ledger: Led
     with pytest.raises(QueueFull, match="'poem' is full: 2 messages are open, and 2 is the limit") as full:
         ledger.open(entry("t3"), limit=2)
     assert (full.value.length, full.value.wait) == (2, 60)
-    assert ledger.open(entry("t1"), limit=2), "what it has already is not refused"
+    assert ledger.open(entry("t1"), limit=2) is False, "what it has already is not refused"
 
     ledger.commit(entry("t1"), {"answer": "a"}, None)
 

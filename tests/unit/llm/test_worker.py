@@ -27,8 +27,8 @@ def test_only_a_model_with_a_limit_waits_for_one(settings: Settings) -> None:
     others = with_(settings, rate_limits="openai:small=1 requests; *=5 requests")
     own = with_(settings, rate_limits="offline=1 requests")
 
-    assert isinstance(open_limited(settings, "offline", connections=1), OfflineChat)
-    assert isinstance(open_limited(others, "offline", connections=1), OfflineChat)
+    assert not isinstance(open_limited(settings, "offline", connections=1), RateLimited)
+    assert not isinstance(open_limited(others, "offline", connections=1), RateLimited)
     assert isinstance(open_limited(own, "offline", connections=1), RateLimited)
 
 

@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from broker.errors import BadInput
 from memory_service.arms import Credit
 from memory_service.credibility import in_general
-from memory_service.curate import Curate, Edit, Forget, NewMemory, seeds_mean
+from memory_service.curate import Curate, Edit, Forget, NewMemory
 from memory_service.memory import Memory
 from memory_service.pool import Pool
+from memory_service.seeds import seeds_mean
 from memory_service.standing import Standing
 from tests.support.memories import remembered
 

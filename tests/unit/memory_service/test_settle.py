@@ -16,6 +16,7 @@ from memory_service.lessons import Lessons
 from memory_service.memory import Memory, memory_id
 from memory_service.pool import Pool
 from memory_service.recall import Recall
+from memory_service.seeds import seeds_mean
 from memory_service.settle import NEAR_DUPLICATE, SAME_ANSWERS, Settle, better_rival, memory_of
 from memory_service.store import Where
 from tests.support.graded import graded
@@ -351,3 +352,90 @@ def test_shares_in_an_answer_divide_the_verdict(stage: Settle, recall: Recall, r
     arms = Arms(redis_client).of("poem", [first.id, second.id, unused.id])
     assert [float(np.linalg.norm(arm.b)) for arm in arms] == pytest.approx([1, 0.5, 0])
     assert [arm.credits for arm in arms] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("score", [80, 95])
+def test_what_is_not_to_be_remembered_leaves_no_trace_in_the_pool(
+    recall: Recall, stage: Settle, redis_client: redis.Redis, score: float
+) -> None:
+    shown = settled_id(stage, graded(recall, "A lamp", "There was a lamp", submitter="eve"))
+    before = recall.store.page(Where(), 10).memories
+    pair = graded(recall, "A red lamp", "A lamp was red", journey="journey-2", score=score, shown=[shown])
+
+    outcome = stage.run("journey-2", pair.model_copy(update={"task": pair.task.model_copy(update={"remember": False})}))
+
+    assert isinstance(outcome.record, Settlement)
+    assert (outcome.record.outcome, outcome.record.memory_id, outcome.following) == ("not kept", None, None)
+    assert outcome.record.reason.startswith("the task was submitted with remember=false")
+    assert recall.store.page(Where(), 10).memories == before, "nothing is vouched for, either"
+    assert Arms(redis_client).of("poem", [shown])[0].credits == 0
+
+
+def settled_id(stage: Settle, pair: GradedTask) -> UUID:
+    record = stage.run(pair.task.journey, pair).record
+    assert isinstance(record, Settlement)
+    assert record.memory_id is not None
+    return record.memory_id
+
+
+def as_seed(pair: GradedTask) -> GradedTask:
+    return pair.model_copy(update={"task": pair.task.model_copy(update={"seed": True, "model": None})})
+
+
+def test_a_seed_is_trusted_and_of_no_task_and_counts_in_the_mean(
+    recall: Recall, settle: Run, redis_client: redis.Redis
+) -> None:
+    settle(graded(recall, "A lamp of ours", "Ours", score=99, journey="task"))
+    assert seeds_mean(redis_client, "poem") is None
+
+    for number, score in enumerate((90, 84, 80)):
+        settle(as_seed(graded(recall, f"A lamp {number}", f"Verse {number}", score=score, journey=f"journey-{number}")))
+
+    assert seeds_mean(redis_client, "poem") == 87
+    seeds = [memory for memory in memories(recall) if memory.task_id is None]
+    assert [(memory.status, memory.model, memory.submitter) for memory in seeds] == [("active", None, "ada")] * 2
+
+
+def test_a_seed_that_is_there_is_a_duplicate_and_the_mean_stays(
+    recall: Recall, settle: Run, redis_client: redis.Redis
+) -> None:
+    first = settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90)))
+    redis_client.delete("memshare:seeds")  # as when the worker was killed before it could write the mean
+
+    again = settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90, journey="journey-2")))
+
+    assert (first.outcome, again.outcome) == ("stored", "duplicate")
+    assert first.memory_id == again.memory_id
+    assert len(memories(recall)) == 1
+    assert seeds_mean(redis_client, "poem") == 90
+
+
+def test_a_seed_whose_place_a_better_answer_takes_counts_no_more(
+    recall: Recall, settle: Run, redis_client: redis.Redis
+) -> None:
+    settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90)))
+    settle(as_seed(graded(recall, "A shoe", "There was a shoe", score=86, journey="journey-2")))
+
+    assert settle(graded(recall, "A lamp", "there was a LAMP", score=95, journey="journey-3")).outcome == "replaced"
+
+    assert seeds_mean(redis_client, "poem") == 86
+
+
+def test_the_lesson_of_a_seed_belongs_to_its_journey(recall: Recall, stage: Settle) -> None:
+    for number in range(3):
+        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+
+    following = stage.run("journey-9", as_seed(graded(recall, "A lamp of tin", "It is", journey="journey-9"))).following
+
+    assert following is not None
+    assert isinstance(following.body, LessonTask)
+    assert following.body.journey == "journey-9"
+
+
+def test_a_pair_that_comes_without_its_vector_is_found_by_its_prompt(recall: Recall, settle: Run) -> None:
+    pair = graded(recall, "A lamp", "There was a lamp")
+
+    settle(pair.model_copy(update={"task": pair.task.model_copy(update={"embedding": None})}))
+
+    (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits
+    assert hit.similarity == pytest.approx(1)

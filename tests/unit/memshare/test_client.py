@@ -100,6 +100,28 @@ def test_a_submitted_task_is_in_the_ledger_and_in_its_queue(client: Client, redi
     assert sum(redis_client.llen(key) for key in redis_client.scan_iter("poem*")) == 1
 
 
+def test_a_task_with_an_id_that_is_open_is_not_sent_twice(client: Client, redis_client: redis.Redis) -> None:
+    first = client.submit_task("poem", {"prompt": "A lamp"}, task_id="lamp-1")
+    again = client.submit_task("poem", {"prompt": "A lamp"}, task_id="lamp-1")
+
+    assert first.id == again.id == "lamp-1"
+    assert client.ledger.open_messages() == {"poem": 1}
+    assert sum(redis_client.llen(key) for key in redis_client.scan_iter("poem*")) == 1
+
+
+def test_a_task_that_is_not_to_be_remembered_says_so_on_its_way(client: Client) -> None:
+    client.submit_task("poem", {"prompt": "A lamp"}, task_id="kept")
+    client.submit("poem", "A lamp", remember=False)
+
+    bodies = [record["task"]["body"]["remember"] for record in journeys(client)]
+    assert sorted(bodies) == [False, True]
+
+
+def journeys(client: Client) -> list[dict[str, Any]]:
+    ids = [key.split(":")[-1] for key in client._redis.scan_iter("memshare:journey:*")]
+    return [client.ledger.journey(one) for one in ids]
+
+
 def test_a_question_to_the_memory_service_says_so_when_none_is_there(client: Client) -> None:
     with pytest.raises(Unreachable, match=r"No worker serves the queue 'memory'\. Start `memshare up`"):
         client.ask_memory("stats")

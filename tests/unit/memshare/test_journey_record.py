@@ -11,7 +11,9 @@ from broker.dead_letters import DeadLetters, letter_for
 from broker.errors import BadInput
 from broker.ledger import Entry, Ledger
 from broker.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Usage
+from broker.questions import Question
 from memshare.journey import read_journey
+from tests.support.answered import a_task
 
 ANSWER = Answer(
     task_id="t1",
@@ -78,6 +80,36 @@ def test_a_journey_says_how_far_it_has_come(ledger: Ledger) -> None:
     assert (answered.answer, answered.memories, answered.retriever_version) == ("There was", ANSWER.memories, 2)
     assert (graded.score, graded.memory_id) == (SCORE, None)
     assert (settled.memory_id, settled.outcome, settled.reason) == (UUID(int=2), "stored", "it is good enough")
+
+
+def test_the_journey_of_a_standard_answer_begins_with_its_question(ledger: Ledger) -> None:
+    body = {"answer": "There was", "kind": "limerick", "submitter": "ada", "round": 1, "remember": True}
+    begun = Entry(id="t1", task="agents.poem.question", queue="poem", body=body, journey="t1", stage="question")
+    ledger.open(begun)
+    queued = read_journey(ledger, "t1")
+    asked = Question(question="A lamp?", model="offline", usage=Usage(prompt_tokens=7), seconds=0.2)
+    ledger.commit(begun, asked.model_dump(mode="json"), None)
+    known = read_journey(ledger, "t1")
+    record(ledger, "score", SCORE)
+    record(ledger, "settle", SETTLED)
+    settled = read_journey(ledger, "t1")
+
+    assert [one.state for one in (queued, known, settled)] == ["queued", "asked", "settled"]
+    assert {one.what for one in (queued, known, settled)} == {"standard answer"}
+    assert (queued.agent, queued.kind, queued.prompt, queued.answer) == ("poem", "limerick", "", "There was")
+    assert (known.prompt, known.model, known.usage, known.submitter) == ("A lamp?", "offline", asked.usage, "ada")
+    assert (settled.prompt, settled.outcome) == ("A lamp?", "stored")
+
+
+def test_the_journey_of_a_seed_begins_at_the_scorer(ledger: Ledger) -> None:
+    pair = a_task("plan").model_copy(update={"journey": "t1", "seed": True, "model": None, "embedding": None})
+    ledger.open(entry("score", pair.model_dump(mode="json")))
+    queued = read_journey(ledger, "t1")
+    record(ledger, "score", SCORE)
+
+    assert (queued.what, queued.state, queued.agent, queued.kind) == ("seed", "queued", "plan", "travel")
+    assert (queued.prompt, queued.answer, queued.submitter) == ("Two days in Rome", "Walk.", "ada")
+    assert read_journey(ledger, "t1").state == "graded"
 
 
 def test_a_task_that_died_on_its_way_keeps_what_was_done_before(ledger: Ledger, redis_client: redis.Redis) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from broker.errors import BadInput
-from memshare.pairs import SHOWN_FAULTS, read_pairs
+from memshare.bulk import SHOWN_FAULTS
+from memshare.pairs import read_pairs
 from tests.support.memories import remembered
 
 POOLS = {"poem": "verse", "plan": "plan"}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import redis
 
 from broker.errors import BadInput, TryAgain
 from broker.lessons import Lesson, LessonTask
+from broker.metrics import read_field
 from llm.structured import DoesNotFit
 from memory_service.conflicts import Conflicts
 from memory_service.retriever import Retriever
@@ -147,6 +149,23 @@ def test_lessons_with_inverted_labels_do_not_make_the_published_version_worse(
     assert left is not None
     assert true_accuracy(left.unpack()) >= true_accuracy(good.unpack()) - 0.02
     assert log.counts()["refused"] == sum(record.refused for record in (*healthy, *poisoned))
+
+
+def test_every_lesson_is_counted_and_those_that_are_refused_too(learn: Learn, labeller: FormLabeller) -> None:
+    labeller.inverted = False
+    outcomes = [learn.run(task.journey, task) for task in map(lesson, range(60))]
+    labeller.inverted = True
+    outcomes += [learn.run(task.journey, task) for task in map(lesson, range(60, 100))]
+
+    names = Counter(read_field(sample.field)[0] for outcome in outcomes for sample in outcome.counted)
+    refused = sum(outcome.record.refused for outcome in outcomes)
+    assert refused > 0
+    assert names == {
+        "memshare_lessons_total": 100,
+        "memshare_last_lesson_timestamp_seconds": 100,
+        "memshare_retriever_refused_total": refused,
+    }
+    assert Counter(outcome.ended for outcome in outcomes)["held out"] == 10
 
 
 def true_accuracy(weights: np.ndarray) -> float:

@@ -45,6 +45,19 @@ def test_the_threshold_is_the_mean_of_the_seeds_of_the_tasks_pool(tmp_path: Path
     assert record.threshold == 64.5
 
 
+def test_a_seed_is_not_judged_by_the_mean_of_other_seeds(tmp_path: Path) -> None:
+    text = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
+    (tmp_path / "mine.rubric.toml").write_text(text.replace("threshold = 81", 'threshold = "mean-of-seeds"'))
+    (tmp_path / "fixed.rubric.toml").write_text(text.replace("threshold = 81", "threshold = 70"))
+
+    for rubric, threshold in (("mine", 81), ("fixed", 70)):
+        task = a_task(rubric).model_copy(update={"seed": True})
+        record = Scoring(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get).run("j", task).record
+
+        assert isinstance(record, Score)
+        assert record.threshold == threshold
+
+
 def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
     text = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
     file = tmp_path / "mine.rubric.toml"

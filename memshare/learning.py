@@ -1,0 +1,147 @@
+"""Interactive learning: a pool is begun from standard answers alone, or from pairs.
+
+For each answer its agent is asked for a question; the question goes to all agents of the domain; all is graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from broker.app import SCORER_QUEUE
+from broker.errors import BadInput
+from broker.kept import Kept
+from broker.ledger import Entry
+from broker.messages import AgentTask, AnsweredTask, derived_id
+from broker.presence import AgentCard
+from broker.questions import QuestionTask
+from memory_service.memory import memory_id
+from memshare.client import LOW, Client
+from memshare.kept_run import run_to_the_end
+from memshare.standard_answers import StandardAnswer
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is done at the time, how many of it have ended and how many there are."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What became of each standard answer with its question, and of each answer that agents gave to one.
+
+    `before` counts those that had ended before.
+    """
+
+    seeds: tuple[Kept, ...] = ()
+    answers: tuple[Kept, ...] = ()
+    before: int = 0
+
+    def __add__(self, other: Learnt) -> Learnt:
+        return Learnt(self.seeds + other.seeds, self.answers + other.answers, self.before + other.before)
+
+
+def learn(client: Client, lines: Sequence[StandardAnswer], rounds: int, submitter: str, progress: Progress) -> Learnt:
+    """Ask for `rounds` questions a line, one round after the other, and grade them with their answers.
+
+    Agents answer the questions of the first round without memories, and those of later rounds with them, but never
+    with the standard answer to the very question. All seeds of a round are settled before agents answer, so that a
+    threshold that is their mean is the same for all answers.
+    """
+    cards, learnt = client.agents(), Learnt()
+    for number in range(1, rounds + 1):
+        what = f"Round {number} of {rounds}: " if rounds > 1 else ""
+        asked = [question_of(line, number, submitter) for line in lines]
+        seeds, before = _run(client, asked, f"{what}questions", progress)
+        learnt += Learnt(seeds=tuple(seeds.values()), before=before)
+        answering = [
+            _answer(card, line, entry.journey, question, number, submitter)
+            for line, entry in zip(lines, asked, strict=True)
+            if (question := seeds[entry.journey].question) is not None
+            for card in _domain(cards, line)
+        ]
+        answers, before = _run(client, answering, f"{what}answers", progress)
+        learnt += Learnt(answers=tuple(answers.values()), before=before)
+    return learnt
+
+
+def seed(client: Client, lines: Sequence[StandardAnswer], submitter: str, progress: Progress) -> Learnt:
+    """Grade pairs that have their question."""
+    cards = client.agents()
+    entries = [seed_of(line, cards[line.agent], submitter) for line in lines]
+    seeds, before = _run(client, entries, "seeds", progress)
+    return Learnt(seeds=tuple(seeds.values()), before=before)
+
+
+def _run(client: Client, entries: Sequence[Entry], what: str, progress: Progress) -> tuple[dict[str, Kept], int]:
+    before = sum(one.ended for one in client.kept([entry.journey for entry in entries]).values())
+    return run_to_the_end(client, entries, lambda ended: progress(what, ended, len(entries))), before
+
+
+def _domain(cards: Mapping[str, AgentCard], line: StandardAnswer) -> list[AgentCard]:
+    """The agents that share the pool of a line's agent and have the line's kind."""
+    pool = cards[line.agent].pool
+    return [card for card in cards.values() if card.pool == pool and (line.kind is None or line.kind in card.kinds)]
+
+
+def question_of(line: StandardAnswer, number: int, submitter: str) -> Entry:
+    """The message that asks for the `number`-th question to a standard answer."""
+    name = str(derived_id("learn", line.agent, line.kind or "", line.answer, str(number)))
+    task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number)
+    return Entry(
+        id=name,
+        task=f"agents.{line.agent}.question",
+        queue=line.agent,
+        body=task.model_dump(mode="json", exclude_none=True),
+        journey=name,
+        stage="question",
+        priority=LOW,
+    )
+
+
+def _answer(card: AgentCard, line: StandardAnswer, asked: str, question: str, number: int, submitter: str) -> Entry:
+    name = str(derived_id(asked, "answer of", card.name))
+    body = {
+        "prompt": question,
+        "kind": line.kind,
+        "memories": 0 if number == 1 else None,
+        "not_shown": [memory_id(card.pool, question, line.answer)],
+        "submitter": submitter,
+    }
+    task = AgentTask.model_validate(body)
+    return Entry(
+        id=name,
+        task=f"agents.{card.name}",
+        queue=card.name,
+        body=task.model_dump(mode="json", exclude_none=True),
+        journey=name,
+        stage="answer",
+        priority=LOW,
+    )
+
+
+def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
+    """The message that has a pair graded as a seed of its agent's pool."""
+    if card.rubric is None:
+        raise BadInput(f"The worker of agent {card.name!r} does not say its rubric: start it anew with this version.")
+    name = str(derived_id("seed", line.agent, line.kind or "", line.prompt or "", line.answer))
+    pair = AnsweredTask(
+        journey=name,
+        agent=line.agent,
+        kind=line.kind,
+        pool=card.pool,
+        rubric=card.rubric,
+        prompt=line.prompt or "",
+        answer=line.answer,
+        model=None,
+        submitter=submitter,
+        shown=(),
+        seed=True,
+    )
+    return Entry(
+        id=str(derived_id(name, "score")),
+        task="scorer.score",
+        queue=SCORER_QUEUE,
+        body=pair.model_dump(mode="json"),
+        journey=name,
+        stage="score",
+        priority=LOW,
+    )

@@ -1,0 +1,134 @@
+"""What Flower shows of real tasks: every stage by its name, shortened, without secrets, and nothing to strangers."""
+
+import base64
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import pytest
+from celery import Celery
+
+from broker.app import REPR_LENGTH, kombu_url
+from broker.connection import connect
+from broker.settings import Settings
+from tests.flow.test_metrics import grade
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+
+QUEUES = ("poem", "logic", "plan", "scorer", "memory")
+KEY = "sk-proj-abcdefgh12345678"
+PROMPT = f"A limerick. My key is {KEY}, password=hunter2. " + "Make it rhyme. " * 100
+LOGIN = "me:let-me-in"
+
+
+def script(body: dict) -> Answer:
+    if "response_format" in body:
+        return Answer(text=grade(body, 90))
+    slow = "slowly" in body["messages"][-1]["content"]
+    return Answer(text=f"{KEY} is a fine key", delay=20 if slow else 0)
+
+
+@pytest.fixture
+def deployment(redis_folder: Path, tmp_path: Path) -> Iterator[Deployment]:
+    with connect(Settings(data=redis_folder).redis) as client:
+        client.flushall()
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    with serving(script) as chat, deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_LOG_FORMAT="json") as running:
+        yield running
+
+
+@pytest.fixture
+def flower(deployment: Deployment, tmp_path: Path) -> Iterator[str]:
+    """The address of a Flower that asks for a password."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "celery", "-A", "memshare.worker", "flower", f"--port={port}"]
+    with (tmp_path / "flower.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--address=127.0.0.1"],
+            cwd=ROOT,
+            env=deployment.environment | {"FLOWER_BASIC_AUTH": LOGIN},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            wait_for(lambda: answers(f"http://127.0.0.1:{port}/healthcheck"), 60, "Flower to be there")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(20)
+
+
+def answers(url: str) -> bool:
+    try:
+        return urlopen(url, timeout=5).status == 200
+    except URLError:
+        return False
+
+
+def inspect(deployment: Deployment) -> dict[str, list[dict]]:
+    """What a worker tells of the tasks that it runs now."""
+    return deployment.client.app.control.inspect(timeout=5).active() or {}
+
+
+def read(url: str) -> dict:
+    login = base64.b64encode(LOGIN.encode()).decode()
+    return json.load(urlopen(Request(url, headers={"Authorization": f"Basic {login}"}), timeout=10))
+
+
+def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deployment: Deployment, flower: str) -> None:
+    url = kombu_url(deployment.settings.redis)
+    outsider = Celery(broker=url, backend=url)
+    plain = outsider.send_task("agents.poem", [{"prompt": PROMPT, "kind": "limerick"}], queue="poem")
+    ours = deployment.client.submit("poem", PROMPT, kind="limerick")
+    for task in (plain, ours):
+        deployment.settled(task.id)
+    deployment.client.ask_memory("search", pool="poem", text=PROMPT, k=3, mode="dense")
+    deployment.client.submit("plan", f"Slowly, slowly. {PROMPT}")
+
+    def shown() -> dict[str, dict]:
+        return {id_: task for id_, task in read(f"{flower}/api/tasks").items() if task["name"]}
+
+    wanted = {"agents.poem", "scorer.score", "memory_service.settle", "memory_service.search", "agents.plan"}
+    wait_for(lambda: {task["name"] for task in shown().values()} >= wanted, 30, "Flower to have seen every stage")
+    wait_for(lambda: "agents.plan" in json.dumps(inspect(deployment)), 10, "the slow task to be started")
+    active = inspect(deployment)
+
+    tasks = shown()
+    assert {plain.id, ours.id} <= tasks.keys()
+    for task in tasks.values():
+        for text in (task["args"], task["kwargs"], task["result"]):
+            assert len(text or "") <= REPR_LENGTH, task
+    (running,) = [task for of_worker in active.values() for task in of_worker]
+    assert "Slowly" in running["args"]
+    for text in (json.dumps(tasks), json.dumps(active), deployment.log(QUEUES)):
+        assert KEY not in text
+        assert "sk-proj" not in text
+        assert "hunter2" not in text
+        assert "embedding" not in text
+        assert "Make it rhyme. " * 10 not in text
+    assert "A limerick. My key is …, password=…" in tasks[ours.id]["args"]
+    assert read(f"{flower}/api/task/info/{ours.id}")["uuid"] == ours.id
+
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(f"{flower}/api/tasks", timeout=10)
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(f"{flower}/tasks", timeout=10)
+
+    lines = [json.loads(line) for line in deployment.log(QUEUES).splitlines() if line.startswith("{")]
+    decisions = {line["message"].split()[0]: line for line in lines if line.get("task_id") == ours.id}
+    assert decisions.keys() >= {"Answered", "Graded", "Settled:"}
+    assert decisions["Graded"]["agent"] == "poem"
+    assert decisions["Graded"]["level"] == "info"
+    assert "memory_id" in decisions["Settled:"]
+    assert any(line["logger"].startswith("celery.") and line.get("task") == "scorer.score" for line in lines)
+    deployment.processes[QUEUES].kill()  # or it would wait for the slow task
+    outsider.close()

@@ -1,0 +1,156 @@
+"""Traces of real workers: one for each journey, over all its hops, whatever happens on the way."""
+
+import json
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from celery import Celery
+
+from broker.app import kombu_url
+from broker.connection import connect
+from broker.settings import Settings
+from tests.flow.test_metrics import grade
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.otlp_server import OtlpServer, Span, receiving
+from tests.support.qdrant_server import serving as serving_qdrant
+
+QUEUES = (("poem",), ("scorer",), ("memory",), ("trainer",))
+CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+PROMPT = "A limerick about a {} in the fog"
+
+
+class Model:
+    """Answers and grades well; it can be made to fail, or to wait, at one call of an agent."""
+
+    def __init__(self) -> None:
+        self.fails = threading.Event()
+        self.waits = threading.Event()
+        self.asked = threading.Event()
+
+    def __call__(self, body: dict) -> Answer:
+        if "response_format" in body:
+            schema = body["response_format"]["json_schema"]["schema"]
+            graded = any("high" in json.dumps(node) for node in schema.get("$defs", {}).values())
+            return Answer(text=grade(body, 90)) if graded else Answer()
+        if self.fails.is_set():
+            self.fails.clear()
+            return Answer(status=500, text="out of order, and the key is sk-abcdefgh12345678")
+        if self.waits.is_set():
+            self.waits.clear()
+            self.asked.set()
+            return Answer(delay=60)
+        return Answer()
+
+
+@pytest.fixture
+def pool() -> str:
+    """The pool of the workers; a test may ask for others."""
+    return "threads"
+
+
+@pytest.fixture
+def receiver() -> Iterator[OtlpServer]:
+    with receiving() as server:
+        yield server
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def deployment(
+    pool: str, model: Model, receiver: OtlpServer, redis_folder: Path, tmp_path: Path
+) -> Iterator[Deployment]:
+    with connect(Settings(data=redis_folder).redis) as client:
+        client.flushall()
+    traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
+    with serving(model) as chat, serving_qdrant() as qdrant_url:
+        qdrant_url = os.environ.get("MEMSHARE_QDRANT_URL") or qdrant_url
+        settings = Settings(data=redis_folder, model="openai:scripted", qdrant_url=qdrant_url)
+        with deployed(settings, chat, tmp_path, [], **traced) as running:
+            for queues in QUEUES:
+                running.start(queues, *(("-P", pool, "-c", "2") if queues in (("poem",), ("scorer",)) else ()))
+            running.wait_until_ready()
+            yield running
+
+
+def spans_of(receiver: OtlpServer, task_id: str) -> list[Span]:
+    return [span for span in receiver.spans if span.trace == UUID(task_id).hex]
+
+
+def named(receiver: OtlpServer, task_id: str, *names: str) -> dict[str, Span]:
+    """The spans of a journey by name, once these are all there."""
+    wait_for(lambda: {one.name for one in spans_of(receiver, task_id)} >= set(names), 30, f"spans named {names}")
+    return {span.name: span for span in spans_of(receiver, task_id)}
+
+
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
+def test_a_journey_is_one_trace_over_all_its_hops(deployment: Deployment, receiver: OtlpServer, model: Model) -> None:
+    for thing in ("lamp", "harp", "boat"):  # a lesson takes memories to compare with
+        sent = deployment.client.submit("poem", PROMPT.format(thing), kind="limerick")
+        deployment.settled(sent.id)
+
+    hops = ("task poem", "answer poem", "score", "settle", "learn", "recall", "chat scripted")
+    found = named(receiver, sent.id, *hops)
+
+    root = found["task poem"]
+    assert root.parent == ""
+    assert {found[name].parent for name in ("answer poem", "score", "settle", "learn")} == {root.id}
+    assert found["recall"].parent == found["answer poem"].id
+    askers = {found[name].id for name in ("answer poem", "score", "learn")}
+    assert {one.parent for one in spans_of(receiver, sent.id) if one.name == "chat scripted"} == askers
+    assert root.started <= found["answer poem"].started <= root.ended <= found["settle"].ended
+    answer = found["answer poem"].attributes
+    assert answer["memshare.journey"] == sent.id
+    assert (answer["memshare.agent"], answer["memshare.kind"], answer["memshare.outcome"]) == (
+        "poem", "limerick", "answered",
+    )  # fmt: skip
+    assert answer["messaging.destination.name"] == "poem"
+    assert answer["gen_ai.usage.output_tokens"] > 0
+    assert found["chat scripted"].attributes["gen_ai.request.model"] == "scripted"
+    assert found["settle"].attributes["memshare.outcome"] == "stored"
+    assert [one.failed for one in spans_of(receiver, sent.id) if one.failed is not None] == []
+    # Every span belongs to one of the three journeys.
+    assert len({span.trace for span in receiver.spans}) == 3
+
+    model.fails.set()
+    retried = deployment.client.submit("poem", PROMPT.format("bell"), kind="limerick")
+    deployment.settled(retried.id)
+    named(receiver, retried.id, "task poem", "score", "settle")
+    runs = sorted((one for one in spans_of(receiver, retried.id) if one.name == "answer poem"), key=lambda s: s.started)
+    assert [one.failed is None for one in runs] == [False, True]
+    assert "out of order" in runs[0].failed
+    assert "sk-abc" not in runs[0].failed
+
+
+def test_a_redelivered_task_stays_in_its_trace_and_links_the_one_of_its_client(
+    deployment: Deployment, receiver: OtlpServer, model: Model
+) -> None:
+    app = Celery(broker=kombu_url(deployment.settings.redis), backend=kombu_url(deployment.settings.redis))
+    model.waits.set()
+    sent = app.send_task(
+        "agents.poem", [{"prompt": PROMPT.format("lamp")}], queue="poem", headers={"traceparent": CLIENT}
+    )
+    assert model.asked.wait(30)
+    killed = deployment.processes.pop(("poem",))
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(10)
+
+    deployment.start(("poem",))
+    deployment.settled(sent.id, within=120)
+
+    named(receiver, sent.id, "task poem", "answer poem", "score", "settle")
+    assert Counter(one.name for one in spans_of(receiver, sent.id))["task poem"] == 1
+    assert {span.trace for span in receiver.spans} == {UUID(sent.id).hex}
+    sent.forget()
+    app.close()

@@ -1,0 +1,163 @@
+"""What Prometheus is told."""
+
+import json
+import time
+from uuid import uuid4
+
+import numpy as np
+import pytest
+import redis
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from broker.budget import Budget, Cap, Holder
+from broker.connection import connect
+from broker.dead_letters import DeadLetters, letter_for
+from broker.errors import NotYet, TryAgain
+from broker.ledger import Entry, Ledger
+from broker.messages import Usage
+from broker.metrics import COUNTED, POOLS, count, observe
+from broker.presence import Presence, announce
+from broker.usage import Charge, UsageLog
+from memory_service.arms import Arms, Credit
+from memory_service.credibility import Arm, as_shown
+from memory_service.retriever import PublishedAdapter, adapter_key, version_key
+from memshare.metrics import SharedMetrics
+from retriever_trainer.lesson_log import RETRIEVERS
+
+Values = dict[tuple[str, ...], float]
+
+
+def scrape(client: redis.Redis) -> dict[str, Values]:
+    """What is exported: by metric, the values by those of the labels, in the order of the labels' names."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(SharedMetrics(client))
+    found: dict[str, Values] = {}
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for one in family.samples:
+            found.setdefault(one.name, {})[tuple(value for _, value in sorted(one.labels.items()))] = one.value
+    return found
+
+
+def entry(name: str, queue: str = "poem") -> Entry:
+    return Entry(id=name, task=f"agents.{queue}", queue=queue, body={"prompt": "x"}, journey=name, stage="answer")
+
+
+@pytest.fixture
+def ledger(redis_client: redis.Redis) -> Ledger:
+    return Ledger(redis_client, keep_days=1)
+
+
+def test_without_redis_it_says_so_at_once_and_nothing_else(unused_socket: str) -> None:
+    began = time.monotonic()
+
+    assert scrape(connect(unused_socket, tries=0, timeout=1)) == {"memshare_up": {(): 0}}
+    assert time.monotonic() - began < 5
+
+
+@pytest.fixture
+def unused_socket(tmp_path) -> str:
+    return f"unix://{tmp_path}/nobody.sock"
+
+
+def test_an_empty_redis_has_every_metric_and_no_values(redis_client: redis.Redis) -> None:
+    assert scrape(redis_client) == {"memshare_up": {(): 1}}
+    text = generate_latest(SharedMetrics(redis_client)).decode()
+    for name, metric in COUNTED.items():
+        kind = "histogram" if metric.buckets else "counter" if name.endswith("_total") else "gauge"
+        assert f"# TYPE {name} {kind}" in text
+
+
+def test_a_queue_is_told_by_what_waits_is_set_aside_and_is_oldest(ledger: Ledger, redis_client: redis.Redis) -> None:
+    for name in ("t1", "t2", "t3"):
+        ledger.open(entry(name))
+    ledger.open(entry("other", queue="logic"))
+    ledger.park(entry("t2"), NotYet("wait", 60, hold="agent poem"))
+    redis_client.zadd("memshare:since:poem", {"t1": time.time() - 100})
+    redis_client.rpush("poem", "message")
+    redis_client.rpush("poem\x06\x166", "message", "message")
+    announce(redis_client, Presence(node="w@host", pid=1, life="l", queues=("poem", "scorer")))
+
+    found = scrape(redis_client)
+
+    assert found["memshare_queue_open"] == {("poem",): 3, ("logic",): 1, ("scorer",): 0}
+    assert found["memshare_queue_parked"] == {("poem",): 1, ("logic",): 0, ("scorer",): 0}
+    assert found["memshare_queue_waiting"] == {("poem",): 3, ("logic",): 0, ("scorer",): 0}
+    assert found["memshare_workers"] == {("poem",): 1, ("logic",): 0, ("scorer",): 1}
+    assert found["memshare_queue_oldest_seconds"]["poem",] == pytest.approx(100, abs=5)
+    assert found["memshare_queue_oldest_seconds"]["scorer",] == 0
+
+
+def test_the_buckets_of_a_histogram_add_up_from_the_lowest(ledger: Ledger, redis_client: redis.Redis) -> None:
+    scores = [sample for score in (5, 85, 86, 100) for sample in observe("memshare_score", score, agent="a", kind="k")]
+    ledger.commit(entry("t1"), {}, None, counted=scores)
+
+    found = scrape(redis_client)
+
+    buckets = found["memshare_score_bucket"]
+    assert [buckets["a", "k", f"{bound}.0"] for bound in (10, 80, 90, 100)] == [1, 1, 3, 4]
+    assert buckets["a", "k", "+Inf"] == 4
+    assert found["memshare_score_count"] == {("a", "k"): 4}
+    assert found["memshare_score_sum"] == {("a", "k"): 276}
+
+
+def test_tries_and_dead_letters_are_told_by_reason(ledger: Ledger, redis_client: redis.Redis) -> None:
+    letters = DeadLetters(redis_client, ledger)
+    for name in ("t1", "t2"):
+        ledger.fail(entry(name), "time-out")
+        letters.add(letter_for(entry(name), TryAgain("slow", reason="time-out"), tries=1))
+    ledger.revive(entry("t1"))
+
+    found = scrape(redis_client)
+
+    assert found["memshare_failed_tries_total"] == {("time-out",): 2}
+    assert found["memshare_dead_letters_total"] == {("time-out",): 2}
+    assert found["memshare_dead_letters"] == {("time-out",): 1}
+
+
+def test_a_cap_is_told_as_the_share_that_is_used(redis_client: redis.Redis) -> None:
+    usage = UsageLog(redis_client)
+    usage.add(Charge("poem", "ada", "m", Usage(prompt_tokens=30, completion_tokens=20), 1.5))
+    budget = Budget(redis_client, usage)
+    budget.set(Holder("agent", "poem"), Cap(tokens=200, money=2))
+    budget.set(Holder("submitter", "bob"), Cap(tokens=0))
+
+    assert scrape(redis_client)["memshare_cap_used_ratio"] == {
+        ("agent", "poem", "tokens"): 0.25,
+        ("agent", "poem", "money"): 0.75,
+        ("submitter", "bob", "tokens"): 1,
+    }
+
+
+def test_pools_and_the_spread_of_credibility(redis_client: redis.Redis) -> None:
+    redis_client.set(POOLS, json.dumps({"poem": {"active": 2, "probation": 1}}))
+    x = np.ones(6) / np.sqrt(6)
+    Arms(redis_client).add("poem", "t1", [Credit(uuid4(), x, 1.0), Credit(uuid4(), x, 0.0)])
+
+    found = scrape(redis_client)
+
+    assert found["memshare_pool_memories"] == {("poem", "active"): 2, ("poem", "probation"): 1}
+    # p = θᵀx + √(xᵀA⁻¹x) with A = I + xxᵀ and b = r·x: r/2 + 1/√2.
+    low, high = 0.5**0.5, 0.5 + 0.5**0.5
+    spread = {"0.1": low + 0.05, "0.5": (low + high) / 2, "0.9": high - 0.05}
+    assert found["memshare_credibility"] == pytest.approx({("poem", name): p for name, p in spread.items()})
+
+
+def test_the_context_of_an_arm_is_the_one_that_it_was_credited_in() -> None:
+    x = np.array([3, 2, 1, 0, 0, 1]) / np.sqrt(15)
+
+    assert as_shown(Arm.untried().credited(x, 1.0).credited(x, 0.0)) == pytest.approx(x)
+
+
+def test_the_retriever_of_a_pool_is_told_by_its_version_and_accuracy(ledger: Ledger, redis_client: redis.Redis) -> None:
+    published = PublishedAdapter.pack(3, "e", np.zeros((2, 2), np.float32), accuracy_after=0.75)
+    redis_client.sadd(RETRIEVERS, json.dumps(["poem", "e"]), json.dumps(["logic", "e"]))
+    redis_client.set(version_key("poem", "e"), 3)
+    redis_client.set(adapter_key("poem", "e", 3), published.model_dump_json())
+    ledger.commit(entry("t1"), {}, None, counted=[count("memshare_retriever_refused_total", pool="poem")])
+
+    found = scrape(redis_client)
+
+    assert found["memshare_retriever_version"] == {("poem",): 3, ("logic",): 0}
+    assert found["memshare_retriever_accuracy"] == {("poem",): 0.75}
+    assert found["memshare_retriever_refused_total"] == {("poem",): 1}
