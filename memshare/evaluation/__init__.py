@@ -1,0 +1,1 @@
+"""Experiments: what memories do for the agents, measured over the queues."""

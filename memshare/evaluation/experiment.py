@@ -1,0 +1,29 @@
+"""An experiment: what it asks, which copies of the agents it needs, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from memshare.evaluation.lab import Lab
+from memshare.evaluation.variants import Label
+
+
+class Experiment(NamedTuple):
+    """One experiment. `labels` gives the kinds of copies for a number of models."""
+
+    name: str
+    title: str
+    question: str
+    method: str
+    labels: Callable[[int], Sequence[Label]]
+    run: Callable[[Lab], None]
+    baseline: str | None = None
+    """The condition that the others are compared with, pair by pair; None to compare with the first phase."""
+    by_phase: bool = False
+    """Whether the chart goes over phases; else over conditions."""
+
+
+OWN = Label("own", lambda pool, number: f"{pool}-{number}")
+"""Each model with pools of its own, a pool for each domain."""
+NO_MEMORIES = "0 memories"

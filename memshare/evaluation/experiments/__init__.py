@@ -1,0 +1,14 @@
+"""The experiments by name, in the order in which a report shows them."""
+
+from memshare.evaluation.experiments.bias import BIAS
+from memshare.evaluation.experiments.credibility import CREDIBILITY
+from memshare.evaluation.experiments.growth import GROWTH
+from memshare.evaluation.experiments.heterologous import HETEROLOGOUS
+from memshare.evaluation.experiments.knowledge import KNOWLEDGE
+from memshare.evaluation.experiments.memories import MEMORIES
+from memshare.evaluation.experiments.pools import POOLS
+from memshare.evaluation.experiments.retriever import RETRIEVER
+
+EXPERIMENTS = {
+    one.name: one for one in (MEMORIES, HETEROLOGOUS, GROWTH, BIAS, POOLS, RETRIEVER, CREDIBILITY, KNOWLEDGE)
+}

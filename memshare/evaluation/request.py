@@ -1,0 +1,51 @@
+"""What to evaluate on what, read and checked before anything is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from agents.roster import Agent, cards, load_roster
+from broker.settings import Settings
+from memshare.evaluation.data import FileReport, Split, read_items, split
+from memshare.evaluation.experiment import Experiment
+from memshare.evaluation.folder import Plan
+
+
+class Request(NamedTuple):
+    """One experiment on one split of the data."""
+
+    experiment: Experiment
+    files: Sequence[FileReport]
+    split: Split
+    models: tuple[str, ...]
+    seed: int
+    out: Path
+
+
+def read_data(files: Sequence[Path], settings: Settings, seed: int, most: int | None) -> tuple[Split, list[FileReport]]:
+    """Read and split the data; raises `BadInput` before anything is begun."""
+    known = {card.name: card for card in cards(settings)}
+    items, reports = read_items(files, known)
+    return split(items, seed, most), reports
+
+
+def plan_of(request: Request, settings: Settings) -> Plan:
+    return Plan(
+        experiment=request.experiment.name,
+        items=tuple(item.id for item in request.split.all),
+        models=request.models,
+        scorer=settings.model_for("scorer"),
+        trainer=settings.model_for("trainer"),
+        votes=settings.scorer_votes,
+        encoder=settings.encoder or "all-MiniLM-L6-v2",
+        seed=request.seed,
+    )
+
+
+def roster_of(request: Request, settings: Settings) -> dict[str, Agent]:
+    """The agents whose items the data has."""
+    used = sorted({item.agent for item in request.split.all})
+    roster = load_roster(settings.agents_dir)
+    return {name: roster[name] for name in used}

@@ -1,0 +1,174 @@
+"""`memshare evaluate` as a process: real queues, and a chat server on loopback in place of the models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chat_script import Answer
+from tests.support.chat_server import ChatServer, serving
+from tests.support.schema_value import schema_value
+
+pytestmark = pytest.mark.timeout(600)
+
+WITHIN = 240  # seconds
+CONCURRENCY = 4
+PAIRS = [
+    {
+        "agent": "logic",
+        "kind": "riddle",
+        "prompt": f"What has {number} legs and no {thing}?",
+        "answer": f"A {thing}-{number}",
+    }
+    for number, thing in enumerate(
+        ("chair", "shadow", "river", "bell", "road", "clock", "candle", "needle", "map", "egg")
+    )
+]
+ANSWERS = [{"agent": "poem", "kind": "limerick", "answer": f"A limerick about {name}."} for name in "abcde"]
+
+
+def number_of(text: str) -> float:
+    """From 0 to 1, the same for the same text."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 16**8
+
+
+def consistent(body: dict[str, Any]) -> Answer:
+    """The same reply to the same request: a question, a grade by the answer's text, or an answer that cites the first
+    memory shown."""
+    last = body["messages"][-1]["content"]
+    wanted = body.get("response_format") or {}
+    if wanted.get("type") != "json_schema":
+        shown = [turn["content"] for turn in body["messages"] if turn["role"] == "assistant"]
+        return Answer(f"{last} is like {shown[0] if shown else 'nothing'}", delay=0.02)
+    value = schema_value(wanted["json_schema"]["schema"])
+    if "question" in value:
+        value["question"] = f"Which limerick is number {number_of(last):.6f}?"
+    else:
+        share = number_of(json.loads(last)["answer"])
+        properties = wanted["json_schema"]["schema"]["properties"]
+        value = {name: {"low": 0, "high": 0} for name in properties} | {
+            name: {"low": share, "high": share} for name in list(properties)[:3]
+        }
+    return Answer(json.dumps(value), delay=0.02)
+
+
+def command(chat: ChatServer, folder: Path, out: str, model: str, *more: str) -> subprocess.Popen[str]:
+    data = folder / "data.jsonl"
+    data.write_text("\n".join(json.dumps(line) for line in PAIRS + ANSWERS), encoding="utf-8")
+    provider = model.partition(":")[0].upper()
+    environment = {
+        **os.environ,
+        "MEMSHARE_MODEL": model,
+        "MEMSHARE_CONCURRENCY": str(CONCURRENCY),
+        f"{provider}_BASE_URL": chat.url,
+        f"{provider}_API_KEY": "test",
+    }
+    arguments = ["evaluate", "memories", "--data", str(data), "--out", str(folder / out), "--yes", "--json", *more]
+    return subprocess.Popen(
+        [sys.executable, "-m", "memshare", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_until(true: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + WITHIN
+    while not true():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline, "it did not get so far"
+        time.sleep(0.02)
+
+
+def asked(chat: ChatServer) -> Counter[str]:
+    """How often each request was made; grades and answers of the same text may come in several conditions."""
+    return Counter(json.dumps(body, sort_keys=True) for body in chat.requests)
+
+
+def test_a_run_that_was_broken_off_twice_comes_to_the_same_table_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    model = "openai:scripted"
+    with serving(consistent) as chat:
+        straight = command(chat, tmp_path, "straight", model)
+        found, said = straight.communicate(timeout=WITHIN)
+        assert straight.returncode == 0, said
+        wanted = asked(chat)
+    assert json.loads(found)["note"] == ""
+
+    with serving(consistent) as chat:
+        first = command(chat, tmp_path, "broken", model)
+        wait_until(lambda: len(chat.requests) > 20, first)
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate(timeout=WITHIN)
+        assert first.returncode == 130, said
+        assert "goes on from here" in said
+        assert not asked(chat) - wanted, "ended gently, it had asked for nothing twice"
+
+        second = command(chat, tmp_path, "broken", model)
+        already = len(chat.requests)
+        wait_until(lambda: len(chat.requests) > already + 20, second)
+        second.kill()
+        second.communicate(timeout=WITHIN)
+
+        third = command(chat, tmp_path, "broken", model)
+        again, said = third.communicate(timeout=WITHIN)
+        assert third.returncode == 0, said
+        twice = asked(chat) - wanted
+        assert not wanted - asked(chat)
+
+    # What was under way when the process was killed is the most that can be asked for again.
+    assert sum(twice.values()) <= CONCURRENCY
+    assert json.loads(again) == json.loads(found)
+    for name in ("table.md", "chart.svg"):
+        assert (tmp_path / "broken/memories" / name).read_text() == (tmp_path / "straight/memories" / name).read_text()
+
+
+def test_it_runs_on_mistrals_client_too_and_shows_every_item(tmp_path: Path) -> None:
+    with serving(consistent) as chat:
+        process = command(chat, tmp_path, "out", "mistral:scripted", "--items", "5")
+        found, said = process.communicate(timeout=WITHIN)
+        assert process.returncode == 0, said
+        calls = len(chat.requests)
+
+    folder = tmp_path / "out" / "memories"
+    result, run = json.loads(found), json.loads((folder / "run.json").read_text())
+    items = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    assert result["models"] == ["mistral:scripted"]
+    assert run["calls"] == {"mistral:scripted": calls}
+    # Five riddles and five limericks: one seed, two queries and two for the test, of each.
+    assert result["parts"] == {"seeds": 2, "queries": 4, "test": 4}
+    assert Counter(item["condition"] for item in items) == {f"{k} memor{'y' if k == 1 else 'ies'}": 4 for k in range(4)}
+    assert {len(item["shown"]) for item in items if item["condition"] == "0 memories"} == {0}
+    assert max(len(item["shown"]) for item in items) > 1
+    by_hand = sum(item["score"] for item in items if item["condition"] == "2 memories") / 4
+    [row] = [row for row in result["rows"] if (row["condition"], row["kind"]) == ("2 memories", "all")]
+    assert row["score"]["mean"] == pytest.approx(by_hand)
+
+
+def test_a_folder_with_another_run_is_not_touched(tmp_path: Path) -> None:
+    with serving(consistent) as chat:
+        done = command(chat, tmp_path, "out", "openai:scripted", "--items", "5")
+        _, said = done.communicate(timeout=WITHIN)
+        assert done.returncode == 0, said
+        before = len(chat.requests)
+
+        other = command(chat, tmp_path, "out", "openai:scripted", "--items", "5", "--seed", "8")
+        _, said = other.communicate(timeout=WITHIN)
+        finished = command(chat, tmp_path, "out", "openai:scripted", "--items", "5")
+        found, _ = finished.communicate(timeout=WITHIN)
+
+        assert (other.returncode, len(chat.requests)) == (2, before)
+    assert "Give another --out" in said
+    assert json.loads(found)["experiment"] == "memories"
