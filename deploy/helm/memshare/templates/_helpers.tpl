@@ -1,0 +1,155 @@
+{{- define "memshare.name" -}}
+{{- if contains "memshare" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-memshare" (.Release.Name | trunc 31 | trimSuffix "-") }}{{ end }}
+{{- end }}
+
+{{/* Labels that select pods: (dict "root" $ "part" "worker") */}}
+{{- define "memshare.selector" -}}
+app.kubernetes.io/name: memshare
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .part }}
+{{- with .queue }}
+memshare/queue: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "memshare.labels" -}}
+{{ include "memshare.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end }}
+
+{{/* Every queue with what its worker has: its own entry over `worker`. A name with _ becomes one with - elsewhere. */}}
+{{- define "memshare.queues" -}}
+{{- $worker := .Values.worker }}
+{{- range $queues := list .Values.agents .Values.stages }}
+{{- range $queue, $own := $queues }}
+{{- if kindIs "map" $own }}
+{{ $queue }}: {{ mergeOverwrite (deepCopy $worker) (deepCopy $own) | toJson }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "memshare.workerName" -}}
+{{ include "memshare.name" .root }}-{{ .queue | replace "_" "-" }}
+{{- end }}
+
+{{- define "memshare.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* The password is put in by Kubernetes, so that it stands in no manifest. */}}
+{{- define "memshare.redisUrl" -}}
+{{- $external := .Values.redis.external -}}
+{{- $login := printf "%s:$(REDIS_PASSWORD)@" (.Values.redis.enabled | ternary "" $external.username) -}}
+{{- if .Values.redis.enabled -}}
+redis://{{ $login }}{{ include "memshare.name" . }}-redis:6379/0
+{{- else if $external.sentinel.master -}}
+sentinel://{{ $login }}{{ join "," $external.sentinel.nodes }}/{{ int $external.database }}?master={{ $external.sentinel.master }}
+{{- else if $external.tls.enabled -}}
+rediss://{{ $login }}{{ $external.host }}:{{ int $external.port }}/{{ int $external.database }}?ssl_cert_reqs=required
+{{- if $external.tls.caSecret }}&ssl_ca_certs=/etc/memshare/redis/ca.crt{{ end }}
+{{- else -}}
+redis://{{ $login }}{{ $external.host }}:{{ int $external.port }}/{{ int $external.database }}
+{{- end }}
+{{- end }}
+
+{{- define "memshare.redisTls" -}}
+{{- if and (not .Values.redis.enabled) .Values.redis.external.tls.enabled }}yes{{ end }}
+{{- end }}
+
+{{- define "memshare.redisCa" -}}
+{{- if include "memshare.redisTls" . }}{{ .Values.redis.external.tls.caSecret }}{{ end }}
+{{- end }}
+
+{{/* What every process of memshare needs to reach Redis: the environment. */}}
+{{- define "memshare.redisEnv" -}}
+- name: REDIS_PASSWORD
+  valueFrom:
+    secretKeyRef: {{ .Values.redis.secret | toJson }}
+- name: MEMSHARE_REDIS_URL
+  value: {{ include "memshare.redisUrl" . | quote }}
+{{- end }}
+
+{{- define "memshare.agentsEnv" -}}
+{{- if .Values.agentFiles -}}
+- {name: MEMSHARE_AGENTS_DIR, value: /etc/memshare/agents}
+{{- end }}
+{{- end }}
+
+{{- define "memshare.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "memshare.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* Folders and files of every process of memshare. */}}
+{{- define "memshare.mounts" -}}
+- {name: data, mountPath: /data}
+- {name: tmp, mountPath: /tmp}
+{{- if .Values.agentFiles }}
+- {name: agents, mountPath: /etc/memshare/agents, readOnly: true}
+{{- end }}
+{{- if .Values.prices }}
+- {name: prices, mountPath: /etc/memshare/prices, readOnly: true}
+{{- end }}
+{{- if include "memshare.redisCa" . }}
+- {name: redis-ca, mountPath: /etc/memshare/redis, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "memshare.volumes" -}}
+- {name: data, emptyDir: {}}
+- {name: tmp, emptyDir: {}}
+{{- if .Values.agentFiles }}
+- name: agents
+  configMap: {name: {{ include "memshare.name" . }}-agents}
+{{- end }}
+{{- if .Values.prices }}
+- name: prices
+  configMap: {name: {{ include "memshare.name" . }}-prices}
+{{- end }}
+{{- with include "memshare.redisCa" . }}
+- name: redis-ca
+  secret: {secretName: {{ . }}}
+{{- end }}
+{{- end }}
+
+{{- define "memshare.pullSecrets" -}}
+{{- with .Values.image.pullSecrets -}}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What listens behind a Service goes on answering until the Service has forgotten it. */}}
+{{- define "memshare.drain" -}}
+lifecycle:
+  preStop:
+    exec: {command: [sleep, "5"]}
+{{- end }}
+
+{{/* The ports of a Redis and a Qdrant outside of this release, which may be anywhere. */}}
+{{- define "memshare.externalPorts" -}}
+{{- if not .Values.redis.enabled }}
+{{- $external := .Values.redis.external }}
+- {port: {{ int $external.port }}}
+{{- range $external.sentinel.nodes }}
+- {port: {{ splitList ":" . | last | int }}}
+{{- end }}
+{{- end }}
+{{- if not .Values.qdrant.enabled }}
+- {port: {{ (urlParse .Values.qdrant.url).host | regexFind ":[0-9]+$" | trimPrefix ":" | default (hasPrefix "https:" .Values.qdrant.url | ternary 443 80) | int }}}
+{{- end }}
+{{- end }}

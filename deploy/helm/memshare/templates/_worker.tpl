@@ -1,0 +1,67 @@
+{{/* The environment of a worker: (dict "root" $ "own" its values) */}}
+{{- define "memshare.workerEnv" -}}
+{{- $values := .root.Values -}}
+{{ include "memshare.redisEnv" .root }}
+- name: MEMSHARE_QDRANT_URL
+  value: {{ $values.qdrant.enabled | ternary (printf "http://%s-qdrant:6333" (include "memshare.name" .root)) $values.qdrant.url }}
+{{- if $values.qdrant.secret.name }}
+- name: MEMSHARE_QDRANT_API_KEY
+  valueFrom:
+    secretKeyRef: {{ $values.qdrant.secret | toJson }}
+{{- end }}
+- {name: MEMSHARE_DATA, value: /data}
+- {name: MEMSHARE_HEARTBEAT, value: /tmp/heartbeat}
+- {name: MEMSHARE_GRACE, value: {{ $values.grace | quote }}}
+{{- if $values.metrics.enabled }}
+- {name: MEMSHARE_METRICS_PORT, value: "9465"}
+{{- end }}
+{{- with $values.models.secret }}
+{{- range $key := list "OPENAI_API_KEY" "MISTRAL_API_KEY" }}
+- name: {{ $key }}
+  valueFrom:
+    secretKeyRef: {name: {{ $values.models.secret }}, key: {{ $key }}, optional: true}
+{{- end }}
+{{- end }}
+{{- with include "memshare.agentsEnv" .root }}{{ . | nindent 0 }}{{ end }}
+{{- if $values.prices }}
+- {name: MEMSHARE_PRICES, value: /etc/memshare/prices/prices.toml}
+{{- end }}
+{{- if $values.encoders.claim }}
+- {name: MEMSHARE_ENCODERS, value: /encoders}
+{{- end }}
+{{- if $values.documents.claim }}
+- {name: MEMSHARE_DOCUMENTS, value: /documents}
+{{- end }}
+{{- if include "memshare.redisTls" .root }}
+- {name: REDIS_TLS, value: enable} # for KEDA, which reads it from here
+{{- end }}
+{{- range $name, $value := $values.settings }}
+- {name: MEMSHARE_{{ $name }}, value: {{ $value | toString | quote }}}
+{{- end }}
+{{- range $name, $value := merge (deepCopy .own.env) $values.env }}
+- {name: {{ $name }}, value: {{ $value | toString | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* The worker touches its heartbeat file every 5 s while it takes tasks and Redis knows of it. */}}
+{{- define "memshare.workerProbes" -}}
+startupProbe: # it loads its encoder and indexes documents first
+  exec: {command: {{ include "memshare.heartbeat" 30 }}}
+  periodSeconds: 5
+  failureThreshold: 120
+readinessProbe:
+  exec: {command: {{ include "memshare.heartbeat" 30 }}}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 1
+# Every heartbeat stops while Redis is away, and no restart would bring it back: a worker gets five minutes.
+livenessProbe:
+  exec: {command: {{ include "memshare.heartbeat" 300 }}}
+  periodSeconds: 30
+  timeoutSeconds: 5
+  failureThreshold: 2
+{{- end }}
+
+{{- define "memshare.heartbeat" -}}
+[sh, -c, 'test $(( $(date +%s) - $(stat -c %Y /tmp/heartbeat) )) -lt {{ . }}']
+{{- end }}

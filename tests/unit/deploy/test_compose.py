@@ -1,0 +1,119 @@
+"""The compose file: a service for each queue, nothing open to the network, no password in the file."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from broker.settings import Settings
+from tests.unit.deploy.chart import DEPLOY, QUEUES
+
+COMPOSE = DEPLOY / "compose" / "compose.yaml"
+
+
+def compose() -> dict[str, Any]:
+    return yaml.safe_load(COMPOSE.read_text())
+
+
+def workers() -> dict[str, Any]:
+    return {name: one for name, one in compose()["services"].items() if one.get("command", [""])[0] == "worker"}
+
+
+def check_schema(file: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_the_file_fits_the_compose_specification(tmp_path: Path) -> None:
+    done = check_schema(COMPOSE)
+    assert done.returncode == 0, done.stdout
+
+    broken = compose()
+    broken["services"]["poem"]["comand"] = ["worker"]
+    (tmp_path / "broken.yaml").write_text(yaml.safe_dump(broken))
+    assert check_schema(tmp_path / "broken.yaml").returncode == 1
+
+
+def test_every_queue_has_a_service_that_can_be_scaled() -> None:
+    assert {one["command"][1] for one in workers().values()} == QUEUES == set(workers())
+    for one in workers().values():
+        assert "container_name" not in one
+        assert "ports" not in one  # a second container could not have the same one
+
+
+def test_a_worker_may_finish_before_it_is_killed() -> None:
+    grace = Settings.model_fields["grace"].default
+    for one in workers().values():
+        assert int(one["stop_grace_period"].removesuffix("s")) >= grace + 15
+
+
+def test_only_this_machine_reaches_the_published_ports() -> None:
+    published = [port for one in compose()["services"].values() for port in one.get("ports", [])]
+
+    assert {port.rsplit(":", 1)[1] for port in published} >= {"6379", "6333", "5555", "3000"}
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_passwords_have_no_default_and_stand_in_the_example() -> None:
+    text = COMPOSE.read_text()
+    required = set(re.findall(r"\$\{(\w+):\?", text))
+    example = (COMPOSE.parent / ".env.example").read_text()
+
+    assert required == {"REDIS_PASSWORD", "QDRANT_API_KEY", "FLOWER_BASIC_AUTH", "GRAFANA_PASSWORD"}
+    for name in required:
+        assert re.search(rf"^{name}=$", example, re.M)
+        assert re.findall(rf"\$\{{{name}[^}}]*\}}", text) == [f"${{{name}:?set it in .env}}"] * text.count(f"${{{name}")
+    assert ".env" in (COMPOSE.parent / ".gitignore").read_text().splitlines()
+
+
+def test_every_setting_is_one_that_there_is() -> None:
+    known = {f"MEMSHARE_{name.upper()}" for name in Settings.model_fields}
+    used = {name for one in compose()["services"].values() for name in one.get("environment", {})}
+
+    assert {name for name in used if name.startswith("MEMSHARE_")} <= known
+    assert "MEMSHARE_REDIS_URL" in used
+
+
+def test_redis_loses_nothing_and_flower_asks_who_you_are() -> None:
+    services = compose()["services"]
+    redis = " ".join(services["redis"]["command"])
+
+    assert "--appendonly yes" in redis
+    assert "--maxmemory-policy noeviction" in redis
+    assert re.search(r"--maxmemory \S+", redis)  # or it is killed where it should refuse
+    assert "requirepass" in redis
+    assert "FLOWER_BASIC_AUTH" in services["flower"]["environment"]
+
+
+def test_every_file_that_is_mounted_is_there() -> None:
+    mounted = [
+        volume.split(":")[0]
+        for one in compose()["services"].values()
+        for volume in one.get("volumes", [])
+        if volume.startswith(".")
+    ]
+
+    assert "../grafana/memshare.json" in mounted
+    for path in mounted:
+        assert (COMPOSE.parent / path).exists(), path
+
+
+def test_prometheus_scrapes_every_worker_and_grafana_shows_the_dashboard() -> None:
+    scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+    [found] = scraped[1]["dns_sd_configs"]
+    port = next(iter(workers().values()))["environment"]["MEMSHARE_METRICS_PORT"]
+
+    assert set(found["names"]) == QUEUES
+    assert str(found["port"]) == port
+    grafana = compose()["services"]["grafana"]
+    [provider] = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/memshare.yml").read_text())["providers"]
+    assert f"../grafana/memshare.json:{provider['options']['path']}/memshare.json:ro" in grafana["volumes"]
+    [source] = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
+    assert source["isDefault"]
+    assert json.loads((DEPLOY / "grafana/memshare.json").read_text())["uid"] == "memshare"
