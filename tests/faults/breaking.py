@@ -18,6 +18,7 @@ from tests.faults.model import Fault
 ROUNDS = 5  # how often each kind of worker is ended, and Redis
 AWAY = 30.0  # seconds
 BACK = 600  # seconds
+CUT, SHORT_CUT = 45.0, 25.0  # seconds; both are longer than a worker's presence lasts
 CHAT_WITHIN = 600.0  # seconds
 
 
@@ -73,6 +74,24 @@ def cut_line(cluster: Cluster, size: float) -> int:
             cluster.line.cut()
         time.sleep(1)
     return cluster.line.broken
+
+
+def cut_off_hosts(cluster: Cluster, size: float) -> int:
+    """The host of an agent, then the scorer's: its packets vanish, until its worker has long been given up.
+
+    Counts the cuts that struck: something was in flight, the worker was missed, and the same process came back.
+    """
+    assert cluster.network is not None
+    struck = 0
+    for name in ("poem", "scorer") if size >= 1 else ("poem",):
+        pid, in_flight = cluster.fleet.pid(name), cluster.open_messages()
+        cluster.network.unplug(name)
+        time.sleep(CUT if size >= 1 else SHORT_CUT)
+        missed = pid not in {worker.pid for worker in cluster.client.workers()}
+        cluster.network.plug(name)
+        back = cluster.wait_until_ready() and cluster.fleet.pid(name) == pid
+        struck += bool(in_flight and missed and back)
+    return struck
 
 
 def failing(fault: Fault) -> Callable[[Cluster, float], int]:

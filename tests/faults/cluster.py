@@ -20,6 +20,8 @@ from tests.faults.clock import Clock
 from tests.faults.disk import Disk, disk
 from tests.faults.fleet import Fleet
 from tests.faults.forks import Forks, forks
+from tests.faults.gate import gate
+from tests.faults.hosts import Network, network
 from tests.faults.line import Line, line
 from tests.faults.model import Model
 from tests.faults.redis_process import RedisProcess
@@ -53,6 +55,8 @@ class Setup:
     """The folder that lies on a disk of its own. With `pool` there is one worker, which has the pool in that folder."""
     clock: bool = False
     """Redis and the workers go by a clock that can be turned."""
+    hosts: bool = False
+    """Redis and each worker have a host of their own, with an address of its own."""
 
 
 @dataclass
@@ -69,6 +73,7 @@ class Cluster:
     line: Line | None = None
     disk: Disk | None = None
     clock: Clock | None = None
+    network: Network | None = None
 
     def wait_until_ready(self, within: float = READY_WITHIN) -> bool:
         """Wait for every worker to be there; False when that takes too long."""
@@ -97,28 +102,38 @@ def cluster(folder: Path, setup: Setup, server: Forks, qdrant_url: str | None) -
         small = up.enter_context(disk(place, 512)) if place else None
         server = up.enter_context(forks(folder / "forks.log", **preloaded)) if clock else server
         store = up.enter_context(store_process(qdrant_url, folder / "store.log")) if setup.disk != "pool" else None
-        process = RedisProcess(folder, preloaded)
+        net = up.enter_context(network(["redis", *KINDS])) if setup.hosts else None
+        if net:
+            net.forget_soon("redis")
+        process = RedisProcess(folder, preloaded, net.hosts["redis"] if net else None)
         up.callback(process.stop)
         slow = None if setup.line is None else up.enter_context(line(redis_server.socket_path(folder), setup.line))
         model = Model(setup.latency)
         chat = up.enter_context(serving(model))
 
-        settings = Settings(data=folder, model="openai:scripted", qdrant_url=store.url if store else None)
+        settings = Settings(
+            data=folder, model="openai:scripted", qdrant_url=store.url if store else None, redis_url=process.url
+        )
         client = Client(settings)
         up.callback(client.close)
         direct = connect(settings.redis, tries=1)
         up.callback(direct.close)
         if not setup.sweeper:
             direct.set(LOCK, "held")
-        environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": chat.url}
-        environment |= {"MEMSHARE_QDRANT_URL": store.url} if store else {}
-        environment |= {"MEMSHARE_REDIS_URL": slow.url} if slow else {}
-        fleet = Fleet(server, environment, folder)
+
+        def reached(url: str) -> str:
+            return up.enter_context(gate(url, net.gateway)) if net else url
+
+        environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
+        environment |= {"MEMSHARE_QDRANT_URL": reached(store.url)} if store else {}
+        redis_url = slow.url if slow else process.url
+        environment |= {"MEMSHARE_REDIS_URL": redis_url} if redis_url else {}
+        fleet = Fleet(server, environment, folder, net.hosts if net else None)
         up.callback(fleet.stop)
         for name in KINDS if store else ():
             fleet.add(name)
         if setup.spare or not store:
             fleet.add("spare", *KINDS)
-        made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock)
+        made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock, net)
         assert made.wait_until_ready(), f"the workers were not ready within {READY_WITHIN} s: see {folder}"
         yield made

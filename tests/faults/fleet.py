@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.forks import Forks
+from tests.faults.hosts import Host
 
 PAUSE_AFTER_CRASH = 1.0  # seconds
 
@@ -28,14 +29,20 @@ class Worker:
 
 
 class Fleet:
-    """Worker processes by name. `ended` counts those that the run has ended, `crashes` names all others that ended."""
+    """Worker processes by name. `ended` counts those that the run has ended, `crashes` names all others that ended.
 
-    def __init__(self, forks: Forks, environment: Mapping[str, str], logs: Path) -> None:
+    A worker runs on the host of its name where there is one.
+    """
+
+    def __init__(
+        self, forks: Forks, environment: Mapping[str, str], logs: Path, hosts: Mapping[str, Host] | None = None
+    ) -> None:
         self.ended = 0
         self.crashes: list[str] = []
         self._forks = forks
         self._environment = environment
         self._logs = logs
+        self._hosts = hosts or {}
         self._workers: dict[str, Worker] = {}
         self._lock = threading.RLock()
         self._over = False
@@ -43,6 +50,11 @@ class Fleet:
     @property
     def names(self) -> list[str]:
         return list(self._workers)
+
+    def pid(self, name: str) -> int:
+        """The process that a worker is at the moment."""
+        with self._lock:
+            return self._workers[name].pid
 
     @property
     def pids(self) -> set[int]:
@@ -83,7 +95,8 @@ class Fleet:
             worker.sent = None
             log = self._logs / f"{worker.name}.log"
             node = f"{worker.name}@faults"
-            worker.pid = self._forks.start(worker.queues, node, log, self._environment, self._note_end)
+            host = self._hosts.get(worker.name)
+            worker.pid = self._forks.start(worker.queues, node, log, self._environment, self._note_end, host)
 
     def _note_end(self, pid: int, status: int) -> None:
         # In a thread of its own: whoever holds the lock may be waiting for what the caller reads next.

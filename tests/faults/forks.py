@@ -11,6 +11,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from tests.faults.hosts import Host
 
 ROOT = Path(__file__).parents[2]
 START_WITHIN = 120  # seconds
@@ -31,10 +34,24 @@ class Forks:
         threading.Thread(target=self._listen, name="forks", daemon=True).start()
         assert self._said.get(timeout=START_WITHIN) == "ready"
 
-    def start(self, queues: Sequence[str], node: str, log: Path, environment: Mapping[str, str], ended: Ended) -> int:
-        """Start a worker for these queues, and return its process id."""
+    def start(
+        self,
+        queues: Sequence[str],
+        node: str,
+        log: Path,
+        environment: Mapping[str, str],
+        ended: Ended,
+        host: Host | None = None,
+    ) -> int:
+        """Start a worker for these queues, on a host of its own if one is given, and return its process id."""
         assert self._process.stdin is not None
-        wanted = {"queues": list(queues), "node": node, "log": str(log), "environment": dict(environment)}
+        wanted: dict[str, Any] = {
+            "queues": list(queues),
+            "node": node,
+            "log": str(log),
+            "environment": dict(environment),
+        }
+        wanted["namespace"] = str(host.namespace) if host else None
         with self._asking:
             self._coming = ended
             self._process.stdin.write(json.dumps(wanted) + "\n")

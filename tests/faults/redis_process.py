@@ -16,15 +16,19 @@ import redis
 from broker import redis_server
 from broker.connection import DOWN, connect
 from memshare.supervisor import ends_with_parent
+from tests.faults.hosts import Host, enter
 
 START_WITHIN = 60  # seconds; it reads its log first
+PORT, PASSWORD = 6379, "only-for-this-run"
 
 
 class RedisProcess:
-    """The embedded Redis on the socket of a data folder."""
+    """The embedded Redis on the socket of a data folder; on a host of its own it listens there with a password, too."""
 
-    def __init__(self, data: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, data: Path, environment: Mapping[str, str], host: Host | None = None) -> None:
         self.data = data
+        self.url = f"redis://:{PASSWORD}@{host.address}:{PORT}/0" if host else None
+        self._host = host
         self._environment = dict(environment)
         self._client = connect(redis_server.socket_url(data), tries=0)
         self._process = self._started()
@@ -57,6 +61,8 @@ class RedisProcess:
 
     def _prepare(self) -> None:
         os.environ.update(self._environment)
+        if self._host:
+            enter(self._host.namespace)
         ending = ends_with_parent(signal.SIGKILL)
         if ending:
             ending()
@@ -67,6 +73,8 @@ class RedisProcess:
         while True:
             with contextlib.suppress(*DOWN, redis.ResponseError):
                 self._client.ping()
+                if self._host:
+                    self._client.config_set("bind", self._host.address, "port", PORT, "requirepass", PASSWORD)
                 return process
             log = self.data / "redis" / "redis.log"
             assert process.poll() is None, f"Redis ended: see {log}"

@@ -39,6 +39,8 @@ class Scenario:
     """Whether it belongs to the short run."""
     loses: bool = False
     """Whether messages are expected to be lost."""
+    most: int | None = None
+    """How many tasks it gets at most; None for as many as the run gives."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def run(scenario: Scenario, tasks: int, server: Forks, qdrant_url: str | None, s
     why_not = scenario.missing()
     if why_not:
         return Result(scenario.name, skipped=why_not)
+    tasks = min(tasks, scenario.most or tasks)
     folder = Path(tempfile.mkdtemp(prefix="memshare-faults-"))
     with cluster(folder, scenario.setup, server, qdrant_url) as made:
         started = time.monotonic()

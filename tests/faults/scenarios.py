@@ -9,6 +9,7 @@ from tests.faults import breaking
 from tests.faults.clock import no_clock
 from tests.faults.cluster import Setup
 from tests.faults.disk import no_disk
+from tests.faults.hosts import no_hosts
 from tests.faults.model import any_of_them, broken, cut_off, garbage, hanging, overloaded
 from tests.faults.run import Scenario
 
@@ -38,6 +39,14 @@ SCENARIOS = (
     Scenario("Redis frozen", "for 30 s", breaking.freeze_redis),
     Scenario(
         "Redis cut off", "every connection, in the middle, every second", breaking.cut_line, Setup(line=0.0), quick=True
+    ),
+    Scenario(
+        "host cut off",
+        "each worker has a host of its own; an agent's, then the scorer's, for 45 s",
+        breaking.cut_off_hosts,
+        Setup(latency=0.5, hosts=True),
+        missing=no_hosts,
+        most=500,
     ),
     Scenario("Redis full", "its folder has no room for 30 s", breaking.fill_disk, Setup(disk="redis"), missing=no_disk),
     Scenario("store away", "for 30 s", breaking.store_away, missing=not_ours),

@@ -1,0 +1,83 @@
+"""A `memshare up` that works off the demo's tasks and a few more, for tests that look at it from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.settings import Settings
+from memshare.client import Client
+from memshare.demo.play import Played, play, wait_until_settled
+from tests.support.deployment import ROOT, wait_for
+
+LONG = "A limerick about a lighthouse; my key is sk-test-0123456789abcdef. " + "It has a red door. " * 20 + "Omega."
+KEY, END = "0123456789abcdef", "Omega"  # of the long prompt; neither is to be shown anywhere
+LAST = (
+    ("poem", "limerick", "Write a limerick about a beekeeper in Leeds who lost her gloves."),
+    ("plan", "travel", "Plan two days in Porto for a family with a pram."),
+    ("logic", "riddle", "Write a riddle whose answer is a lighthouse."),
+)
+LEARNT_WITHIN = 120  # seconds
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A `memshare up` whose tasks have all ended."""
+
+    flower: str
+    played: tuple[Played, ...]
+    """The tasks of the demo."""
+    long: str
+    """The id of the task with a long prompt and a key in it."""
+
+
+@contextmanager
+def running(*words: str, **environment: str) -> Iterator[str]:
+    """A command of memshare that runs while the block does; yields its first line, which says that it is ready."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSHARE_", "OPENAI_"))}
+    with subprocess.Popen(
+        [sys.executable, "-m", "memshare", *words, "--json"],
+        cwd=ROOT,
+        env=own | {"MEMSHARE_MODEL": "offline"} | environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            ready = process.stdout.readline()
+            assert ready, f"memshare {' '.join(words)} did not start"
+            yield ready
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+
+
+@contextmanager
+def up(data: Path, **environment: str) -> Iterator[str]:
+    """`memshare up` while the block runs; yields Flower's address."""
+    with running("up", "--data", str(data), "--flower-port", str(free_port()), **environment) as ready:
+        yield json.loads(ready)["flower"]
+
+
+def work(data: Path, flower: str) -> Worked:
+    """Play the demo's tasks and then some, until no message is open any more."""
+    with closing(Client(Settings(data=data, model="offline"))) as client:
+        played = play(client, lambda *_: None)
+        long = client.submit("poem", LONG, kind="limerick").id
+        for agent, kind, prompt in LAST:  # one after the other, so that their hops are side by side in Flower's table
+            wait_until_settled(client, [client.submit(agent, prompt, kind=kind).id], lambda _: None)
+        wait_for(lambda: not any(client.ledger.open_messages().values()), LEARNT_WITHIN, "every lesson to be learnt")
+    return Worked(flower, tuple(played), long)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
