@@ -29,7 +29,7 @@ demo: install  ## Watch 54 tasks become answers, grades and shared memories
 	@$(BIN)/memshare demo
 
 test: .venv/.installed-test  ## Install what the tests need and run them all
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 check: format lint types contract test  ## Format, lint, types, import contract and tests
 

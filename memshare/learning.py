@@ -5,8 +5,10 @@ For each answer its agent is asked for a question; the question goes to all agen
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from broker.app import SCORER_QUEUE
 from broker.errors import BadInput
@@ -43,17 +45,20 @@ def learn(client: Client, lines: Sequence[StandardAnswer], rounds: int, submitte
     """Ask for `rounds` questions a line, one round after the other, and grade them with their answers.
 
     Agents answer the questions of the first round without memories, and those of later rounds with them, but never
-    with the standard answer to the very question. All seeds of a round are settled before agents answer, so that a
-    threshold that is their mean is the same for all answers.
+    with the standard answer itself, under this question or an earlier one. All seeds of a round are settled before
+    agents answer, so that a threshold that is their mean is the same for all answers.
     """
     cards, learnt = client.agents(), Learnt()
+    given: defaultdict[StandardAnswer, set[UUID]] = defaultdict(set)  # the memories that hold a line's answer
     for number in range(1, rounds + 1):
         what = f"Round {number} of {rounds}: " if rounds > 1 else ""
-        asked = [question_of(line, number, submitter) for line in lines]
+        asked = [question_of(line, cards[line.agent], number, submitter) for line in lines]
         seeds, before = _run(client, asked, f"{what}questions", progress)
         learnt += Learnt(seeds=tuple(seeds.values()), before=before)
+        for line, entry in zip(lines, asked, strict=True):
+            given[line] |= _held_in(seeds[entry.journey], line, cards[line.agent].pool)
         answering = [
-            _answer(card, line, entry.journey, question, number, submitter)
+            _answer(card, line, entry.journey, question, number, submitter, given[line])
             for line, entry in zip(lines, asked, strict=True)
             if (question := seeds[entry.journey].question) is not None
             for card in _domain(cards, line)
@@ -82,9 +87,9 @@ def _domain(cards: Mapping[str, AgentCard], line: StandardAnswer) -> list[AgentC
     return [card for card in cards.values() if card.pool == pool and (line.kind is None or line.kind in card.kinds)]
 
 
-def question_of(line: StandardAnswer, number: int, submitter: str) -> Entry:
+def question_of(line: StandardAnswer, card: AgentCard, number: int, submitter: str) -> Entry:
     """The message that asks for the `number`-th question to a standard answer."""
-    name = str(derived_id("learn", line.agent, line.kind or "", line.answer, str(number)))
+    name = str(derived_id("learn", card.pool, line.agent, line.kind or "", line.answer, str(number)))
     task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number)
     return Entry(
         id=name,
@@ -97,13 +102,21 @@ def question_of(line: StandardAnswer, number: int, submitter: str) -> Entry:
     )
 
 
-def _answer(card: AgentCard, line: StandardAnswer, asked: str, question: str, number: int, submitter: str) -> Entry:
+def _held_in(seed: Kept, line: StandardAnswer, pool: str) -> set[UUID]:
+    """The memories that hold a standard answer: the one it became, or that it is a duplicate of."""
+    asked = {memory_id(pool, seed.question, line.answer)} if seed.question is not None else set()
+    return asked | ({seed.memory_id} if seed.memory_id is not None else set())
+
+
+def _answer(
+    card: AgentCard, line: StandardAnswer, asked: str, question: str, number: int, submitter: str, given: set[UUID]
+) -> Entry:
     name = str(derived_id(asked, "answer of", card.name))
     body = {
         "prompt": question,
         "kind": line.kind,
         "memories": 0 if number == 1 else None,
-        "not_shown": [memory_id(card.pool, question, line.answer)],
+        "not_shown": sorted(given),
         "submitter": submitter,
     }
     task = AgentTask.model_validate(body)
@@ -122,7 +135,7 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
     """The message that has a pair graded as a seed of its agent's pool."""
     if card.rubric is None:
         raise BadInput(f"The worker of agent {card.name!r} does not say its rubric: start it anew with this version.")
-    name = str(derived_id("seed", line.agent, line.kind or "", line.prompt or "", line.answer))
+    name = str(derived_id("seed", card.pool, card.rubric, line.agent, line.kind or "", line.prompt or "", line.answer))
     pair = AnsweredTask(
         journey=name,
         agent=line.agent,

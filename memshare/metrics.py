@@ -82,7 +82,7 @@ class SharedMetrics(Collector):
             ("memshare_queue_open", "Messages accepted and not ended.", {q: reply[0] for q, reply in of.items()}),
             ("memshare_queue_waiting", "Messages that no worker has yet.", {q: sum(r[3:]) for q, r in of.items()}),
             ("memshare_queue_parked", "Messages that wait beside the queue.", {q: reply[1] for q, reply in of.items()}),
-            ("memshare_queue_oldest_seconds", "Age of the oldest open message.", oldest),
+            ("memshare_queue_oldest_seconds", "Age of the oldest open message not set aside.", oldest),
         )
         for name, about, values in gauges:
             yield _gauge(name, about, ["queue"], _one(values))

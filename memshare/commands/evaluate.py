@@ -42,6 +42,7 @@ def run(
     """Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.
 
     It runs in a deployment of its own in the folder, through real queues. Broken off, the same command goes on.
+    With --json each experiment is one document on a line of its own.
 
     Example: memshare evaluate memories --data riddles.jsonl --models openai:gpt-5.6-luna --out evaluation
     """
@@ -53,7 +54,7 @@ def run(
     parts, reports = read_data([*data, *(files or [])], settings, seed, items)
     using = tuple(dict.fromkeys(chosen)) or (settings.model_for("agents"),)
     requests = [Request(EXPERIMENTS[name], reports, parts, using, seed, out) for name in names]
-    expected = [expect(request, settings) for request in requests]
+    expected = expect(requests, settings)
     _say_expected(requests, expected)
     if not yes and any(any(one.calls.values()) for one in expected):
         if as_json or not sys.stdin.isatty():
@@ -90,7 +91,9 @@ def _say_expected(requests: list[Request], expected: list[Expected]) -> None:
         )
         for request, one in zip(requests, expected, strict=True)
     ]
-    errors.print(table("experiment", "tasks", "calls", "tokens, about", "cost, about", rows=rows, title="To be done"))
+    errors.print(
+        table("experiment", "tasks", "calls at most", "tokens, about", "cost, about", rows=rows, title="To be done")
+    )
     parts = requests[0].split
     errors.print(
         f"Items: {len(parts.seeds)} seeds, {len(parts.queries)} queries, {len(parts.test)} test."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from broker.settings import Settings, load_settings
@@ -18,15 +18,12 @@ KEEP_DAYS = 3650  # an experiment can be gone on with as long as its folder is t
 
 
 @contextlib.contextmanager
-def deployment(request: Request, settings: Settings, folder: Path) -> Iterator[tuple[Client, Supervisor]]:
+def deployment(
+    request: Request, settings: Settings, folder: Path, thresholds: Mapping[str, float]
+) -> Iterator[tuple[Client, Supervisor]]:
     """Everything up for as long as the block runs, with the copies of the agents that the experiment needs."""
     folder = folder.absolute()
-    setups = [
-        Setup(label, model, number)
-        for label in request.experiment.labels(len(request.models))
-        for number, model in enumerate(request.models)
-    ]
-    write_variants(folder / "agents", settings.agents_dir, list(roster_of(request, settings)), setups)
+    write_agents(request, settings, folder, thresholds)
     with _environment(folder, request.models[0]):
         own = load_settings()
         supervisor = Supervisor(own)
@@ -37,6 +34,16 @@ def deployment(request: Request, settings: Settings, folder: Path) -> Iterator[t
                     yield client, supervisor
             finally:
                 supervisor.stop()
+
+
+def write_agents(request: Request, settings: Settings, folder: Path, thresholds: Mapping[str, float]) -> None:
+    """Write the copies of the agents; see `write_variants`."""
+    setups = [
+        Setup(label, model, number)
+        for label in request.experiment.labels(len(request.models))
+        for number, model in enumerate(request.models)
+    ]
+    write_variants(folder / "agents", settings.agents_dir, list(roster_of(request, settings)), setups, thresholds)
 
 
 @contextlib.contextmanager

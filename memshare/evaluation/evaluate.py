@@ -6,30 +6,33 @@ import contextlib
 import json
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from statistics import fmean
 
 from broker.connection import connect
+from broker.errors import MemshareError
 from broker.metrics import METRICS
 from broker.settings import Settings
 from llm.prices import load_prices
+from memory_service.memory import folded
+from memshare.client import Client
 from memshare.evaluation.data import Item, Split
-from memshare.evaluation.deployment import deployment
-from memshare.evaluation.folder import Folder, Preparation, Prepared, Run, read_preparation
+from memshare.evaluation.deployment import deployment, write_agents
+from memshare.evaluation.folder import Folder, Prepared, Run, read_preparation, write_preparation
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import Pair, Queues
 from memshare.evaluation.real_queues import RealQueues
 from memshare.evaluation.request import Request, plan_of, roster_of
 from memshare.evaluation.result import Result, rows_of
 from memshare.evaluation.tables import markdown
-from memshare.files import new_file
+from memshare.evaluation.variants import Setup
 
-PREPARED = "prepared.json"
 OFFLINE_NOTE = (
     "The offline model is no language model: it copies the form of the examples in its prompt and grades by what can "
     "be counted. These figures show how things flow, not how good they get."
 )
-BUNDLED = "all-MiniLM-L6-v2"
 LIBRARIES = ("memshare", "torch", "sentence-transformers", "qdrant-edge-py", "bert-score", "scipy")
 
 Progress = Callable[[str, int], None]
@@ -37,28 +40,33 @@ Progress = Callable[[str, int], None]
 
 
 def evaluate(request: Request, settings: Settings, progress: Progress) -> Result:
-    """Run the experiment, or go on with it; returns at once what a finished one found."""
+    """Run the experiment, or go on with it; returns at once what a finished one found.
+
+    Raises `MemshareError` where too much was given up to say anything; the same command then tries that again.
+    """
     folder = Folder(request.out / request.experiment.name)
     plan = plan_of(request, settings)
     folder.begin(plan)
     if (found := folder.result()) is not None:
         return found
     started = time.time()
+    prepared = read_preparation(request.out, plan)
     with (
-        deployment(request, settings, folder.path) as (client, supervisor),
+        deployment(request, settings, folder.path, thresholds(request, prepared)) as (client, supervisor),
         contextlib.closing(connect(client.settings.redis)) as own,
     ):
+        try_again(client)
         real = RealQueues(client, own, lambda count: progress("Asking", count), supervisor.revive)
-        known = read_preparation(request.out / PREPARED, plan)
-        lab, prepared, dropped = run(request, real, settings, known)
-        with new_file(request.out / PREPARED) as out:
-            out.write(Preparation(plan=plan, items=prepared).model_dump_json(indent=1))
+        if not prepared:
+            prepared = prepare(request, real)
+            write_preparation(request.out, plan, prepared)
+            write_agents(request, settings, folder.path, thresholds(request, prepared))
+        lab = conduct(request, real, settings, prepared)
         paid = {str(name): float(amount) for name, amount in own.hgetall(METRICS).items()}
-    if failed := [one.error for one in lab.measured if one.error]:
-        lab.notes.append(f"{len(failed)} of {len(lab.measured)} tasks have no score, such as: {failed[0]}")
+    _require_most_graded(lab)
     progress("Comparing with the standard answers", 0)
-    measured = _compared(lab.measured, settings)
-    result = _result(request, settings, lab, measured, dropped)
+    measured = _compared(lab, settings)
+    result = _result(request, settings, lab, measured)
     from memshare.evaluation.charts import draw  # matplotlib takes a second to import
 
     draw(result, folder.path)
@@ -66,57 +74,91 @@ def evaluate(request: Request, settings: Settings, progress: Progress) -> Result
     return result
 
 
-def run(
-    request: Request, queues: Queues, settings: Settings, known: dict[str, Prepared]
-) -> tuple[Lab, dict[str, Prepared], int]:
-    """Prepare the items, drop those that got the same question, and do the experiment."""
-    prepared = known or _prepare(request, queues)
+def prepare(request: Request, queues: Queues) -> dict[str, Prepared]:
+    """Ask for the questions that are not there, and grade the standard answers that are the seeds.
+
+    Raises `MemshareError` where one of them was given up: an experiment on the others would be another one.
+    """
+    first = Setup(request.experiment.labels(len(request.models))[0], request.models[0], 0)
+    asked = [item for item in request.split.all if item.prompt is None]
+    seeds = [item for item in request.split.seeds if item.prompt is not None]
+    replies = queues.questions(asked, first)
+    grades = queues.grade([Pair(item, item.answer, None, PEOPLE) for item in seeds], first)
+    if failed := [one.error for one in (*replies, *grades) if one.error]:
+        raise MemshareError(
+            f"{len(failed)} of {len(asked) + len(seeds)} standard answers could not be prepared, such as: {failed[0]} "
+            "Mend that and run the same command: it tries these again."
+        )
+    known = dict(zip((item.id for item in (*asked, *seeds)), (*replies, *grades), strict=True))
+    return {
+        item.id: Prepared(prompt=known[item.id].prompt, score=known[item.id].score)
+        if item.id in known
+        else Prepared(prompt=item.prompt or "", score=None)
+        for item in request.split.all
+    }
+
+
+def thresholds(request: Request, prepared: Mapping[str, Prepared]) -> dict[str, float]:
+    """The mean score of each agent's seeds, from which its answers are accepted in every condition alike."""
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for item in request.split.seeds:
+        if item.id in prepared and (score := prepared[item.id].score) is not None:
+            scores[item.agent].append(score)
+    return {agent: fmean(some) for agent, some in scores.items()}
+
+
+def conduct(request: Request, queues: Queues, settings: Settings, prepared: Mapping[str, Prepared]) -> Lab:
+    """Do the experiment on the items with their questions; those that were given the same question are dropped."""
     asked: set[str] = set()
     parts: list[tuple[Item, ...]] = []
     for part in (request.split.test, request.split.queries, request.split.seeds):
         fresh = []
         for item in part:
             prompt = prepared[item.id].prompt
-            if prompt and prompt not in asked:
+            if folded(prompt) not in asked:
                 fresh.append(item.model_copy(update={"prompt": prompt}))
-                asked.add(prompt)
+                asked.add(folded(prompt))
         parts.append(tuple(fresh))
     whole = Split(seeds=parts[2], queries=parts[1], test=parts[0])
     scores = {name: one.score for name, one in prepared.items() if one.score is not None}
     lab = Lab(queues, whole, scores, roster_of(request, settings), request.models)
     request.experiment.run(lab)
-    return lab, prepared, len(request.split.all) - len(whole.all)
+    return lab
 
 
-def _prepare(request: Request, queues: Queues) -> dict[str, Prepared]:
-    """Ask for the questions that are not there, and grade the standard answers that may become seeds."""
-    asked = [item for item in request.split.all if item.prompt is None]
-    replies = queues.questions("question", asked, request.models[0])
-    prepared = {
-        item.id: Prepared(prompt=reply.prompt, score=reply.score) for item, reply in zip(asked, replies, strict=True)
-    }
-    graded = [item for item in request.split.seeds if item.prompt is not None]
-    grades = queues.grade("seed", [Pair(item, item.answer, None, PEOPLE) for item in graded])
-    for item, grade in zip(graded, grades, strict=True):
-        prepared[item.id] = Prepared(prompt=item.prompt or "", score=grade.score)
-    for item in request.split.all:
-        prepared.setdefault(item.id, Prepared(prompt=item.prompt or "", score=None))
-    return prepared
+def try_again(client: Client) -> None:
+    """Put back what was given up in a run before, such as for a key that was wrong."""
+    for letter in client.dead_letters.all():
+        if letter.retriable:
+            client.dead_letters.retry(client.app, letter)
 
 
-def _compared(measured: Sequence[Measured], settings: Settings) -> list[Measured]:
+def _require_most_graded(lab: Lab) -> None:
+    failed = [one.error for one in lab.measured if one.error]
+    if not failed:
+        return
+    said = f"{len(failed)} of {len(lab.measured)} tasks have no score, such as: {failed[0]}"
+    if len(failed) > len(lab.measured) / 2:
+        raise MemshareError(f"{said} Mend that and run the same command: it tries these again.")
+    lab.notes.append(said)
+
+
+def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     # torch and transformers take seconds to import.
     from memory_service.sentence_encoder import bundled_folder
     from memshare.evaluation.likeness import f1_scores
 
-    pairs = list(dict.fromkeys((one.answer, one.reference) for one in measured))
-    found = f1_scores(
-        [pair[0] for pair in pairs], [pair[1] for pair in pairs], _reader(settings) or bundled_folder(), settings.device
-    )
+    graded = [one for one in lab.measured if one.score is not None]
+    pairs = list(dict.fromkeys((one.answer, one.reference) for one in graded))
+    answers, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    found = f1_scores(answers, references, _reader(settings) or bundled_folder(), settings.device)
     by_pair = dict(zip(pairs, found, strict=True))
+    unread = {one.kind or one.agent for one in graded if by_pair[one.answer, one.reference] is None}
+    if unread:
+        lab.notes.append(f"No BERTScore where the encoder does not know the words: {', '.join(sorted(unread))}.")
     return [
         one if one.score is None else one.model_copy(update={"f1": by_pair[one.answer, one.reference]})
-        for one in measured
+        for one in lab.measured
     ]
 
 
@@ -130,7 +172,6 @@ def _result(
     settings: Settings,
     lab: Lab,
     measured: Sequence[Measured],
-    dropped: int,
 ) -> Result:
     experiment, plan = request.experiment, plan_of(request, settings)
     offline = "offline" in (*request.models, plan.scorer)
@@ -146,7 +187,7 @@ def _result(
         models=request.models,
         scorer=plan.scorer,
         data=tuple(request.files),
-        same_question=dropped,
+        same_question=len(request.split.all) - len(lab.split.all),
         parts={name: len(getattr(lab.split, name)) for name in Split._fields},
         seed=request.seed,
         settings={

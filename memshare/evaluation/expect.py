@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from broker.settings import Settings
 from llm.prices import load_prices
-from memshare.evaluation.evaluate import PREPARED, run
-from memshare.evaluation.folder import Folder, read_preparation
+from memshare.evaluation.evaluate import conduct, prepare
+from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request, plan_of
 
 
 class Expected(NamedTuple):
-    """What an experiment will take; the tokens, and so the money, are an estimate."""
+    """The most that an experiment will take where nothing fails; the tokens, and so the money, are an estimate."""
 
     tasks: int
     calls: dict[str, int]
@@ -23,13 +24,22 @@ class Expected(NamedTuple):
     currency: str | None
 
 
-def expect(request: Request, settings: Settings) -> Expected:
-    """Go through the experiment without calling anybody, and count."""
-    rehearsal = Rehearsal(settings.model_for("scorer"), settings.model_for("trainer"), settings.scorer_votes)
-    if Folder(request.out / request.experiment.name).result() is not None:
-        return Expected(0, {}, {}, 0.0, (), None)
-    known = read_preparation(request.out / PREPARED, plan_of(request, settings))
-    run(request, rehearsal, settings, known)
+def expect(requests: Sequence[Request], settings: Settings) -> list[Expected]:
+    """Go through the experiments without calling anybody, and count; what the first prepares, the others have."""
+    expected = []
+    ready: dict[str, Prepared] = {}
+    for request in requests:
+        if Folder(request.out / request.experiment.name).result() is not None:
+            expected.append(Expected(0, {}, {}, 0.0, (), None))
+            continue
+        rehearsal = Rehearsal(settings.model_for("scorer"), settings.model_for("trainer"), settings.scorer_votes)
+        ready = ready or read_preparation(request.out, plan_of(request, settings)) or prepare(request, rehearsal)
+        conduct(request, rehearsal, settings, ready)
+        expected.append(_expected(rehearsal, settings))
+    return expected
+
+
+def _expected(rehearsal: Rehearsal, settings: Settings) -> Expected:
     prices = load_prices(settings.prices)
     usages = {model: rehearsal.usage(model) for model in rehearsal.calls}
     return Expected(

@@ -18,8 +18,8 @@ class Experiment(NamedTuple):
     method: str
     labels: Callable[[int], Sequence[Label]]
     run: Callable[[Lab], None]
-    baseline: str | None = None
-    """The condition that the others are compared with, pair by pair; None to compare with the first phase."""
+    baseline: str
+    """The condition that the others are compared with, pair by pair."""
     by_phase: bool = False
     """Whether the chart goes over phases; else over conditions."""
 

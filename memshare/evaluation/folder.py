@@ -15,6 +15,7 @@ from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import Result
 from memshare.files import new_file
 
+PREPARED = "prepared.json"
 M = TypeVar("M", bound=Message)
 
 
@@ -28,6 +29,9 @@ class Plan(Message):
     trainer: str
     votes: int
     encoder: str
+    agents: dict[str, str]
+    """A digest of each agent's file and its rubric's version."""
+    version: str
     seed: int
 
 
@@ -94,12 +98,22 @@ class Folder:
             out.write(result.model_dump_json(indent=1))
 
 
-def read_preparation(file: Path, plan: Plan) -> dict[str, Prepared]:
-    """What is known of the items by an experiment that had the same plan but for its name."""
-    if not file.exists():
-        return {}
-    there = _read(file, Preparation)
-    return there.items if there.plan.model_copy(update={"experiment": plan.experiment}) == plan else {}
+def read_preparation(out: Path, plan: Plan) -> dict[str, Prepared]:
+    """What is known of the items: by this experiment, or by another one on the same data beside it."""
+    for file in (out / plan.experiment / PREPARED, out / PREPARED):
+        if file.exists():
+            there = _read(file, Preparation)
+            if there.plan.model_copy(update={"experiment": plan.experiment}) == plan:
+                return there.items
+    return {}
+
+
+def write_preparation(out: Path, plan: Plan, items: dict[str, Prepared]) -> None:
+    """Keep it for this experiment, and for the next ones."""
+    text = Preparation(plan=plan, items=items).model_dump_json(indent=1)
+    for file in (out / plan.experiment / PREPARED, out / PREPARED):
+        with new_file(file) as aside:
+            aside.write(text)
 
 
 def _read(file: Path, form: type[M]) -> M:

@@ -10,7 +10,7 @@ from pydantic import Field
 from agents.roster import Agent
 from broker.messages import Message
 from memshare.evaluation.data import Item, Split
-from memshare.evaluation.queues import Change, Pair, Queues, Task, put
+from memshare.evaluation.queues import Change, Pair, Queues, Task, edit, put
 from memshare.evaluation.variants import Label, Setup
 
 SHOWN = 3  # memories; the best number in the paper
@@ -34,6 +34,7 @@ class Measured(Message):
     accepted: bool
     shown: tuple[UUID, ...]
     similarities: tuple[float, ...]
+    memories: tuple[tuple[str, str], ...] = Field(default=(), description="prompt and answer of each that was shown")
     retriever_version: int
     length: int = Field(description="of the answer, in words, or characters of Chinese")
     f1: float | None = Field(default=None, description="BERTScore against the reference")
@@ -66,6 +67,7 @@ class Lab:
         self.notes: list[str] = []
         self.queues = queues
         self._scores = scores
+        self._texts: dict[UUID, tuple[str, str]] = {}
         self._agents = agents
 
     def setup(self, label: Label, model: str) -> Setup:
@@ -89,12 +91,20 @@ class Lab:
 
     def remember(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
         """Put pairs into the pools of a setup."""
+        self._note(setup, pairs)
         self.queues.change(step, put([(self.pool_of(setup, pair.item), pair.item.agent, pair) for pair in pairs]))
 
-    def change(self, step: str, change: Change) -> None:
-        """Change the pool or the retriever, once, and note what is to be said of it."""
-        if said := self.queues.change(step, change):
+    def change(self, step: str, change: Change) -> str:
+        """Change the pool or the retriever, once; what is to be said of it is noted, and returned."""
+        said = self.queues.change(step, change)
+        if said:
             self.notes.append(said)
+        return said
+
+    def rewrite(self, step: str, answers: Mapping[UUID, str]) -> None:
+        """Change what memories answer."""
+        self.change(step, edit(answers))
+        self._texts |= {one: (self._texts[one][0], answer) for one, answer in answers.items()}
 
     def write(
         self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
@@ -103,13 +113,14 @@ class Lab:
 
         They come without their scores, so that a pool's threshold, the mean score of its seeds, stays as it is.
         """
-        tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember) for item in items]
+        learns = setup.label.threshold is None
+        tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember, learns) for item in items]
         replies = self.queues.ask(step, tasks, in_order=in_order)
-        return [
-            Pair(item, reply.answer, None, setup.model)
-            for item, reply in zip(items, replies, strict=True)
-            if reply.accepted
-        ]
+        answered = zip(items, replies, strict=True)
+        pairs = [Pair(item, reply.answer, None, setup.model) for item, reply in answered if reply.accepted]
+        if remember:
+            self._note(setup, pairs)
+        return pairs
 
     def measure(
         self,
@@ -142,12 +153,18 @@ class Lab:
                     accepted=reply.accepted,
                     shown=reply.shown,
                     similarities=reply.similarities,
+                    memories=tuple(self._texts.get(one, ("", "")) for one in reply.shown),
                     retriever_version=reply.version,
                     length=length_of(reply.answer),
                     marks=marks(item, reply.answer, reply.shown),
                     error=reply.error,
                 )
             )
+
+    def _note(self, setup: Setup, pairs: Sequence[Pair]) -> None:
+        self._texts |= {
+            pair.id(self.pool_of(setup, pair.item)): (pair.item.prompt or "", pair.answer) for pair in pairs
+        }
 
 
 def share_of(these: Collection[UUID], name: str) -> Marks:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from memory_service.memory import memory_id
 from memshare.client import Client
 from memshare.evaluation.data import Item
+from memshare.evaluation.variants import Setup
 
 AT_ONCE = 200  # memories in a message
 
@@ -24,6 +25,8 @@ class Task(NamedTuple):
     model: str
     k: int
     remember: bool = False
+    learns: bool = True
+    """Whether the answer may become a lesson, if it is remembered."""
 
 
 class Reply(NamedTuple):
@@ -40,10 +43,11 @@ class Reply(NamedTuple):
 
 
 class Graded(NamedTuple):
-    """A standard pair: its question and its score; what was given up has none."""
+    """A standard pair: its question and its score; what was given up has none, for the reason in `error`."""
 
     prompt: str
     score: float | None
+    error: str | None = None
 
 
 class Pair(NamedTuple):
@@ -65,12 +69,12 @@ class Queues(Protocol):
         """The answers to tasks, graded; in order: each when everything that the one before led to has ended."""
         ...
 
-    def questions(self, step: str, items: Sequence[Item], model: str) -> list[Graded]:
-        """A question for each standard answer, and the score of the two."""
+    def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
+        """A question for each standard answer, by the agents of a setup, and the score of the two."""
         ...
 
-    def grade(self, step: str, pairs: Sequence[Pair]) -> list[Graded]:
-        """The score of each pair."""
+    def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:
+        """The score of each pair, by the rubrics of a setup."""
         ...
 
     def change(self, step: str, change: Change) -> str:
@@ -96,5 +100,15 @@ def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
     def change(client: Client) -> None:
         for start in range(0, len(memories), AT_ONCE):
             client.ask_memory("add", timeout=600, memories=memories[start : start + AT_ONCE])
+
+    return change
+
+
+def edit(answers: Mapping[UUID, str]) -> Change:
+    """Changes what memories answer."""
+
+    def change(client: Client) -> None:
+        for memory, answer in answers.items():
+            client.ask_memory("edit", change={"id": str(memory), "answer": answer})
 
     return change

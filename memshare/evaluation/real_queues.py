@@ -13,6 +13,7 @@ from broker.messages import derived_id
 from memshare.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Task
+from memshare.evaluation.variants import Setup
 from memshare.journey import Journey
 from memshare.learning import question_of, seed_of
 from memshare.standard_answers import StandardAnswer
@@ -40,7 +41,7 @@ class RealQueues:
         self._tend = tend
 
     def ask(self, step: str, tasks: Sequence[Task], *, in_order: bool = False) -> list[Reply]:
-        ids = [str(derived_id("evaluate", step, task.agent, task.item.id)) for task in tasks]
+        ids = [str(derived_id("evaluate", step, task.agent, task.item.id, task.item.prompt or "")) for task in tasks]
         if not in_order:
             self._submit_all(zip(ids, tasks, strict=True))
             return [_reply(journey) for journey in self._ended(ids)]
@@ -51,12 +52,15 @@ class RealQueues:
             self._wait_for_silence()
         return replies
 
-    def questions(self, step: str, items: Sequence[Item], model: str) -> list[Graded]:  # noqa: ARG002
-        return self._graded([question_of(_line(item, item.answer), 1, BY) for item in items])
-
-    def grade(self, step: str, pairs: Sequence[Pair]) -> list[Graded]:  # noqa: ARG002
+    def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
         cards = self._client.agents()
-        return self._graded([seed_of(_line(pair.item, pair.answer), cards[pair.item.agent], BY) for pair in pairs])
+        lines = [_line(item, item.answer, setup) for item in items]
+        return self._graded([question_of(line, cards[line.agent], 1, BY) for line in lines])
+
+    def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:
+        cards = self._client.agents()
+        lines = [_line(pair.item, pair.answer, setup) for pair in pairs]
+        return self._graded([seed_of(line, cards[line.agent], BY) for line in lines])
 
     def change(self, step: str, change: Change) -> str:
         said = self._redis.hget(DONE, step)
@@ -79,13 +83,17 @@ class RealQueues:
 
     def _ended(self, ids: Sequence[str]) -> Iterator[Journey]:
         """The journeys in order, each once it has been settled or given up."""
-        last = time.monotonic()
+        last, open_then = time.monotonic(), None
         for task_id in ids:
             while (journey := self._client.journey(task_id)).state not in ("settled", "dead"):
                 if journey.state == "answered" and journey.verified is False:
                     break  # it goes no further
+                open_now = self._client.ledger.open_messages()
+                if open_now != open_then:
+                    last, open_then = time.monotonic(), open_now
                 if time.monotonic() - last > STALLED_AFTER:
-                    raise Unreachable(f"Nothing was settled for {STALLED_AFTER:.0f} s; the worker's log says more.")
+                    why = f" It waits: {journey.waits.why}" if journey.waits else " The worker's log says more."
+                    raise Unreachable(f"Nothing has ended for {STALLED_AFTER:.0f} s.{why}")
                 self._tend()
                 time.sleep(LOOK_EVERY)
             last = time.monotonic()
@@ -101,8 +109,8 @@ class RealQueues:
             time.sleep(LOOK_EVERY)
 
 
-def _line(item: Item, answer: str) -> StandardAnswer:
-    return StandardAnswer(agent=item.agent, kind=item.kind, prompt=item.prompt, answer=answer)
+def _line(item: Item, answer: str, setup: Setup) -> StandardAnswer:
+    return StandardAnswer(agent=setup.agent(item.agent), kind=item.kind, prompt=item.prompt, answer=answer)
 
 
 def _not_kept(entry: Entry) -> Entry:
@@ -111,7 +119,8 @@ def _not_kept(entry: Entry) -> Entry:
 
 
 def _graded(journey: Journey) -> Graded:
-    return Graded(journey.prompt, journey.score.total if journey.score else None)
+    error = journey.dead.error if journey.dead else None
+    return Graded(journey.prompt, journey.score.total if journey.score else None, error)
 
 
 def _reply(journey: Journey) -> Reply:

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from broker.messages import Usage
 from memshare.evaluation.data import Item
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Task
+from memshare.evaluation.variants import Setup
 
 CHARACTERS_PER_TOKEN, TOKENS_OF_A_RUBRIC, TOKENS_OF_A_GRADE = 4, 1_200, 250  # for the estimate alone
 
 
 class Rehearsal:
-    """Stands in for the queues; calls are exact where nothing fails, tokens are an estimate."""
+    """Stands in for the queues; it counts the most calls that there may be
+    where nothing fails and the trainer labels in one call; the tokens are an estimate."""
 
     def __init__(self, scorer: str, trainer: str, votes: int) -> None:
         self.calls: Counter[str] = Counter()
@@ -31,19 +33,19 @@ class Rehearsal:
             length = len(task.item.prompt or "") + len(task.item.answer)
             self._call(task.model, (1 + task.k) * length, len(task.item.answer))
             self._count_grade(length)
-            if task.remember:
+            if task.remember and task.learns:
                 self._call(self._trainer, 20 * length, 20 * CHARACTERS_PER_TOKEN)
         self.tasks += len(tasks)
         return [Reply("", task.item.answer, 100.0, True) for task in tasks]
 
-    def questions(self, step: str, items: Sequence[Item], model: str) -> list[Graded]:  # noqa: ARG002
+    def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
         for item in items:
-            self._call(model, len(item.answer), 40 * CHARACTERS_PER_TOKEN)
+            self._call(setup.model, len(item.answer), 40 * CHARACTERS_PER_TOKEN)
             self._count_grade(len(item.answer))
         self.tasks += len(items)
         return [Graded(f"question {item.id}", 100.0) for item in items]
 
-    def grade(self, step: str, pairs: Sequence[Pair]) -> list[Graded]:  # noqa: ARG002
+    def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:  # noqa: ARG002
         for pair in pairs:
             self._count_grade(len(pair.item.prompt or "") + len(pair.answer))
         self.tasks += len(pairs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,9 @@ from broker.settings import Settings
 from memshare.evaluation.data import FileReport, Split, read_items, split
 from memshare.evaluation.experiment import Experiment
 from memshare.evaluation.folder import Plan
+from scorer.rubric import find_rubric
+
+BUNDLED = "all-MiniLM-L6-v2"
 
 
 class Request(NamedTuple):
@@ -32,6 +37,7 @@ def read_data(files: Sequence[Path], settings: Settings, seed: int, most: int | 
 
 
 def plan_of(request: Request, settings: Settings) -> Plan:
+    """What decides the figures of a request."""
     return Plan(
         experiment=request.experiment.name,
         items=tuple(item.id for item in request.split.all),
@@ -39,7 +45,9 @@ def plan_of(request: Request, settings: Settings) -> Plan:
         scorer=settings.model_for("scorer"),
         trainer=settings.model_for("trainer"),
         votes=settings.scorer_votes,
-        encoder=settings.encoder or "all-MiniLM-L6-v2",
+        encoder=settings.encoder or BUNDLED,
+        agents={name: _digest(agent, settings) for name, agent in roster_of(request, settings).items()},
+        version=version("memshare"),
         seed=request.seed,
     )
 
@@ -49,3 +57,8 @@ def roster_of(request: Request, settings: Settings) -> dict[str, Agent]:
     used = sorted({item.agent for item in request.split.all})
     roster = load_roster(settings.agents_dir)
     return {name: roster[name] for name in used}
+
+
+def _digest(agent: Agent, settings: Settings) -> str:
+    rubric = find_rubric(agent.rubric, settings.agents_dir)
+    return hashlib.sha256(f"{agent.model_dump_json()} {rubric.version}".encode()).hexdigest()[:12]

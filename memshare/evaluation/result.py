@@ -27,10 +27,10 @@ class Row(Message):
     score: Interval | None
     gain: float | None = Field(description="mean difference of the scores to the baseline's, pair by pair")
     p: float | None = Field(description="of that difference; two-sided, paired permutation test, not corrected")
-    accepted: float = Field(description="share of the items")
+    accepted: float = Field(description="share of the items; those that failed are not")
     f1: Interval | None = Field(description="BERTScore against the standard answers")
-    length: Interval
-    shown: float = Field(description="memories in the prompt, on average")
+    length: Interval | None
+    shown: float | None = Field(description="memories in the prompt, on average")
     marks: dict[str, Interval] = Field(description="what this experiment counts beside the score")
 
 
@@ -81,7 +81,8 @@ def _row(
     *,
     compare: bool,
 ) -> Row:
-    scores = [one.score for one in group if one.score is not None]
+    graded = [one for one in group if one.score is not None]
+    scores = [one.score for one in graded if one.score is not None]
     pairs = [
         (one.score, before)
         for one in group
@@ -90,7 +91,7 @@ def _row(
     ours, theirs = [score for score, _ in pairs], [before for _, before in pairs]
     likenesses = [one.f1 for one in group if one.f1 is not None]
     marks: defaultdict[str, list[float]] = defaultdict(list)
-    for one in group:
+    for one in graded:
         for name, value in one.marks.items():
             marks[name].append(value)
     return Row(
@@ -105,7 +106,7 @@ def _row(
         p=paired_p(ours, theirs) if len(pairs) > 1 else None,
         accepted=sum(one.accepted for one in group) / len(group),
         f1=interval(likenesses) if likenesses else None,
-        length=interval([one.length for one in group]),
-        shown=sum(len(one.shown) for one in group) / len(group),
+        length=interval([one.length for one in graded]) if graded else None,
+        shown=sum(len(one.shown) for one in graded) / len(graded) if graded else None,
         marks={name: interval(values) for name, values in marks.items()},
     )

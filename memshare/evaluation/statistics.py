@@ -10,6 +10,7 @@ from broker.messages import Message
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
+BATCH = 200  # resamples in memory at a time
 
 
 class Interval(Message):
@@ -45,6 +46,11 @@ def paired_p(ours: Sequence[float], theirs: Sequence[float]) -> float:
     if not differences.any():
         return 1.0
     found = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=RESAMPLES, rng=np.random.default_rng(7)
+        (differences,),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=RESAMPLES,
+        batch=BATCH,
+        rng=np.random.default_rng(7),
     )
     return float(found.pvalue)

@@ -38,7 +38,8 @@ def markdown(result: Result) -> str:
 LEGEND = (
     "Score: by rubric, of 100, mean with 95 % interval (Student's t). Gain: mean difference to the first condition, "
     "item by item; p: of that difference, by a two-sided paired permutation test, not corrected for many comparisons. "
-    "BERTScore F1: against the standard answers, which are one good answer among many. Length: in words."
+    "BERTScore F1: against the standard answers, which are one good answer among many. Length: in words, or in "
+    "characters of Chinese."
 )
 
 
@@ -61,11 +62,14 @@ def _cells(row: Row, marks: Sequence[str], *, several: bool, by_phase: bool) -> 
         "" if row.p is None else f"< {SMALLEST_P}" if row.p < SMALLEST_P else f"{row.p:.3f}",
         f"{row.accepted:.0%}",
         _interval(row.f1, 3),
-        f"{row.length.mean:.0f}",
-        f"{row.shown:.1f}",
+        "" if row.length is None else f"{row.length.mean:.0f}",
+        "" if row.shown is None else f"{row.shown:.1f}",
         *(f"{row.marks[name].mean:.2f}" if name in row.marks else "" for name in marks),
     ]
 
 
 def _interval(value: Interval | None, digits: int) -> str:
-    return "" if value is None else f"{value.mean:.{digits}f} [{value.low:.{digits}f}, {value.high:.{digits}f}]"
+    if value is None:
+        return ""
+    mean = f"{value.mean:.{digits}f}"
+    return mean if value.low == value.high else f"{mean} [{value.low:.{digits}f}, {value.high:.{digits}f}]"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import tomlkit
 
 from agents.roster import Agent, load_roster
-from scorer.rubric import MEAN_OF_SEEDS, SUFFIX, find_rubric
+from memshare.files import new_file
+from scorer.rubric import SUFFIX, find_rubric
+from scorer.threshold import WITHOUT_SEEDS
 
 NOTHING_PASSES = 100.0  # a threshold that only a perfect answer reaches
 
@@ -20,8 +22,8 @@ class Label(NamedTuple):
 
     name: str
     pool: Callable[[str, int], str]
-    threshold: float | Literal["mean-of-seeds"] = MEAN_OF_SEEDS
-    """From which an answer is accepted. The paper's own is the mean score of the pairs that a pool begins with."""
+    threshold: float | None = None
+    """From which an answer is accepted; None: from the mean score of its agent's seeds, as in the paper."""
 
 
 class Setup(NamedTuple):
@@ -38,22 +40,29 @@ class Setup(NamedTuple):
         return self.label.pool(base.pool, self.number)
 
 
-def write_variants(folder: Path, own: Path | None, agents: Sequence[str], setups: Sequence[Setup]) -> None:
-    """Fill a folder for MEMSHARE_AGENTS_DIR: the user's own files, and a copy of each agent for each setup."""
+def write_variants(
+    folder: Path, own: Path | None, agents: Sequence[str], setups: Sequence[Setup], thresholds: Mapping[str, float]
+) -> None:
+    """Fill a folder for MEMSHARE_AGENTS_DIR: the user's own files, and a copy of each agent for each setup.
+
+    All copies of an agent but those with a threshold of their own have the one in `thresholds`; a worker that runs
+    already goes by it from its next task on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for file in own.glob("*.toml") if own else ():
         shutil.copyfile(file, folder / file.name)
     roster = load_roster(own)
     for base in agents:
         for setup in setups:
-            _write(folder, own, roster[base], setup)
+            threshold = thresholds.get(base, WITHOUT_SEEDS) if setup.label.threshold is None else setup.label.threshold
+            _write(folder, own, roster[base], setup, threshold)
 
 
-def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup) -> None:
-    rubric = f"{agent.rubric}-{setup.label.name}"
-    graded_by = find_rubric(agent.rubric, own).model_copy(update={"threshold": setup.label.threshold})
-    text = tomlkit.dumps(graded_by.model_dump(mode="json", exclude={"name"}, exclude_none=True))
-    (folder / f"{rubric}{SUFFIX}").write_text(text, encoding="utf-8")
+def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup, threshold: float) -> None:
+    rubric = setup.agent(agent.name)
+    graded_by = find_rubric(agent.rubric, own).model_copy(update={"threshold": threshold})
+    with new_file(folder / f"{rubric}{SUFFIX}") as out:
+        out.write(tomlkit.dumps(graded_by.model_dump(mode="json", exclude={"name"}, exclude_none=True)))
     copy = agent.model_copy(update={"rubric": rubric, "model": setup.model, "pool": setup.pool(agent)})
-    text = tomlkit.dumps(copy.model_dump(mode="json", exclude={"name"}, exclude_none=True, exclude_unset=True))
-    (folder / f"{setup.agent(agent.name)}.toml").write_text(text, encoding="utf-8")
+    with new_file(folder / f"{setup.agent(agent.name)}.toml") as out:
+        out.write(tomlkit.dumps(copy.model_dump(mode="json", exclude={"name"}, exclude_none=True, exclude_unset=True)))

@@ -14,8 +14,8 @@ ROUNDS = 3
 def run(lab: Lab) -> None:
     """Put each seed into the pool twice, right and spoiled, and let graded answers to the queries tell them apart.
 
-    No answer is remembered (the threshold is 100), so that nothing but credit changes what is shown. The queries are
-    answered one after the other: each one's credit counts for the next.
+    No answer below full marks is remembered (the threshold is 100): what changes what is shown is credit. The queries
+    are answered one after the other: each one's credit counts for the next.
     """
     good = [pair._replace(score=None) for pair in lab.seeds]
     bad = spoiled([pair.item for pair in good])
@@ -27,7 +27,9 @@ def run(lab: Lab) -> None:
         lab.measure("3 memories", strict, phase="before", marks=marks)
         for number in range(1, ROUNDS + 1):
             phase = f"round {number}"
-            lab.write(phase, strict, lab.split.queries, remember=True, in_order=True)
+            full = lab.write(phase, strict, lab.split.queries, remember=True, in_order=True)
+            if full:
+                lab.notes.append(f"{phase}: {len(full)} answers got full marks and were remembered.")
             lab.measure("3 memories", strict, phase=phase, marks=marks)
 
 
@@ -36,7 +38,7 @@ CREDIBILITY = Experiment(
     "Credit for what helped",
     "Do memories that mislead sink as the answers they were shown for are graded?",
     "Every seed is in the pool twice: as it is, and spoiled. In each round all queries are answered and graded, which "
-    "credits the memories shown; no answer is remembered. After each round the test set is answered.",
+    "credits the memories shown; no answer below full marks is remembered. After each round the test set is answered.",
     lambda _: [STRICT],
     run,
     baseline=NO_MEMORIES,

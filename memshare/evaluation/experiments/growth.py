@@ -37,8 +37,9 @@ GROWTH = Experiment(
     "growth",
     "A growing pool",
     "Do answers get better as the pool grows?",
-    "The pool begins with the seeds. In each phase a quarter of the queries is answered and what is accepted is added; "
-    "then the test set is answered with three memories.",
+    "The pool begins with the seeds. In each phase a quarter of the queries is answered, and what is accepted (from "
+    "the mean score of the seeds) is added at its end; then the test set is answered with three memories. Nothing "
+    "else changes: no credit, no lessons.",
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,

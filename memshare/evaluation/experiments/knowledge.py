@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memory_service.memory import folded
 from memshare.client import Client
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import Item, Split
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab, Marks
 from memshare.evaluation.queues import Change, Pair
@@ -17,24 +18,22 @@ SHORT = 12  # words; who asks for a sonnet does not expect to be told one
 Says = Callable[[Item], str]
 
 
-def _says(now: Says | None, before: Says | None) -> Marks:
+def _says(**wanted: Says) -> Marks:
+    """Whether an answer has a text, as whole words, whatever its case and white space."""
+
     def marks(item: Item, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
         said = folded(answer)
-        found = {}
-        if now:
-            found["says what stands"] = float(folded(now(item)) in said)
-        if before:
-            found["says what was taken back"] = float(folded(before(item)) in said)
-        return found
+        return {
+            name.replace("_", " "): float(re.search(rf"(?<!\w){re.escape(folded(says(item)))}(?!\w)", said) is not None)
+            for name, says in wanted.items()
+        }
 
     return marks
 
 
 def run(lab: Lab) -> None:
-    """Tell the agents the answer of each short test question, ask; change it to another's, ask; delete it, ask."""
-    items = [item for item in lab.split.test if len(item.answer.split()) <= SHORT and item.answer.isascii()]
-    items = items or list(lab.split.test)
-    other = {item.id: _another(item, items).answer for item in items}
+    """Tell the agents the answer of each short test question, ask; change it to another, ask; delete it, ask."""
+    items, other = short_questions(lab.split)
 
     def first(item: Item) -> str:
         return item.answer
@@ -46,27 +45,33 @@ def run(lab: Lab) -> None:
         own = lab.setup(OWN, model)
         pairs = [Pair(item, item.answer, None, PEOPLE) for item in items]
         memories = [pair.id(lab.pool_of(own, pair.item)) for pair in pairs]
-        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=_says(first, None))
+        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=_says(says_the_first=first, says_the_second=second))
         lab.remember(f"add {model}", own, pairs)
-        lab.measure("added", own, items=items, marks=_says(first, None))
-        lab.change(f"change {model}", _change(memories, [other[item.id] for item in items]))
-        lab.measure("changed", own, items=items, marks=_says(second, first))
+        lab.measure("added", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        changed = {memory: other[item.id] for memory, item in zip(memories, items, strict=True)}
+        lab.rewrite(f"change {model}", changed)
+        lab.measure("changed", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
         lab.change(f"delete {model}", _delete(memories))
-        lab.measure("deleted", own, items=items, marks=_says(None, second))
+        lab.measure("deleted", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
 
 
-def _another(item: Item, items: Sequence[Item]) -> Item:
-    """The next item of the same kind, around the corner."""
-    alike = [one for one in items if one.label == item.label]
-    return alike[(alike.index(item) + 1) % len(alike)]
+def short_questions(split: Split) -> tuple[list[Item], dict[str, str]]:
+    """The test questions with short answers, and for each another answer: a query's of its kind, and nobody's here.
+
+    All test questions where none has a short answer.
+    """
+    items = [item for item in split.test if _is_short(item)] or list(split.test)
+    own = {folded(item.answer) for item in items}
+    spare: dict[str, list[str]] = {}
+    for item in split.queries:
+        if folded(item.answer) not in own:
+            spare.setdefault(item.label, []).append(item.answer)
+    usable = [item for item in items if item.label in spare]
+    return usable, {item.id: spare[item.label][place % len(spare[item.label])] for place, item in enumerate(usable)}
 
 
-def _change(memories: Sequence[UUID], answers: Sequence[str]) -> Change:
-    def change(client: Client) -> None:
-        for memory, answer in zip(memories, answers, strict=True):
-            client.ask_memory("edit", change={"id": str(memory), "answer": answer})
-
-    return change
+def _is_short(item: Item) -> bool:
+    return item.answer.isascii() and len(item.answer.split()) <= SHORT
 
 
 def _delete(memories: Sequence[UUID]) -> Change:
@@ -80,9 +85,9 @@ KNOWLEDGE = Experiment(
     "knowledge",
     "What is known, changed and forgotten",
     "Does an answer say what was added, follow when it is changed, and stop when it is deleted?",
-    "Of the test questions with short answers (12 words at most), each answer is added as a memory, then changed to "
-    "another question's, then deleted; they are answered each time with three memories. Counted is whether an answer "
-    "has the text.",
+    "Of the test questions with short answers (12 words of English at most), each answer is added as a memory, then "
+    "changed to a query's answer, then deleted; they are answered each time with three memories. Counted is whether an "
+    "answer has the first text, and the second, as whole words.",
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,

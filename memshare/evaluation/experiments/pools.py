@@ -6,7 +6,7 @@ from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab
 from memshare.evaluation.variants import Label
 
-INTEGRATED = Label("integrated", lambda _, number: f"integrated-{number}")
+INTEGRATED = Label("integrated", lambda _, number: f"all-domains-{number}")
 
 
 def run(lab: Lab) -> None:

@@ -5,46 +5,65 @@ from __future__ import annotations
 from contextlib import closing
 
 from broker.connection import connect
-from broker.errors import MemshareError
+from broker.errors import BadInput
+from memory_service.retriever import version_key
 from memshare.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab
-from memshare.evaluation.variants import Label
 
-UNTRAINED = Label("untrained", lambda pool, number: f"{pool}-untrained-{number}")
+ASIDE = ":aside"
 
 
 def run(lab: Lab) -> None:
-    """Let ordinary tasks teach one pool, put the same memories into another without lessons, and compare.
+    """Let ordinary tasks teach the retrievers, then measure them off, on and after a consolidation, on the same pools.
 
     The queries are answered one after the other: each one's lesson counts for the next.
     """
-    for model in lab.models:
-        own, untrained = lab.setup(OWN, model), lab.setup(UNTRAINED, model)
-        lab.remember(f"seeds {model}", own, lab.seeds)
-        grown = lab.write("learn", own, lab.split.queries, remember=True, in_order=True)
-        lab.remember(f"untrained {model}", untrained, [*lab.seeds, *grown])
+    setups = [lab.setup(OWN, model) for model in lab.models]
+    for own in setups:
+        lab.remember(f"seeds {own.model}", own, lab.seeds)
+        lab.write("learn", own, lab.split.queries, remember=True, in_order=True)
+    lab.change("adapters off", _adapters_off)
+    for own in setups:
         lab.measure(NO_MEMORIES, own, k=0)
-        lab.measure("untrained", untrained)
+        lab.measure("untrained", own)
+    lab.change("adapters on", _adapters_on)
+    for own in setups:
         lab.measure("adapter", own)
-    lab.change("consolidate", _consolidate)
-    for model in lab.models:
-        lab.measure("consolidated", lab.setup(OWN, model))
+    if not lab.change("consolidate", _consolidate):
+        for own in setups:
+            lab.measure("consolidated", own)
+
+
+def _adapters_off(client: Client) -> None:
+    """Put the numbers of the versions in use aside: retrievers without one are the encoder alone."""
+    with closing(connect(client.settings.redis)) as own:
+        for key in list(own.scan_iter(version_key("*", "*"))):
+            own.rename(key, f"{key}{ASIDE}")
+
+
+def _adapters_on(client: Client) -> None:
+    with closing(connect(client.settings.redis)) as own:
+        for key in list(own.scan_iter(version_key("*", "*") + ASIDE)):
+            own.rename(key, str(key).removesuffix(ASIDE))
 
 
 def _consolidate(client: Client) -> str | None:
     # torch takes seconds to import, and only this needs it.
     from memshare.pool_reader import pool_pages
-    from retriever_trainer.consolidation.consolidation import Consolidation
+    from retriever_trainer.consolidation.consolidation import Consolidation, Worse
 
     with (
-        closing(connect(client.settings.redis)) as redis_client,
-        pool_pages(client.settings, redis_client) as (pages, name),
+        closing(connect(client.settings.redis)) as own,
+        pool_pages(client.settings, own) as (pages, name),
     ):
         try:
-            Consolidation(client.settings, redis_client, pages, name, _silent).train(None)
-        except MemshareError as error:
-            return f"The encoder was not consolidated, so the condition 'consolidated' is the adapter again: {error}"
+            Consolidation(client.settings, own, pages, name, _silent).train(None)
+        except (BadInput, Worse) as error:
+            return f"The encoder was not consolidated: {error}"
+    # Who reads goes on with the old one while the new one is being opened; who writes waits for it.
+    [one] = client.ask_memory("page", where={}, limit=1, after=None)["memories"]
+    client.ask_memory("restore", timeout=600, memories=[one])
     return None
 
 
@@ -57,9 +76,9 @@ RETRIEVER = Experiment(
     "A retriever that learns",
     "What does it bring that the retriever learns from the pool?",
     "The queries are answered as ordinary tasks, and what is accepted becomes a memory and a lesson. Compared are the "
-    "same memories found by the encoder alone (untrained), by the pool's adapter, and after the encoder was "
+    "same pools with the encoder alone (untrained), with the adapters that learnt, and after the encoder was "
     "consolidated; the test set is answered with three memories each time.",
-    lambda _: [OWN, UNTRAINED],
+    lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
 )

@@ -1,17 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from agents.roster import load_roster
-from broker.errors import BadInput
-from memshare.evaluation.data import Item
+from broker.errors import BadInput, MemshareError
+from memshare.evaluation.data import Item, Split
+from memshare.evaluation.evaluate import prepare, thresholds
+from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.bias import POOR, USELESS, spoiled
-from memshare.evaluation.experiments.knowledge import _another, _says
-from memshare.evaluation.folder import Folder, Plan, Preparation, Prepared, read_preparation
+from memshare.evaluation.experiments.knowledge import _says, short_questions
+from memshare.evaluation.folder import Folder, Plan, Prepared, read_preparation, write_preparation
 from memshare.evaluation.lab import share_of
+from memshare.evaluation.queues import Graded, Pair
+from memshare.evaluation.rehearsal import Rehearsal
+from memshare.evaluation.request import Request
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
 from scorer.rubric import find_rubric
 
@@ -29,6 +35,8 @@ def plan(experiment: str = "memories", seed: int = 7) -> Plan:
         trainer="offline",
         votes=1,
         encoder="e",
+        agents={"logic": "d"},
+        version="0",
         seed=seed,
     )
 
@@ -39,16 +47,40 @@ def test_half_of_the_spoiled_pairs_have_anothers_answer_and_half_the_half_of_the
     assert [(pair.answer, pair.by) for pair in bad] == [("one two t", POOR), ("one two three", USELESS)]
 
 
-def test_what_an_answer_says_is_compared_without_case_and_white_space() -> None:
-    marks = _says(lambda _: "A  River", lambda _: "a road")(item("a", "!"), "it is a river\nof course", ())
+def test_what_an_answer_says_is_compared_by_whole_words_without_case_and_white_space() -> None:
+    marks = _says(first=lambda _: "A  River", second=lambda _: "age")
 
-    assert marks == {"says what stands": 1.0, "says what was taken back": 0.0}
+    assert marks(item("a", "!"), "it is a river\nof language", ()) == {"first": 1.0, "second": 0.0}
 
 
-def test_an_answer_is_changed_to_one_of_its_own_kind() -> None:
-    items = [item("a", "1"), item("b", "2", "pun"), item("c", "3"), item("d", "4", "pun")]
+def test_an_answer_is_changed_to_one_of_its_own_kind_that_is_nobodys() -> None:
+    test = (item("a", "1"), item("b", "2", "pun"), item("c", "a long sonnet " * 9), item("d", "4", "puzzle"))
+    queries = (item("e", "1"), item("f", "6"), item("g", "7", "pun"))
 
-    assert [_another(one, items).id for one in items] == ["c", "d", "a", "b"]
+    usable, other = short_questions(Split(seeds=(), queries=queries, test=test))
+
+    assert [one.id for one in usable] == ["a", "b"]
+    assert other == {"a": "6", "b": "7"}
+
+
+def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -> None:
+    class Down(Rehearsal):
+        def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:  # noqa: ARG002
+            return [Graded("", None, "The key is wrong.") for _ in pairs]
+
+    some = tuple(item(str(number), str(number)) for number in range(10))
+    request = Request(EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path)
+
+    with pytest.raises(MemshareError, match=r"2 of 2 standard answers .* The key is wrong"):
+        prepare(request, Down("offline", "offline", 1))
+
+
+def test_the_threshold_of_all_copies_of_an_agent_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
+    some = tuple(item(str(number), str(number)) for number in range(10))
+    request = Request(EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path)
+    prepared = {one.id: Prepared(prompt="?", score=float(number)) for number, one in enumerate(some)}
+
+    assert thresholds(request, prepared) == {"logic": 0.5}
 
 
 def test_the_share_of_bad_memories_is_of_those_that_were_shown() -> None:
@@ -62,11 +94,14 @@ def test_the_share_of_bad_memories_is_of_those_that_were_shown() -> None:
 def test_a_variant_is_an_agent_with_a_model_a_pool_and_a_threshold_of_its_own(tmp_path: Path) -> None:
     strict = Setup(Label("strict", lambda pool, number: f"{pool}-of-{number}", NOTHING_PASSES), "mistral:small", 1)
 
-    write_variants(tmp_path / "agents", None, ["poem", "reasoning"], [strict])
+    own = Setup(Label("own", lambda pool, _: pool), "offline", 0)
+
+    write_variants(tmp_path / "agents", None, ["poem", "reasoning"], [strict, own], {"poem": 63.5})
 
     made = load_roster(tmp_path / "agents")["poem-strict-1"]
     rubric = find_rubric(made.rubric, tmp_path / "agents")
     assert (made.model, made.pool, made.kinds) == ("mistral:small", "poem-of-1", load_roster(None)["poem"].kinds)
+    assert find_rubric("poem-own-0", tmp_path / "agents").threshold == 63.5
     assert (rubric.threshold, rubric.approved, rubric.version) == (100, True, find_rubric("poem", None).version)
 
 
@@ -80,11 +115,24 @@ def test_a_folder_is_for_one_plan(tmp_path: Path) -> None:
 
 def test_questions_are_shared_by_experiments_on_the_same_data_and_by_no_others(tmp_path: Path) -> None:
     known = {"a": Prepared(prompt="?", score=50.0)}
-    file = tmp_path / "prepared.json"
-    file.write_text(Preparation(plan=plan(), items=known).model_dump_json(), encoding="utf-8")
+    for name in ("memories", "growth"):
+        Folder(tmp_path / name).begin(plan(name))
 
-    assert read_preparation(file, plan("growth")) == known
-    assert read_preparation(file, plan(seed=8)) == {}
+    write_preparation(tmp_path, plan(), known)
+
+    assert read_preparation(tmp_path, plan("growth")) == known
+    assert read_preparation(tmp_path, plan("growth", seed=8)) == {}
+
+
+def test_an_experiment_goes_on_with_its_own_questions_whatever_others_had_since(tmp_path: Path) -> None:
+    first, other = {"a": Prepared(prompt="1?", score=None)}, {"a": Prepared(prompt="2?", score=None)}
+    for name in ("memories", "growth"):
+        Folder(tmp_path / name).begin(plan(name))
+
+    write_preparation(tmp_path, plan(), first)
+    write_preparation(tmp_path, plan("growth", seed=8), other)
+
+    assert read_preparation(tmp_path, plan()) == first
 
 
 def test_a_file_that_was_cut_is_named(tmp_path: Path) -> None:

@@ -22,3 +22,12 @@ def test_an_answer_is_compared_with_its_own_reference_whatever_stands_beside_it(
 
 def test_nothing_to_compare_is_no_error() -> None:
     assert f1_scores(["", " "], ["a", "b"], bundled_folder(), "cpu") == [0, 0]
+
+
+def test_a_language_that_the_model_does_not_know_has_no_score() -> None:
+    poem = "西陸蟬聲唱，南冠客思侵。那堪玄鬢影，來對白頭吟。"
+
+    assert f1_scores([poem, "a river"], [poem, "a river"], bundled_folder(), "cpu") == [
+        None,
+        pytest.approx(1, abs=1e-4),
+    ]
