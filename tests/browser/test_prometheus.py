@@ -2,67 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.worked import free_port, running, up, work
 from tests.support.deployment import wait_for
+from tests.support.prometheus_server import Prometheus, prometheus
 from tests.unit.deploy.queries import ALERTS, queries
 
-CONFIGURATION = """
-global: {{scrape_interval: 1s, evaluation_interval: 1s}}
-rule_files: ["{alerts}"]
-scrape_configs:
-  - job_name: memshare
-    static_configs: [{{targets: ["127.0.0.1:{shared}"]}}]
-  - job_name: memshare-workers
-    static_configs: [{{targets: ["127.0.0.1:{worker}"]}}]
-"""
 ANSWERED_WITHIN = 30  # seconds
 # Nothing failed, nothing has a price or a cap in this run, and no retriever was refused.
 NOTHING_OF = ("memshare_dead_letters", "memshare_failed_tries", "memshare_model_money", "memshare_cap_used",
               "memshare_retriever_refused", "memshare_retriever_accuracy")  # fmt: skip
-
-
-class Prometheus:
-    """A running one, at `url`."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def ask(self, path: str, **words: str) -> Any:
-        """What its API answers; raises `HTTPError` for a query that it refuses."""
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(words)}", timeout=10) as reply:
-            return json.load(reply)["data"]
-
-    def values(self, query: str) -> list[Any]:
-        return list(self.ask("query", query=query)["result"])
-
-
-@contextmanager
-def prometheus(folder: Path, **ports: int) -> Iterator[Prometheus]:
-    """One that scrapes these ports, while the block runs."""
-    own = free_port()
-    configuration = folder / "prometheus.yml"
-    configuration.write_text(CONFIGURATION.format(alerts=ALERTS, **ports))
-    command = ["prometheus", f"--config.file={configuration}", f"--storage.tsdb.path={folder}/data"]
-    with (folder / "prometheus.log").open("wb") as log:
-        process = subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{own}"], stdout=log, stderr=log)
-    try:
-        yield Prometheus(f"http://127.0.0.1:{own}")
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +29,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     with (
         up(folder, MEMSHARE_METRICS_PORT=str(worker)) as flower,
         running("metrics", "--port", str(shared), MEMSHARE_DATA=str(folder)),
-        prometheus(folder, shared=shared, worker=worker) as made,
+        prometheus(folder, ALERTS, own=free_port(), shared=shared, worker=worker) as made,
     ):
 
         def scraped() -> bool:
@@ -114,4 +69,5 @@ def test_the_graph_page_shows_the_stages(page: Page, watching: Prometheus, keep:
 
     for stage in ("answer", "score", "settle", "learn"):
         expect(page.get_by_text(f'stage="{stage}"').first).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 860})  # the legend stands below
     keep(page, "prometheus")

@@ -37,6 +37,8 @@ class Scenario:
     """Why it cannot run here, or None."""
     quick: bool = False
     """Whether it belongs to the short run."""
+    strikes: int = 1
+    """How often the fault must strike at the least in a full run; in a short one, once."""
     loses: bool = False
     """Whether messages are expected to be lost."""
     most: int | None = None
@@ -59,6 +61,8 @@ class Result:
     """Open messages when the fault began."""
     struck: int | None = None
     """How often the fault struck; None where there is none."""
+    strikes: int = 1
+    """How often it had to, at the least."""
     turned_away: int = 0
     """Submissions that failed, each of which its submitter was told of."""
     recovered: float | None = None
@@ -91,6 +95,7 @@ def run(scenario: Scenario, tasks: int, server: Forks, qdrant_url: str | None, s
             count=count(made.client, made.direct, load.accepted, _memories(made)),
             in_flight=in_flight,
             struck=struck,
+            strikes=scenario.strikes if size >= 1 else 1,
             turned_away=load.turned_away,
             recovered=recovered,
             ended=ended,

@@ -46,6 +46,7 @@ SCENARIOS = (
         breaking.cut_off_hosts,
         Setup(latency=0.5, hosts=True),
         missing=no_hosts,
+        strikes=2,
         most=500,
     ),
     Scenario("Redis full", "its folder has no room for 30 s", breaking.fill_disk, Setup(disk="redis"), missing=no_disk),

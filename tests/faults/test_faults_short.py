@@ -75,6 +75,6 @@ def test_a_run_fails_where_a_worker_crashes_or_nothing_works_again(wrong: dict[s
     assert len(failings(replace(GOOD, **wrong))) == 1
 
 
-@pytest.mark.parametrize("empty", [{"struck": 0}, {"in_flight": 0}, {"loses": True}])
+@pytest.mark.parametrize("empty", [{"struck": 0}, {"struck": 1, "strikes": 2}, {"in_flight": 0}, {"loses": True}])
 def test_a_run_that_proves_nothing_fails(empty: dict[str, object]) -> None:
     assert "proves nothing" in failings(replace(GOOD, **empty))[0]

@@ -10,8 +10,10 @@ def failings(result: Result) -> list[str]:
     found = result.count
     if found is None:
         return []
-    if result.struck == 0 or not result.in_flight:
-        return ["the fault struck nothing, or no task was in flight, so that the run proves nothing"]
+    if not result.in_flight:
+        return ["no task was in flight when the fault began, so that the run proves nothing"]
+    if result.struck is not None and result.struck < result.strikes:
+        return [f"the fault struck {result.struck} of {result.strikes} times, so that the run proves nothing"]
     if result.loses:
         return [] if found.lost else ["no message was lost without the sweeper, so that the run proves nothing"]
     wrong = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.unit.deploy.chart import DEPLOY
+from tests.unit.deploy.chart import ALL_ON, DEPLOY, of_kind
 from tests.unit.deploy.queries import ALERTS, queries, read_by, rules
 
 CASES = Path(__file__).parent / "alerts_test.yml"
@@ -42,6 +42,15 @@ def test_every_alert_says_what_is_wrong_and_what_to_do() -> None:
 @pytest.mark.parametrize("name", [name for name in queries() if name.startswith("alert ")])
 def test_the_expression_of_an_alert_is_promql(name: str) -> None:
     assert read_by(queries()[name])
+
+
+def test_the_rules_of_a_release_miss_its_own_exporter_whoever_else_is_scraped() -> None:
+    exporter = of_kind(ALL_ON, "Service")["metrics"]["metadata"]
+    [group] = of_kind(ALL_ON, "PrometheusRule")[""]["spec"]["groups"]
+    [away] = [rule["expr"] for rule in group["rules"] if rule["alert"] == "MemshareRedisAway"]
+
+    assert f'absent(memshare_up{{namespace="agents",job="{exporter["name"]}"}})' in away
+    assert read_by(away) == {"memshare_up": {"namespace", "job"}}
 
 
 @needs_promtool

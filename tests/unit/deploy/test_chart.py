@@ -61,6 +61,37 @@ def test_the_prices_lie_where_the_setting_says() -> None:
     assert "MEMSHARE_PRICES" not in environment(workers({})["poem"])
 
 
+def test_every_process_that_reads_the_agents_files_rolls_when_they_change() -> None:
+    def hashes(text: str) -> dict[str, str]:
+        found = of_kind(OWN_AGENT | {"agentFiles": {"haiku.toml": text}}, "Deployment")
+        assert {"haiku", "scorer", "flower", "metrics"} <= set(found)
+        pods = {name: one["spec"]["template"]["metadata"] for name, one in found.items()}
+        return {name: pod["annotations"]["memshare/files"] for name, pod in pods.items()}
+
+    before, after = hashes("description = 'x'"), hashes("description = 'y'")
+
+    assert len(set(before.values())) == len(set(after.values())) == 1
+    assert before["flower"] != after["flower"]
+    assert "annotations" not in of_kind({}, "Deployment")["flower"]["spec"]["template"]["metadata"]
+
+
+def test_large_numbers_and_truths_reach_a_worker_as_they_were_written() -> None:
+    values = {"settings": {"QUEUE_LIMIT": 2_000_000, "PROBATION": False, "TRIES": 4, "MODEL": "a<b"}}
+    found = environment(workers(values | {"env": {"BYTES": 2**40, "RATIO": 0.25}})["poem"])
+
+    assert [found[f"MEMSHARE_{name}"] for name in values["settings"]] == ["2000000", "false", "4", "a<b"]
+    assert [found["BYTES"], found["RATIO"]] == ["1099511627776", "0.25"]
+    [ledger, _] = of_kind({"worker": {"tasksPerReplica": 3_000_000}}, "ScaledObject")["poem"]["spec"]["triggers"]
+    assert ledger["metadata"]["listLength"] == "3000000"
+
+
+def test_the_trainer_stays_where_it_may_have_to_consolidate() -> None:
+    found = {name: one["spec"]["minReplicaCount"] for name, one in of_kind(ALL_ON, "ScaledObject").items()}
+
+    assert found["trainer"] == 1
+    assert found["poem"] == 0
+
+
 def test_agents_scale_to_zero_and_there_is_never_a_second_trainer() -> None:
     scalers = {name: one["spec"] for name, one in of_kind({}, "ScaledObject").items()}
 
@@ -179,12 +210,19 @@ def test_a_pod_is_reached_only_by_those_that_a_policy_names() -> None:
             assert rule["from"], "an empty list would let everyone in"
 
 
-def test_workers_reach_an_external_redis_and_qdrant_but_not_the_clouds_metadata() -> None:
-    egress = of_kind(TLS, "NetworkPolicy")["egress"]["spec"]["egress"]
-    ports = {port["port"] for rule in egress for port in rule.get("ports", [])}
+@pytest.mark.parametrize("qdrant", ["https://qdrant.example.org", "http://qdrant", "http://qdrant:6333"])
+def test_workers_reach_an_external_redis_and_qdrant_but_not_the_clouds_metadata(qdrant: str) -> None:
+    values = TLS | {"qdrant": {"enabled": False, "url": qdrant}}
+    egress = of_kind(values, "NetworkPolicy")["egress"]["spec"]["egress"]
+    [external] = [rule for rule in egress if {"port": 6380} in rule["ports"]]
 
-    assert {53, 443, 6380, 6333} <= ports
-    blocks = [to["ipBlock"] for rule in egress for to in rule.get("to", []) if "ipBlock" in to]
+    assert {port["port"] for port in external["ports"]} == {6380, 6333}
+    assert {"namespaceSelector": {}} in external["to"]  # they may be in this cluster
+    assert {port["port"] for rule in egress for port in rule["ports"]} == {53, 443, 80, 6379, 6333, 6380}
+    for rule in egress:
+        assert rule["to"], "a rule without it would let everyone out"
+    blocks = [to["ipBlock"] for rule in egress for to in rule["to"] if "ipBlock" in to]
+    assert len(blocks) == 2
     assert all("169.254.0.0/16" in block["except"] for block in blocks)
 
 

@@ -15,6 +15,10 @@ WRONG = {
     "a misspelt key of a queue": ({"agents": {"poem": {"concurency": 8}}}, "/agents/poem.*concurency"),
     "a second trainer": ({"stages": {"trainer": {"maxReplicas": 2}}}, "/stages/trainer/maxReplicas.*must be 1"),
     "an agent called as a stage": ({"agents": {"scorer": {}}}, "scorer"),
+    **{
+        f"an agent called as the chart's {part}": ({"agents": {part: {}}}, part)
+        for part in ("redis", "qdrant", "flower", "metrics")
+    },
     "no task at a time": ({"worker": {"concurrency": 0}}, "/worker/concurrency"),
     "text for a number": ({"grace": "long"}, "/grace"),
     "no Redis at all": ({"redis": {"enabled": False}}, "/redis/external/host"),
@@ -47,6 +51,11 @@ def test_wrong_values_are_refused_by_name(case: str) -> None:
     with pytest.raises(helm_python.HelmValuesError) as error:
         render(values)
     assert re.search(named, str(error.value))
+
+
+def test_two_agents_whose_pods_would_have_one_name_are_refused() -> None:
+    with pytest.raises(helm_python.HelmError, match="a-b and a_b would both be called a-b"):
+        render({"agents": {"a_b": {}, "a-b": {}}})
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

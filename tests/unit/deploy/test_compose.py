@@ -70,6 +70,17 @@ def test_passwords_have_no_default_and_stand_in_the_example() -> None:
         assert re.search(rf"^{name}=$", example, re.M)
         assert re.findall(rf"\$\{{{name}[^}}]*\}}", text) == [f"${{{name}:?set it in .env}}"] * text.count(f"${{{name}")
     assert ".env" in (COMPOSE.parent / ".gitignore").read_text().splitlines()
+    assert "USER:PASSWORD" in example  # of Flower, which lets nobody in without the colon
+
+
+def test_only_workers_get_the_keys_of_models_and_of_the_pool() -> None:
+    services = compose()["services"]
+
+    keys = {"OPENAI_API_KEY", "MISTRAL_API_KEY", "MEMSHARE_QDRANT_API_KEY"}
+    assert all(keys <= set(one["environment"]) for one in workers().values())
+    for name in ("flower", "metrics"):
+        assert "MEMSHARE_REDIS_URL" in services[name]["environment"]
+        assert not keys & set(services[name]["environment"])
 
 
 def test_every_setting_is_one_that_there_is() -> None:
@@ -111,6 +122,7 @@ def test_prometheus_scrapes_every_worker_and_grafana_shows_the_dashboard() -> No
 
     assert set(found["names"]) == QUEUES
     assert str(found["port"]) == port
+    assert "prometheus.yml" in (COMPOSE.parent / "agents" / "README.md").read_text()  # where an added one is named
     grafana = compose()["services"]["grafana"]
     [provider] = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/memshare.yml").read_text())["providers"]
     assert f"../grafana/memshare.json:{provider['options']['path']}/memshare.json:ro" in grafana["volumes"]

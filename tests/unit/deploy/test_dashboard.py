@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
 from broker.metrics import COUNTED
-from tests.unit.deploy.queries import dashboard, panels, queries, read_by, shown_labels
+from tests.unit.deploy.queries import TARGET, dashboard, panels, queries, read_by, shown_labels
 
 NOT_COUNTED = {
     "memshare_up": set(),
@@ -48,7 +49,7 @@ def test_a_query_reads_only_metrics_and_labels_that_there_are(name: str) -> None
     assert read
     for metric, labels in read.items():
         assert metric in metrics, metric
-        assert labels <= metrics[metric], labels - metrics[metric]
+        assert labels <= metrics[metric] | TARGET, labels - metrics[metric]
     assert shown_labels()[name] <= set().union(*(metrics[metric] for metric in read))
 
 
@@ -80,5 +81,19 @@ def test_a_panel_has_a_title_a_unit_and_the_dashboards_data_source() -> None:
             assert panel["type"] in ("table", "heatmap") or panel["fieldConfig"]["defaults"]["unit"]
 
 
-def test_the_data_source_is_a_variable_of_the_dashboard() -> None:
-    assert [one["name"] for one in dashboard()["templating"]["list"] if one["type"] == "datasource"] == ["datasource"]
+def test_the_data_source_and_the_release_are_variables_of_the_dashboard() -> None:
+    variables = {one["name"]: one for one in dashboard()["templating"]["list"]}
+
+    assert [name for name, one in variables.items() if one["type"] == "datasource"] == ["datasource"]
+    assert set(variables) - {"datasource"} == TARGET
+    for name in TARGET:
+        assert variables[name]["allValue"] == ".*"  # also what has no namespace, under compose
+
+
+def test_every_panel_shows_the_chosen_release_alone() -> None:
+    for panel in panels():
+        for target in panel["targets"]:
+            metrics = set(re.findall(r"memshare_\w+", target["expr"]))
+            of_workers = metrics <= {"memshare_worker_running_tasks", "memshare_worker_concurrency"}
+            for chosen in ("namespace",) if of_workers else TARGET:  # workers are scraped by another job
+                assert target["expr"].count(f'{chosen}=~"${chosen}"') == len(re.findall("memshare_", target["expr"]))

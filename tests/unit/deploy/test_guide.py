@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+import redis
 import typer
 
+from broker import redis_server
+from broker.connection import connect
 from memshare.cli import app
 from tests.unit.deploy.chart import DEPLOY
 from tests.unit.deploy.queries import rules
 
 GUIDE = (DEPLOY / "README.md").read_text(encoding="utf-8")
+
+
+def block(words: str) -> str:
+    """The one block of shell commands that has these words."""
+    [found] = [one for one in re.findall(r"```sh\n(.*?)```", GUIDE, re.S) if words in one]
+    return found
 
 
 def commands(group: typer.core.TyperGroup, before: str = "") -> set[str]:
@@ -42,3 +55,45 @@ def test_every_command_that_the_guide_and_the_alerts_name_is_there() -> None:
         assert first in known, words
         if any(one.startswith(f"{first} ") for one in known) and second:
             assert f"{first} {second}" in known, words
+
+
+def test_the_passwords_of_compose_reach_the_commands_of_this_machine(tmp_path: Path) -> None:
+    example = (DEPLOY / "compose" / ".env.example").read_text()
+    with_redis = example.replace("REDIS_PASSWORD=", "REDIS_PASSWORD=secret")
+    (tmp_path / ".env").write_text(with_redis.replace("QDRANT_API_KEY=", "QDRANT_API_KEY=key"))
+    lines = [line for line in block("export MEMSHARE_REDIS_URL").splitlines() if not line.startswith("memshare ")]
+
+    script = "\n".join([*lines, "env"])
+    said = subprocess.run(["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert "MEMSHARE_REDIS_URL=redis://:secret@127.0.0.1:6379/0\n" in said
+    assert "MEMSHARE_QDRANT_API_KEY=key\n" in said
+
+
+def test_a_dump_is_restored_into_a_redis_that_is_append_only(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    with running(old) as client:
+        client.set("open", "a task")
+        client.save()
+    with running(new) as client:
+        client.set("later", "is to be gone")
+        (new / "redis" / "restore.rdb").write_bytes((old / "redis" / "dump.rdb").read_bytes())
+        script, _, end = block("appendonly.aof.manifest").partition("valkey-cli ")
+        subprocess.run(["sh", "-euc", script.replace("/data", str(new / "redis"))], check=True)
+        assert end.startswith("shutdown")  # as `running` ends it
+
+    with running(new) as client:
+        assert client.keys() == ["open"]
+        assert client.config_get("appendonly") == {"appendonly": "yes"}
+
+
+@contextmanager
+def running(data: Path) -> Iterator[redis.Redis]:
+    """An append-only Redis while the block runs; then it is shut down."""
+    process = redis_server.start(data)
+    try:
+        with connect(redis_server.socket_url(data)) as client:
+            yield client
+    finally:
+        process.terminate()
+        process.wait(10)

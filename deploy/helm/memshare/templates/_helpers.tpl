@@ -19,13 +19,22 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
-{{/* Every queue with what its worker has: its own entry over `worker`. A name with _ becomes one with - elsewhere. */}}
+{{/*
+Every queue with what its worker has: its own entry over `worker`. A name with _ becomes one with - elsewhere.
+A consolidation runs in the trainer's pod and needs no open message, so KEDA must not take that pod away.
+*/}}
 {{- define "memshare.queues" -}}
 {{- $worker := .Values.worker }}
+{{- $claim := .Values.encoders.claim }}
+{{- $names := dict }}
 {{- range $queues := list .Values.agents .Values.stages }}
 {{- range $queue, $own := $queues }}
 {{- if kindIs "map" $own }}
-{{ $queue }}: {{ mergeOverwrite (deepCopy $worker) (deepCopy $own) | toJson }}
+{{- $name := $queue | replace "_" "-" }}
+{{- with get $names $name }}{{ fail (printf "agents %s and %s would both be called %s: rename one" . $queue $name) }}{{ end }}
+{{- $_ := set $names $name $queue }}
+{{- $stays := and (ne $claim "") (eq $queue "trainer") | ternary (dict "minReplicas" 1) dict }}
+{{ $queue }}: {{ mergeOverwrite (deepCopy $worker) (deepCopy $own) $stays | toJson }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -75,6 +84,14 @@ redis://{{ $login }}{{ $external.host }}:{{ int $external.port }}/{{ int $extern
 {{- define "memshare.agentsEnv" -}}
 {{- if .Values.agentFiles -}}
 - {name: MEMSHARE_AGENTS_DIR, value: /etc/memshare/agents}
+{{- end }}
+{{- end }}
+
+{{/* A process reads these files when it starts: its pods roll when they change. */}}
+{{- define "memshare.filesAnnotation" -}}
+{{- if or .Values.agentFiles .Values.prices -}}
+annotations:
+  memshare/files: {{ list .Values.agentFiles .Values.prices | toJson | sha256sum }}
 {{- end }}
 {{- end }}
 
@@ -140,7 +157,7 @@ lifecycle:
     exec: {command: [sleep, "5"]}
 {{- end }}
 
-{{/* The ports of a Redis and a Qdrant outside of this release, which may be anywhere. */}}
+{{/* The ports of a Redis and a Qdrant outside of this release. Qdrant's client takes 6333 unless its URL has one. */}}
 {{- define "memshare.externalPorts" -}}
 {{- if not .Values.redis.enabled }}
 {{- $external := .Values.redis.external }}
@@ -150,6 +167,6 @@ lifecycle:
 {{- end }}
 {{- end }}
 {{- if not .Values.qdrant.enabled }}
-- {port: {{ (urlParse .Values.qdrant.url).host | regexFind ":[0-9]+$" | trimPrefix ":" | default (hasPrefix "https:" .Values.qdrant.url | ternary 443 80) | int }}}
+- {port: {{ (urlParse .Values.qdrant.url).host | regexFind ":[0-9]+$" | trimPrefix ":" | default 6333 | int }}}
 {{- end }}
 {{- end }}

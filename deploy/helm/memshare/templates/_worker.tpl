@@ -36,11 +36,16 @@
 - {name: REDIS_TLS, value: enable} # for KEDA, which reads it from here
 {{- end }}
 {{- range $name, $value := $values.settings }}
-- {name: MEMSHARE_{{ $name }}, value: {{ $value | toString | quote }}}
+- {name: MEMSHARE_{{ $name }}, value: {{ include "memshare.text" $value | quote }}}
 {{- end }}
 {{- range $name, $value := merge (deepCopy .own.env) $values.env }}
-- {name: {{ $name }}, value: {{ $value | toString | quote }}}
+- {name: {{ $name }}, value: {{ include "memshare.text" $value | quote }}}
 {{- end }}
+{{- end }}
+
+{{/* A setting as text. Helm reads every number as a float, which toString would show as 2e+06. */}}
+{{- define "memshare.text" -}}
+{{ kindIs "string" . | ternary . (toJson .) }}
 {{- end }}
 
 {{/* The worker touches its heartbeat file every 5 s while it takes tasks and Redis knows of it. */}}
