@@ -12,6 +12,7 @@ from celery import Celery
 from pydantic import Field
 
 from broker.errors import BadInput, GiveUp, Reason, TryAgain
+from broker.kept import forgo
 from broker.ledger import DEAD, Entry, Ledger, publish
 from broker.messages import Message
 from broker.metrics import DEAD_REASONS
@@ -66,8 +67,9 @@ class DeadLetters:
         self._client = client
         self._ledger = ledger
 
-    def add(self, letter: DeadLetter) -> None:
-        self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason)
+    def add(self, letter: DeadLetter) -> bool:
+        """Keep a letter; False when another run of the message was through with it before."""
+        return self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason)
 
     def all(self) -> list[DeadLetter]:
         """Every dead letter, oldest first."""
@@ -100,6 +102,7 @@ class DeadLetters:
         """Forget the message for good; its journey keeps the reason."""
         self._client.hdel(DEAD, letter.entry.id)
         self._client.hdel(DEAD_REASONS, letter.entry.id)
+        forgo(self._client, letter.entry.journey)
 
 
 def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:

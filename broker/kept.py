@@ -23,7 +23,8 @@ class Kept(BaseModel):
     threshold: float | None = None
     accepted: bool | None = None
     outcome: str | None = None
-    """What the memory service did with the pair, or "not verified" for an answer that is not graded."""
+    """What the memory service did with the pair; "not verified" for an answer that is not graded, "dropped" for a dead
+    letter that was."""
     memory_id: UUID | None = None
     error: str | None = None
     """Why it is a dead letter, until that is retried."""
@@ -41,3 +42,11 @@ def read_kept(client: redis.Redis, journeys: Sequence[str]) -> dict[str, Kept]:
     """What is known of these journeys; those that were never opened are left out."""
     texts = client.hmget(KEPT, list(journeys)) if journeys else []
     return {one: Kept.model_validate_json(text) for one, text in zip(journeys, texts, strict=True) if text}
+
+
+def forgo(client: redis.Redis, journey: str) -> None:
+    """Note of a journey that is kept that its dead letter was dropped: nothing more becomes of it."""
+    known = read_kept(client, [journey]).get(journey)
+    if known is not None and known.outcome is None:
+        text = known.model_copy(update={"outcome": "dropped"}).model_dump_json(exclude_none=True)
+        client.hset(KEPT, journey, text)

@@ -161,10 +161,11 @@ class Ledger:
         tries, seconds = self._run("fail", entry, [reason])
         return int(tries), float(seconds)
 
-    def bury(self, entry: Entry, letter: str, reason: Reason = "bug") -> None:
-        """Strike a message off as a dead letter, given as JSON, and count it."""
+    def bury(self, entry: Entry, letter: str, reason: Reason = "bug") -> bool:
+        """Strike a message off as a dead letter, given as JSON, and count it; False when another run was through."""
         ended = count("memshare_tasks_total", stage=entry.stage, outcome="dead")
-        self._run("bury", entry, [letter, reason, *flat([ended, count("memshare_dead_letters_total", reason=reason)])])
+        died = count("memshare_dead_letters_total", reason=reason)
+        return bool(self._run("bury", entry, [letter, reason, *flat([ended, died])]))
 
     def revive(self, entry: Entry) -> bool:
         """Make a dead letter an open message again; False when it is none."""
@@ -196,15 +197,7 @@ class Ledger:
 
     def _run(self, name: str, entry: Entry, extra: list[str] = [], keys: list[str] = []) -> Any:  # noqa: B006
         return self._scripts[name](
-            keys=[
-                open_key(entry.queue),
-                MESSAGES,
-                STARTS,
-                DEAD,
-                journey_key(entry.journey),
-                QUEUES,
-                *keys,
-            ],
+            keys=[open_key(entry.queue), MESSAGES, STARTS, DEAD, journey_key(entry.journey), QUEUES, *keys],
             args=[entry.id, entry.queue, entry.stage, entry.model_dump_json(), self._keep, *extra],
         )
 
@@ -227,7 +220,8 @@ def open_key(queue: str) -> str:
 
 
 def since_key(queue: str) -> str:
-    """The sorted set of a queue's open messages by the time at which they were opened."""
+    """The sorted set of a queue's open messages by the time at which they were opened, or went on after they had waited
+    beside it; those that wait there are not in it."""
     return f"memshare:since:{queue}"
 
 

@@ -18,13 +18,14 @@ local function unpark()
   redis.call('HDEL', 'memshare:parked:why', id)
 end
 local function strike()
-  redis.call('ZREM', open, id)
+  local was_open = redis.call('ZREM', open, id) == 1
   redis.call('ZREM', 'memshare:since:' .. queue, id)
   redis.call('HDEL', messages, id)
   redis.call('HDEL', starts, id)
   redis.call('HDEL', 'memshare:lives', id)
   redis.call('HDEL', 'memshare:failures', id)
   unpark()
+  if not was_open then return end
   local pace = 'memshare:pace:' .. queue .. ':' .. math.floor(now / 60)
   redis.call('INCR', pace)
   redis.call('EXPIRE', pace, 180)
@@ -33,13 +34,14 @@ local function note(field, value)
   redis.call('HSET', journey, field, value)
   redis.call('EXPIRE', journey, keep)
 end
--- What is counted stands in ARGV from this place on: field and amount, in turn.
+-- What is counted stands in ARGV from this place on: field and amount, in turn. What Redis refuses to add is left out:
+-- a script that ends in the middle takes nothing back, and the message that follows would never be opened.
 local function count(first)
   for at = first, #ARGV, 2 do
     if ARGV[at + 1] == 'now' then
-      redis.call('HSET', 'memshare:metrics', ARGV[at], tostring(now))
+      redis.pcall('HSET', 'memshare:metrics', ARGV[at], tostring(now))
     else
-      redis.call('HINCRBYFLOAT', 'memshare:metrics', ARGV[at], ARGV[at + 1])
+      redis.pcall('HINCRBYFLOAT', 'memshare:metrics', ARGV[at], ARGV[at + 1])
     end
   end
 end
@@ -64,6 +66,18 @@ local function keep_facts(record, after)
   end
   redis.call('HSET', kept, name, cjson.encode(known))
 end
+local function unbury()
+  redis.call('HDEL', 'memshare:dead:reasons', id)
+  redis.call('HDEL', journey, 'dead')
+  local known = redis.call('HGET', kept, name)
+  if known then
+    known = cjson.decode(known)
+    known['error'] = nil
+    if known['outcome'] == 'dropped' then known['outcome'] = nil end
+    redis.call('HSET', kept, name, cjson.encode(known))
+  end
+  redis.call('HDEL', dead, id)
+end
 """
 OPEN = """
 if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', journey, 'dead') == 1
@@ -86,7 +100,10 @@ BEGIN = """
 redis.call('HDEL', 'memshare:lives', id)
 unpark()
 local done = redis.call('HGET', journey, stage)
-if done then return {0, done} end
+if done then
+  strike()
+  return {0, done}
+end
 if redis.call('HEXISTS', dead, id) == 1 then return {-1, ''} end
 enter(open, queue, id, entry)
 begin_journey()
@@ -102,6 +119,9 @@ COMMIT = """
 local record, next_id, next_queue, next_entry, result, text, seconds = unpack(ARGV, 6)
 local done = redis.call('HGET', journey, stage)
 if done then return done end
+-- Another run of the message may have been given up before: what was done stands. Its death stays counted, as that of
+-- a dead letter that is tried again.
+if redis.call('HEXISTS', journey, 'dead') == 1 then unbury() end
 note(stage, record)
 keep_facts(record, next_entry)
 redis.call('HINCRBY', 'memshare:done', stage, 1)
@@ -128,6 +148,7 @@ redis.call('HDEL', 'memshare:lives', id)
 local lifted = redis.call('EXISTS', 'memshare:lifted:' .. ARGV[8]) == 1
 redis.call('ZADD', 'memshare:parked', lifted and now or now + tonumber(ARGV[6]), id)
 redis.call('HSET', 'memshare:parked:why', id, ARGV[7])
+redis.call('ZREM', 'memshare:since:' .. queue, id)
 """
 )
 # KEYS: parked, why, messages. ARGV: how many at most. Returns the entries of those whose time has come.
@@ -140,7 +161,9 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0
   redis.call('HDEL', KEYS[2], id)
   local entry = redis.call('HGET', KEYS[3], id)
   if entry then
-    redis.call('ZADD', 'memshare:open:' .. cjson.decode(entry)['queue'], 'XX', now, id)
+    local queue = cjson.decode(entry)['queue']
+    redis.call('ZADD', 'memshare:open:' .. queue, 'XX', now, id)
+    redis.call('ZADD', 'memshare:since:' .. queue, now, id)
     found[#found + 1] = entry
   end
 end
@@ -158,24 +181,19 @@ redis.call('HSET', 'memshare:failures', id, count .. ' ' .. string.format('%.6f'
 redis.call('HINCRBY', 'memshare:failed', ARGV[6], 1)
 return {count, tostring(now - since)}
 """
-# More ARGV: letter, reason, what is counted.
+# More ARGV: letter, reason, what is counted. Returns 0 when another run of the message was through before: that stands.
 BURY = """
 strike()
-if redis.call('HSET', dead, id, ARGV[6]) == 1 and redis.call('HEXISTS', journey, stage) == 0 then count(8) end
+if redis.call('HEXISTS', journey, stage) == 1 then return 0 end
+if redis.call('HSET', dead, id, ARGV[6]) == 1 then count(8) end
 redis.call('HSET', 'memshare:dead:reasons', id, ARGV[7])
 note('dead', ARGV[6])
 keep_facts(ARGV[6])
+return 1
 """
 REVIVE = """
-if redis.call('HDEL', dead, id) == 0 then return 0 end
-redis.call('HDEL', 'memshare:dead:reasons', id)
-redis.call('HDEL', journey, 'dead')
-local known = redis.call('HGET', kept, name)
-if known then
-  known = cjson.decode(known)
-  known['error'] = nil
-  redis.call('HSET', kept, name, cjson.encode(known))
-end
+if redis.call('HEXISTS', dead, id) == 0 then return 0 end
+unbury()
 enter(open, queue, id, entry)
 return 1
 """

@@ -16,7 +16,7 @@ from broker.masking import masked
 
 def ids(**values: object) -> dict[str, dict[str, str]]:
     """What a log line is about, such as `task_id` and `agent`, for its `extra`; None is left out."""
-    return {"ids": {name: str(value) for name, value in values.items() if value is not None}}
+    return {"ids": {name: masked(str(value)) for name, value in values.items() if value is not None}}
 
 
 class Text(ColorFormatter):

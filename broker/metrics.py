@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable
+from math import isfinite
 from typing import NamedTuple
 
 METRICS = "memshare:metrics"  # hash: JSON of [metric, {label: value}] → sum
@@ -57,23 +58,26 @@ COUNTED = {
         Metric("memshare_shown_similarity", "Cosines of tasks and memories shown.", ("agent",), SIMILARITIES),
         Metric("memshare_retriever_refused_total", "Versions refused for ranking worse.", ("pool",)),
         Metric("memshare_lessons_total", "New memories that the trainer was through with.", ("pool",)),
-        Metric("memshare_last_lesson_timestamp_seconds", "When the last lesson ended.", ("pool",)),
+        Metric("memshare_last_lesson_timestamp_seconds", "When a lesson was last learnt or held out.", ("pool",)),
     )
 }
 
 
 def count(name: str, by: float | str = 1, **labels: str) -> Sample:
-    """So much more of a counter; raises `KeyError` for a metric or label that there is not."""
+    """So much more of a counter; what is no finite number adds nothing. Raises `KeyError` for a metric or label that
+    there is not."""
     metric = COUNTED[name]
     if metric.buckets:
         raise KeyError(name)
     return _sample(name, {label: labels[label] for label in metric.labels}, by)
 
 
-def observe(name: str, value: float, **labels: str) -> tuple[Sample, Sample]:
-    """One value in a histogram: its bucket, which is not cumulative here, and the sum."""
+def observe(name: str, value: float, **labels: str) -> tuple[Sample, ...]:
+    """One value in a histogram: its bucket, which is not cumulative here, and the sum; none if it is not finite."""
     metric = COUNTED[name]
     known = {label: labels[label] for label in metric.labels}
+    if not isfinite(value):
+        return ()
     place = bisect_left(metric.buckets, value)
     bound = repr(float(metric.buckets[place])) if place < len(metric.buckets) else "+Inf"
     return _sample(f"{name}_bucket", known | {"le": bound}, 1), _sample(f"{name}_sum", known, value)
@@ -91,4 +95,6 @@ def read_field(field: str) -> tuple[str, dict[str, str]]:
 
 
 def _sample(name: str, labels: dict[str, str], by: float | str) -> Sample:
-    return Sample(json.dumps([name, labels], sort_keys=True), by if isinstance(by, str) else repr(by))
+    if not isinstance(by, str):
+        by = repr(float(by)) if isfinite(by) else "0"
+    return Sample(json.dumps([name, labels], sort_keys=True), by)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from uuid import uuid4
 
 import redis
+from pydantic import ConfigDict, ValidationError
 
 from broker.messages import Message
+
+log = logging.getLogger(__name__)
 
 PREFIX = "memshare:worker:"
 INTERVAL, LIFETIME = 5.0, 20  # seconds
@@ -16,6 +20,8 @@ LIFE = uuid4().hex  # of this process and of those it forks: a worker that is st
 class AgentCard(Message):
     """What a client has to know of an agent to submit to it."""
 
+    model_config = ConfigDict(extra="ignore")  # of another release, as `Presence`
+
     name: str
     kinds: tuple[str, ...]
     pool: str
@@ -24,7 +30,9 @@ class AgentCard(Message):
 
 
 class Presence(Message):
-    """One worker process."""
+    """One worker process, of this release or of a newer one that tells more of itself."""
+
+    model_config = ConfigDict(extra="ignore")
 
     node: str
     pid: int
@@ -43,7 +51,13 @@ def withdraw(client: redis.Redis, presence: Presence) -> None:
 
 
 def present(client: redis.Redis) -> list[Presence]:
-    """The workers that are there, by name."""
-    keys = sorted(client.scan_iter(PREFIX + "*", count=1000))
-    texts = client.mget(keys) if keys else []
-    return [Presence.model_validate_json(text) for text in texts if text]
+    """The workers that are there, by name; one that this release cannot read is left out."""
+    keys = sorted(map(str, client.scan_iter(PREFIX + "*", count=1000)))
+    found = []
+    for key, text in zip(keys, client.mget(keys) if keys else [], strict=True):
+        if text:
+            try:
+                found.append(Presence.model_validate_json(text))
+            except ValidationError as error:
+                log.warning("What worker %r tells of itself cannot be read: %s", key.removeprefix(PREFIX), error)
+    return found

@@ -241,7 +241,7 @@ def load_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = f"MEMSHARE_{str(first['loc'][0]).upper()}"
-        value = re.sub(r"//[^@/]*@", "//…@", str(first["input"]))  # a URL's password stays out of messages
+        value = re.sub(r"//.*@", "//…@", str(first["input"]))  # a URL's password stays out of messages
         if first["loc"][0] == "flower_auth":
             value = "…"
         reason = first["msg"].removeprefix("Value error, ")

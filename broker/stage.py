@@ -23,6 +23,7 @@ from broker.dead_letters import DeadLetters, Kind, letter_for, reason_of, unread
 from broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from broker.ledger import Entry, Ledger, Result, publish
 from broker.logs import ids
+from broker.masking import shortened
 from broker.messages import Message, Record, derived_id
 from broker.metrics import Sample, count
 from broker.presence import LIFE
@@ -134,7 +135,9 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], desk: Desk, entry: Entry,
             desk.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason))
             raise Ignore from error
         desk.ledger.postpone(entry, countdown)
-        raise task.retry(exc=error, countdown=countdown, max_retries=sys.maxsize) from error
+        raise task.retry(  # type: ignore[call-arg] # the stubs know of no options of the message
+            exc=error, countdown=countdown, max_retries=sys.maxsize, argsrepr=shortened(entry.body), kwargsrepr="{}"
+        ) from error
     except BadInput as error:
         return _bury(desk, entry, error, kind="malformed")
     except DOWN:
@@ -149,8 +152,9 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], desk: Desk, entry: Entry,
     result = _result(task, mine) if stage.name == "answer" else None
     ended = count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended)
     record = desk.ledger.commit(entry, mine, following, result, (ended, *outcome.counted))
-    stage_trace.ended(desk.ledger, entry, outcome.ended, getattr(outcome.record, "usage", None))
-    if following and record == mine:
+    first, usage = record == mine, getattr(outcome.record, "usage", None)
+    stage_trace.ended(desk.ledger, entry, outcome.ended, first=first, usage=usage)
+    if following and first:
         try:
             publish(task.app, following)
         except Exception as error:  # noqa: BLE001 - kombu raises many kinds when its connection is cut
@@ -235,8 +239,8 @@ def _bury(desk: Desk, entry: Entry, error: Exception, *, tries: int | None = Non
     if tries is None:
         tries, _ = desk.ledger.fail(entry, reason_of(error, kind))
     letter = letter_for(entry, error, tries=tries, kind=kind)
-    desk.dead_letters.add(letter)
-    stage_trace.ended(desk.ledger, entry, "dead", reason=letter.reason)
+    first = desk.dead_letters.add(letter)
+    stage_trace.ended(desk.ledger, entry, "dead", first=first, reason=letter.reason)
     about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
     log.error("Gave up: %s", letter.error, extra=about)
     raise GiveUp(letter.error) from error

@@ -28,9 +28,12 @@ def run(request: Any, entry: Entry, message: Message) -> AbstractContextManager[
     return tracing.stage(entry.journey, name, {"traceparent": str(client)} if client else {}, about)
 
 
-def ended(ledger: Ledger, entry: Entry, outcome: str, usage: Usage | None = None, reason: str | None = None) -> None:
-    """Tell the span of a run how it ended, and export the root of the trace when the task has been answered."""
+def ended(
+    ledger: Ledger, entry: Entry, outcome: str, *, first: bool, usage: Usage | None = None, reason: str | None = None
+) -> None:
+    """Tell the span of a run how it ended, and export the root of the trace when the task has been answered: once, by
+    the run of the message that was first."""
     about = {"memshare.outcome": outcome, "memshare.reason": reason, **tracing.tokens(usage)}
     tracing.note(about)
-    if entry.stage in FIRST:
+    if first and entry.stage in FIRST:
         tracing.root(entry.journey, f"task {entry.queue}", lambda: ledger.submitted(entry.journey), about)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 Value = str | bool | int | float | None
 NOTHING: Mapping[str, Value] = {}
+_making = threading.Lock()
 
 
 @contextmanager
@@ -116,7 +118,16 @@ def wanted(environment: Mapping[str, str]) -> bool:
 
 @functools.cache
 def _sdk() -> Sdk | None:
-    """The exporter of this process, made when it is first used: in a forked child by the child itself."""
+    """The exporter of this process, made when it is first used: in a forked child by the child itself.
+
+    The cache lets threads that come together all in; the lock lets the first of them make it for the others.
+    """
+    with _making:
+        return _made()
+
+
+@functools.cache
+def _made() -> Sdk | None:
     if not wanted(os.environ):
         return None
     try:

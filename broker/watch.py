@@ -1,4 +1,4 @@
-"""The thread that every worker has beside its tasks: it says that the worker is there, and looks for lost messages."""
+"""What every worker has beside its tasks: a thread that says that it is there, and looks for lost messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ Pulse = Callable[[Settings, Sequence[str]], None]
 
 
 class Watch(threading.Thread):
-    """Announces the worker, touches its heartbeat file, sweeps and runs the pulses, until the process ends."""
+    """Announces the worker, touches its heartbeat file and sweeps, until the process ends.
+
+    The pulses run in a thread of their own: one that waits for its store does not make the worker look gone.
+    """
 
     def __init__(
         self, app: Celery, settings: Settings, consumer: Consumer, cards: Sequence[AgentCard], pulses: Sequence[Pulse]
@@ -50,9 +53,11 @@ class Watch(threading.Thread):
             agents=tuple(card for card in cards if card.name in queues),
         )
         self._stopped = threading.Event()
-        signals.worker_shutdown.connect(self._stop, weak=False)
+        signals.worker_shutdown.connect(self._withdraw, weak=False)
 
     def run(self) -> None:
+        if self._pulses:
+            threading.Thread(target=self._run_pulses, name="memshare-pulses", daemon=True).start()
         while not self._stopped.is_set():
             try:
                 announce(self._client, self._presence)
@@ -61,6 +66,12 @@ class Watch(threading.Thread):
                 sweep(self._app, self._client, self._settings.lease)
             except (redis.RedisError, OperationalError) as error:
                 log.warning("Redis does not do its part: %s", error)
+            except Exception:
+                log.exception("A round of the watch failed; the next one tries again.")
+            self._stopped.wait(INTERVAL)
+
+    def _run_pulses(self) -> None:
+        while not self._stopped.is_set():
             for pulse in self._pulses:
                 _run(pulse, self._settings, self._presence.queues)
             self._stopped.wait(INTERVAL)
@@ -78,7 +89,7 @@ class Watch(threading.Thread):
             for entry in entries:
                 publish(self._app, entry)
 
-    def _stop(self, **_: Any) -> None:
+    def _withdraw(self, **_: Any) -> None:
         self._stopped.set()
         forget(self._settings.heartbeat)
         try:

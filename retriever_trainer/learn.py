@@ -94,8 +94,9 @@ class Learn:
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:
     refused = (count("memshare_retriever_refused_total", pool=pool),) if record.refused else ()
-    ended = count("memshare_last_lesson_timestamp_seconds", NOW, pool=pool)
-    return (count("memshare_lessons_total", pool=pool), ended, *refused)
+    taught = record.outcome in ("learnt", "held out")
+    ended = (count("memshare_last_lesson_timestamp_seconds", NOW, pool=pool),) if taught else ()
+    return (count("memshare_lessons_total", pool=pool), *ended, *refused)
 
 
 def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:

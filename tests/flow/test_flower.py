@@ -18,7 +18,7 @@ from broker.app import REPR_LENGTH, kombu_url
 from broker.connection import connect
 from broker.settings import Settings
 from tests.flow.test_metrics import grade
-from tests.support.chat_script import Answer
+from tests.support.chat_script import Answer, Script
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
 
@@ -28,11 +28,18 @@ PROMPT = f"A limerick. My key is {KEY}, password=hunter2. " + "Make it rhyme. " 
 LOGIN = "me:let-me-in"
 
 
-def script(body: dict) -> Answer:
-    if "response_format" in body:
-        return Answer(text=grade(body, 90))
-    slow = "slowly" in body["messages"][-1]["content"]
-    return Answer(text=f"{KEY} is a fine key", delay=20 if slow else 0)
+def script() -> Script:
+    """Answers well, but for the task that stumbles: the first time it is told to come back."""
+    busy = iter([Answer(status=429, headers={"retry-after": "1"})])
+
+    def answer(body: dict) -> Answer:
+        if "response_format" in body:
+            return Answer(text=grade(body, 90))
+        asked = body["messages"][-1]["content"]
+        well = Answer(text=f"{KEY} is a fine key", delay=20 if "slowly" in asked else 0)
+        return next(busy, well) if "Stumble" in asked else well
+
+    return answer
 
 
 @pytest.fixture
@@ -40,7 +47,7 @@ def deployment(redis_folder: Path, tmp_path: Path) -> Iterator[Deployment]:
     with connect(Settings(data=redis_folder).redis) as client:
         client.flushall()
     settings = Settings(data=redis_folder, model="openai:scripted")
-    with serving(script) as chat, deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_LOG_FORMAT="json") as running:
+    with serving(script()) as chat, deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_LOG_FORMAT="json") as running:
         yield running
 
 
@@ -89,7 +96,8 @@ def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deploym
     outsider = Celery(broker=url, backend=url)
     plain = outsider.send_task("agents.poem", [{"prompt": PROMPT, "kind": "limerick"}], queue="poem")
     ours = deployment.client.submit("poem", PROMPT, kind="limerick")
-    for task in (plain, ours):
+    stumbled = deployment.client.submit("logic", f"Stumble once. {PROMPT}")
+    for task in (ours, stumbled, plain):  # nothing is known of a plain one before a worker has begun it
         deployment.settled(task.id)
     deployment.client.ask_memory("search", pool="poem", text=PROMPT, k=3, mode="dense")
     deployment.client.submit("plan", f"Slowly, slowly. {PROMPT}")
@@ -97,13 +105,21 @@ def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deploym
     def shown() -> dict[str, dict]:
         return {id_: task for id_, task in read(f"{flower}/api/tasks").items() if task["name"]}
 
-    wanted = {"agents.poem", "scorer.score", "memory_service.settle", "memory_service.search", "agents.plan"}
+    wanted = {
+        "agents.poem",
+        "agents.logic",
+        "scorer.score",
+        "memory_service.settle",
+        "memory_service.search",
+        "agents.plan",
+    }
     wait_for(lambda: {task["name"] for task in shown().values()} >= wanted, 30, "Flower to have seen every stage")
     wait_for(lambda: "agents.plan" in json.dumps(inspect(deployment)), 10, "the slow task to be started")
     active = inspect(deployment)
 
     tasks = shown()
-    assert {plain.id, ours.id} <= tasks.keys()
+    assert {plain.id, ours.id, stumbled.id} <= tasks.keys()
+    assert tasks[stumbled.id]["retries"] == 1
     for task in tasks.values():
         for text in (task["args"], task["kwargs"], task["result"]):
             assert len(text or "") <= REPR_LENGTH, task

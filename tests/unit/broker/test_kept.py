@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 import redis
 
-from broker.errors import QueueFull
+from broker.dead_letters import DeadLetters, letter_for
+from broker.errors import GiveUp, QueueFull
 from broker.kept import Kept, read_kept
 from broker.ledger import Entry, Ledger, journey_key
 
@@ -100,3 +101,19 @@ def test_an_answer_that_is_not_graded_ends_its_journey(
     found = kept(redis_client)
     assert found is not None
     assert (found.outcome, found.ended) == (outcome, outcome is not None)
+
+
+def test_a_kept_journey_whose_dead_letter_is_dropped_has_ended_and_is_not_dead(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    letters = DeadLetters(redis_client, ledger)
+    ledger.open(entry("question"), keep=True)
+    letters.add(letter_for(entry("question"), GiveUp("no such model"), tries=1, kind=None))
+    before = kept(redis_client)
+
+    letters.drop(letters.get("j1-question"))
+
+    after = kept(redis_client)
+    assert before is not None
+    assert after is not None
+    assert (before.dead, after.dead, after.ended, after.outcome) == (True, False, True, "dropped")

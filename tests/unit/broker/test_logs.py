@@ -65,3 +65,11 @@ def test_a_line_of_celery_about_a_task_has_its_id_and_none_of_its_arguments() ->
 @pytest.mark.parametrize("form", [Text("%(message)s", use_color=False), Json()])
 def test_a_key_in_a_message_is_not_logged(form: logging.Formatter) -> None:
     assert "sk-abcdefgh" not in form.format(record("refused: bad key %s", "sk-abcdefgh12345678"))
+
+
+@pytest.mark.parametrize("form", [Text("%(message)s", use_color=False), Json()])
+def test_a_key_among_the_ids_is_not_logged(form: logging.Formatter) -> None:
+    line = form.format(record("Answered.", **ids(task_id="t1", submitter="sk-abcdefgh12345678")))
+
+    assert "sk-abcdefgh" not in line
+    assert "t1" in line

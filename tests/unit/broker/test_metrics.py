@@ -2,11 +2,12 @@
 
 import time
 
+import numpy as np
 import pytest
 import redis
 
 from broker.dead_letters import DeadLetters, letter_for
-from broker.errors import GiveUp, TryAgain
+from broker.errors import GiveUp, NotYet, TryAgain
 from broker.ledger import Entry, Ledger, since_key
 from broker.messages import Usage
 from broker.metrics import METRICS, NOW, count, observe, read_field
@@ -54,6 +55,18 @@ def test_a_value_is_in_the_bucket_of_the_least_bound_that_it_does_not_exceed(val
     assert float(total.by) == value
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float64("nan")])
+def test_what_is_no_finite_number_adds_nothing(value: float, ledger: Ledger, redis_client: redis.Redis) -> None:
+    of = {"model": "m", "agent": "poem"}
+    samples = (count("memshare_model_money_total", value, **of), *observe("memshare_score", value, agent="a", kind=""))
+    more = count("memshare_model_money_total", np.float64(0.5), **of)
+
+    ledger.commit(entry(), {}, None, counted=(*samples, more))
+
+    assert counted(redis_client, "memshare_model_money_total") == {("poem", "m"): 0.5}
+    assert counted(redis_client, "memshare_score_bucket") == counted(redis_client, "memshare_score_sum") == {}
+
+
 @pytest.mark.parametrize(("name", "labels"), [("memshare_taskss_total", {}), ("memshare_tasks_total", {"stage": "x"})])
 def test_a_metric_or_label_that_there_is_not_cannot_be_counted(name: str, labels: dict[str, str]) -> None:
     with pytest.raises(KeyError):
@@ -97,6 +110,31 @@ def test_an_open_message_keeps_the_time_at_which_it_was_opened(ledger: Ledger, r
     assert redis_client.zscore(since_key("poem"), "t1") == opened
     ledger.commit(entry(), {}, None)
     assert redis_client.zcard(since_key("poem")) == 0
+
+
+def test_the_age_of_a_message_does_not_grow_while_it_waits_beside_its_queue(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(entry())
+    redis_client.zadd(since_key("poem"), {"t1": 1})
+    ledger.begin(entry(), "life")
+
+    ledger.park(entry(), NotYet("The cap is reached.", -1, hold="agent poem"))
+    assert redis_client.zcard(since_key("poem")) == 0
+    ledger.release(10)
+
+    assert redis_client.zscore(since_key("poem"), "t1") == pytest.approx(redis_client.time()[0], abs=60)
+
+
+def test_a_message_that_waited_beside_its_queue_and_was_begun_otherwise_has_an_age(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(entry())
+    ledger.park(entry(), NotYet("The cap is reached.", 1_000, hold="agent poem"))
+
+    ledger.begin(entry(), "life")
+
+    assert redis_client.zcard(since_key("poem")) == 1
 
 
 def test_calls_are_counted_for_ever_and_once_a_batch(redis_client: redis.Redis) -> None:

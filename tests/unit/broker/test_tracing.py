@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import threading
 from uuid import uuid4
 
 import pytest
@@ -58,19 +59,47 @@ def test_an_exporter_that_there_is_not_is_refused_by_its_name() -> None:
         Sdk("zipkin")
 
 
+def forget_the_exporter() -> None:
+    tracing._sdk.cache_clear()
+    tracing._made.cache_clear()
+
+
+def test_threads_at_their_first_task_make_one_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    forget_the_exporter()
+    together, found = threading.Barrier(16), []
+
+    def first() -> None:
+        together.wait()
+        found.append(tracing._sdk())
+
+    threads = [threading.Thread(target=first) for _ in range(16)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        tracing.end()
+    finally:
+        forget_the_exporter()
+
+    assert len(found) == 16
+    assert len(set(map(id, found))) == 1
+
+
 def test_without_the_packages_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
     monkeypatch.setitem(sys.modules, "broker.tracing_sdk", None)
-    tracing._sdk.cache_clear()
+    forget_the_exporter()
     try:
         with caplog.at_level(logging.WARNING):
             for _ in range(2):
                 with tracing.stage("lamp-1", "score", {}, {}), tracing.span("recall"):
                     tracing.note({"memshare.outcome": "done"})
     finally:
-        tracing._sdk.cache_clear()
+        forget_the_exporter()
 
     assert [line for line in caplog.messages if "memshare[otel]" in line] == caplog.messages
     assert len(caplog.messages) == 1

@@ -110,8 +110,11 @@ def test_without_something_to_tell_apart_there_is_no_update_and_it_says_so(
         def label(self, task: LessonTask) -> Labels:
             return super().label(task)._replace(values=tuple(0.2 for _ in task.candidates))
 
-    record = teach(trainer(redis_client, Unsure()), lesson(1))
+    outcome = trainer(redis_client, Unsure()).run(lesson(1).journey, lesson(1))
 
+    record = outcome.record
+    assert isinstance(record, Lesson)
+    assert [read_field(sample.field)[0] for sample in outcome.counted] == ["memshare_lessons_total"]
     assert record.outcome == "no update"
     assert record.reason == "4 of 8 candidates help and 0 mislead; it takes at least one of each"
     assert (log.head().counted, log.counts()["no update"]) == (0, 1)
