@@ -92,6 +92,10 @@ def read(url: str) -> dict:
 
 
 def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deployment: Deployment, flower: str) -> None:
+    # Flower hears what is said from the moment at which it listens, which is after it answers.
+    wait_for(
+        lambda: deployment.client.ask_memory("stats") and read(f"{flower}/api/tasks"), 60, "Flower to hear the worker"
+    )
     url = kombu_url(deployment.settings.redis)
     outsider = Celery(broker=url, backend=url)
     plain = outsider.send_task("agents.poem", [{"prompt": PROMPT, "kind": "limerick"}], queue="poem")
