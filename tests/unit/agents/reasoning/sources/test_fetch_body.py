@@ -72,7 +72,7 @@ def test_a_gzip_bomb_is_not_unpacked(web: PageServer, fetcher: Fetcher) -> None:
         ({"content_encoding": "br"}, b"x", GiveUp),
         ({"content_encoding": "gzip, gzip"}, b"x", GiveUp),
         ({"content_encoding": "gzip"}, b"not packed", GiveUp),
-        ({"content_encoding": "gzip"}, gzip.compress(b"x" * 1000)[:-10], TryAgain),
+        ({"content_encoding": "gzip"}, gzip.compress(b"x" * 1000, mtime=0)[:-10], TryAgain),
         ({"content_length": "1000"}, b"x", TryAgain),
     ],
 )
