@@ -94,7 +94,9 @@ class Answering:
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said.shown)
         if said.verified:
-            return Outcome(answer, self._graded_next(journey, task, said, embedding), "answered", counted)
+            return Outcome(
+                answer, self._graded_next(journey, task, text, said.text, embedding, said), "answered", counted
+            )
         return Outcome(answer, self._blamed(journey, task, said), "unverified", counted)
 
     def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
@@ -116,38 +118,34 @@ class Answering:
         text = asked.value.question
         seconds = round(time.monotonic() - started, 3)
         log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
-        pair = AnsweredTask(
-            journey=journey,
-            agent=self.agent.name,
-            kind=task.kind,
-            pool=self.agent.pool,
-            rubric=self.agent.rubric,
-            prompt=text,
-            answer=task.answer,
-            model=None,
-            submitter=task.submitter,
-            shown=(),
-            embedding=self.pool().embed(text),
-            remember=task.remember,
-            seed=True,
-        )
         question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
-        return Outcome(question, Following("scorer.score", SCORER_QUEUE, "score", pair), "asked")
+        embedding = self.pool().embed(text)
+        return Outcome(question, self._graded_next(journey, task, text, task.answer, embedding), "asked")
 
-    def _graded_next(self, journey: str, task: AgentTask, said: Answered, embedding: Embedding) -> Following:
+    def _graded_next(
+        self,
+        journey: str,
+        task: AgentTask | QuestionTask,
+        prompt: str,
+        answer: str,
+        embedding: Embedding,
+        said: Answered | None = None,
+    ) -> Following:
+        """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
         pair = AnsweredTask(
             journey=journey,
             agent=self.agent.name,
             kind=task.kind,
             pool=self.agent.pool,
             rubric=self.agent.rubric,
-            prompt=task.text,
-            answer=said.text,
-            model=said.model,
+            prompt=prompt,
+            answer=answer,
+            model=said.model if said else None,
             submitter=task.submitter,
-            shown=said.shown,
+            shown=said.shown if said else (),
             embedding=embedding,
             remember=task.remember,
+            seed=said is None,
         )
         return Following("scorer.score", SCORER_QUEUE, "score", pair)
 

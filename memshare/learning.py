@@ -14,7 +14,7 @@ from broker.app import SCORER_QUEUE
 from broker.errors import BadInput
 from broker.kept import Kept
 from broker.ledger import Entry
-from broker.messages import AgentTask, AnsweredTask, derived_id
+from broker.messages import AgentTask, AnsweredTask, Message, derived_id
 from broker.presence import AgentCard
 from broker.questions import QuestionTask
 from memory_service.memory import memory_id
@@ -91,15 +91,7 @@ def question_of(line: StandardAnswer, card: AgentCard, number: int, submitter: s
     """The message that asks for the `number`-th question to a standard answer."""
     name = str(derived_id("learn", card.pool, line.agent, line.kind or "", line.answer, str(number)))
     task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number)
-    return Entry(
-        id=name,
-        task=f"agents.{line.agent}.question",
-        queue=line.agent,
-        body=task.model_dump(mode="json", exclude_none=True),
-        journey=name,
-        stage="question",
-        priority=LOW,
-    )
+    return _first(name, f"agents.{line.agent}.question", line.agent, "question", task)
 
 
 def _held_in(seed: Kept, line: StandardAnswer, pool: str) -> set[UUID]:
@@ -120,13 +112,18 @@ def _answer(
         "submitter": submitter,
     }
     task = AgentTask.model_validate(body)
+    return _first(name, f"agents.{card.name}", card.name, "answer", task)
+
+
+def _first(name: str, task: str, queue: str, stage: str, body: Message) -> Entry:
+    """The first message of a journey, behind all others."""
     return Entry(
         id=name,
-        task=f"agents.{card.name}",
-        queue=card.name,
-        body=task.model_dump(mode="json", exclude_none=True),
+        task=task,
+        queue=queue,
+        body=body.model_dump(mode="json", exclude_none=True),
         journey=name,
-        stage="answer",
+        stage=stage,
         priority=LOW,
     )
 

@@ -15,10 +15,9 @@ from broker.messages import Message, derived_id
 from broker.presence import AgentCard
 from broker.stage import readable
 from memory_service.memory import folded
-from memshare.bulk import read_lines, read_object
+from memshare.bulk import read_lines, read_object, refuse
 
 SEEDS, QUERIES = 0.2, 0.4  # of the items of a kind; the others are the test set (INMS, arXiv 2404.09982)
-SHOWN_FAULTS = 5
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -89,9 +88,7 @@ def read_items(files: Sequence[Path], agents: Mapping[str, AgentCard]) -> tuple[
                 found += 1
             seen |= marks
         reports.append(FileReport(file=file.name, items=found, dropped=dropped))
-    if faults:
-        more = f"\n… and {len(faults) - SHOWN_FAULTS} more lines" if len(faults) > SHOWN_FAULTS else ""
-        raise BadInput("Nothing was started.\n" + "\n".join(faults[:SHOWN_FAULTS]) + more)
+    refuse(faults, "Nothing was started.")
     if not items:
         raise BadInput("The files have no line: nothing to evaluate on.")
     return items, reports

@@ -22,6 +22,7 @@ DONE = "memshare:evaluate:done"  # hash: a change to the pool that was made → 
 STALLED_AFTER = 900.0  # seconds in which nothing ends
 BY = "evaluate"  # who submits
 LOOK_EVERY = 0.02  # seconds
+LOOK_AROUND_EVERY = 5.0  # seconds; whether anything else moves while one journey is waited for
 
 Progress = Callable[[int], None]
 
@@ -83,14 +84,16 @@ class RealQueues:
 
     def _ended(self, ids: Sequence[str]) -> Iterator[Journey]:
         """The journeys in order, each once it has been settled or given up."""
-        last, open_then = time.monotonic(), None
+        last = looked = time.monotonic()
+        open_then: dict[str, int] | None = None
         for task_id in ids:
             while (journey := self._client.journey(task_id)).state not in ("settled", "dead"):
                 if journey.state == "answered" and journey.verified is False:
                     break  # it goes no further
-                open_now = self._client.ledger.open_messages()
-                if open_now != open_then:
-                    last, open_then = time.monotonic(), open_now
+                if time.monotonic() - looked > LOOK_AROUND_EVERY:
+                    looked, open_now = time.monotonic(), self._client.ledger.open_messages()
+                    if open_now != open_then:
+                        last, open_then = looked, open_now
                 if time.monotonic() - last > STALLED_AFTER:
                     why = f" It waits: {journey.waits.why}" if journey.waits else " The worker's log says more."
                     raise Unreachable(f"Nothing has ended for {STALLED_AFTER:.0f} s.{why}")
