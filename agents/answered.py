@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from broker.messages import Shown, Step, Usage
+from memshare.broker.wire.messages import Shown, Step, Usage
 
 
 class Answered(NamedTuple):

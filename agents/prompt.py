@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.messages import Turn
-from memory_service.memory import Memory
+from memshare.broker.wire.messages import Turn
+from memshare.memory_service.memory import Memory
 
 
 def build_prompt(instructions: str, memories: Sequence[Memory], task: Sequence[Turn]) -> list[Turn]:

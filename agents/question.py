@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from broker.messages import Turn
-from broker.questions import QuestionTask
-from llm.chat import Chat
-from llm.structured import Structured, ask
+from memshare.broker.wire.messages import Turn
+from memshare.broker.wire.questions import QuestionTask
+from memshare.llm.chat import Chat
+from memshare.llm.structured import Structured, ask
 
 LONGEST = 2_000  # characters of a question
 
@@ -38,7 +38,7 @@ class Asked(BaseModel):
 
 
 def ask_for_question(chat: Chat, agent_instructions: str, task: QuestionTask) -> Structured[Asked]:
-    """The question for a standard answer; raises whatever `llm.structured.ask` raises."""
+    """The question for a standard answer; raises whatever `memshare.llm.structured.ask` raises."""
     document = {"answer": task.answer, "kind": task.kind, "round": task.round}
     turns = (
         Turn(role="system", content=INSTRUCTIONS + agent_instructions),

@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from agents.reasoning.limits import Limits
-from broker.app import STAGE_QUEUES
-from broker.errors import BadInput
-from broker.messages import MAX_MEMORIES, Name
-from broker.presence import AgentCard
-from broker.settings import Settings
-from broker.toml_files import load
+from memshare.agents.reasoning.limits import Limits
+from memshare.broker.app import STAGE_QUEUES
+from memshare.broker.errors import BadInput
+from memshare.broker.presence import AgentCard
+from memshare.broker.settings import Settings
+from memshare.broker.toml_files import load
+from memshare.broker.wire.messages import MAX_MEMORIES, Name
 
 BUNDLED = Path(__file__).parent / "roster"
 

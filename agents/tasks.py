@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 from celery import Celery
 
-from agents.answered import Answered
-from agents.prompt import build_prompt
-from agents.question import ask_for_question
-from agents.reasoning.knowledge import Knowledge
-from agents.reasoning.reasoner import Reasoner
-from agents.roster import Agent
-from broker import tracing
-from broker.app import MEMORY_QUEUE, SCORER_QUEUE
-from broker.errors import BadInput
-from broker.logs import ids
-from broker.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn, VerdictTask
-from broker.metrics import Sample, observe
-from broker.questions import Question, QuestionTask
-from broker.stage import Desk, Following, Outcome, Stage, add_stage
-from llm.chat import Chat
-from llm.metered import Metering, Payer, unmetered
-from memory_service.recall import Recall, Recalled
+from memshare.agents.answered import Answered
+from memshare.agents.prompt import build_prompt
+from memshare.agents.question import ask_for_question
+from memshare.agents.reasoning.knowledge import Knowledge
+from memshare.agents.reasoning.reasoner import Reasoner
+from memshare.agents.roster import Agent
+from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE
+from memshare.broker.delivery.stage import Following, Outcome, Stage, StageServices, add_stage
+from memshare.broker.errors import BadInput
+from memshare.broker.observe import tracing
+from memshare.broker.observe.logs import ids
+from memshare.broker.observe.metrics import Sample, observe
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn, VerdictTask
+from memshare.broker.wire.questions import Question, QuestionTask
+from memshare.llm.chat import Chat
+from memshare.llm.limits.metered import Metering, Payer, unmetered
+from memshare.memory_service.recall.recall import Recall, Recalled
 
 log = logging.getLogger(__name__)
 
@@ -164,11 +164,13 @@ class Answering:
         return Answered(reply.text, reply.model, shown, found.retriever_version, reply.usage)
 
 
-def register(app: Celery, agent: Agent, desk: Callable[[], Desk], answering: Callable[[], Answering]) -> None:
+def register(
+    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], Answering]
+) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
     answer = Stage(f"agents.{agent.name}", "answer", AgentTask, lambda journey, task: answering().run(journey, task))
-    add_stage(app, answer, desk)
+    add_stage(app, answer, services)
     question = Stage(
         f"{answer.task}.question", "question", QuestionTask, lambda journey, task: answering().ask(journey, task)
     )
-    add_stage(app, question, desk)
+    add_stage(app, question, services)

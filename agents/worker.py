@@ -1,4 +1,4 @@
-"""Builds the agents and serves their queues; `celery -A agents.worker worker -Q poem` runs them alone."""
+"""Builds the agents and serves their queues; `celery -A memshare.agents.worker worker -Q poem` runs them alone."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from celery import Celery
 
-from agents.reasoning.reasoner import Reasoner
-from agents.reasoning.sources import open_sources
-from agents.roster import Agent, cards, load_roster
-from agents.tasks import Answering, register
-from broker.settings import Settings
-from broker.worker import Part, open_desk, worker_app
-from llm.chat import Chat
-from llm.worker import open_budget, open_limited, open_metering
-from memory_service.worker import open_pool
+from memshare.agents.reasoning.reasoner import Reasoner
+from memshare.agents.reasoning.sources import open_sources
+from memshare.agents.roster import Agent, cards, load_roster
+from memshare.agents.tasks import Answering, register
+from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare.broker.settings import Settings
+from memshare.llm.chat import Chat
+from memshare.llm.worker import open_budget, open_limited, open_metering
+from memshare.memory_service.worker import open_pool
 
 
 @functools.cache
@@ -40,7 +40,7 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
 
 def _register(app: Celery, settings: Settings) -> None:
     for name, agent in load_roster(settings.agents_dir).items():
-        register(app, agent, lambda: open_desk(settings), functools.partial(_answering, settings, name))
+        register(app, agent, lambda: open_stage_services(settings), functools.partial(_answering, settings, name))
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

@@ -22,12 +22,12 @@ from pydantic import BaseModel, ConfigDict
 
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import aim, print_figures, progress
-from broker.messages import Shown, Turn, VerdictTask
-from broker.settings import load_settings
-from llm.chat import Chat
-from llm.models import open_chat
-from llm.structured import ask
-from memory_service.curate import NewMemory
+from memshare.broker.settings import load_settings
+from memshare.broker.wire.messages import Shown, Turn, VerdictTask
+from memshare.llm.chat import Chat
+from memshare.llm.models import open_chat
+from memshare.llm.structured import ask
+from memshare.memory_service.curate.curate import NewMemory
 
 DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchmarks.report import milliseconds, percentile
-from memory_service.encoder import Encoder
 from memshare.demo.play import read
+from memshare.memory_service.encoders.encoder import Encoder
 
 THREADS, ROUNDS = 32, 20
 ALONE, WARM_UP = 300, 20

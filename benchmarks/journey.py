@@ -21,10 +21,10 @@ from celery import Celery
 from rich.progress import Progress
 
 from benchmarks.report import print_figures
-from broker import redis_server
-from broker.app import make_app, queue_named
-from broker.connection import connect
-from broker.settings import Settings
+from memshare.broker import redis_server
+from memshare.broker.app import make_app, queue_named
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
 from memshare.console import errors
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -13,11 +13,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from agents.prompt import build_prompt
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import print_figures, progress
-from broker.messages import Turn
-from memory_service.curate import Edit, Forget, NewMemory
+from memshare.agents.prompt import build_prompt
+from memshare.broker.wire.messages import Turn
+from memshare.memory_service.curate.curate import Edit, Forget, NewMemory
 
 DATA = Path("../shared/data/webquestions.jsonl")
 POOL, SHOWN = "reasoning", 3

@@ -24,8 +24,8 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from memory_service.memory import Memory
-from memory_service.sentence_encoder import bundled_folder
+from memshare.memory_service.encoders.sentence_encoder import bundled_folder
+from memshare.memory_service.memory import Memory
 
 CANDIDATES = 10
 OF_EACH = 3  # wanted, and not wanted

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.synthetic import DIMENSION, Query
-from memory_service import points
-from memory_service.memory import Memory
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores import points
 
 
 def text_of(memory: Memory) -> str:

@@ -8,18 +8,18 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.settings import Settings
-from memory_service.curate import Curate
-from memory_service.edge_store import EdgeStore
-from memory_service.lessons import Lessons
-from memory_service.pool import Pool
-from memory_service.recall import Recall
-from memory_service.retriever import Retriever
-from memory_service.sentence_encoder import SentenceTransformerEncoder
-from memory_service.settle import Settle
-from memory_service.standing import Standing
-from memory_service.store import Layout
-from memshare.own_redis import connected
+from memshare.broker.settings import Settings
+from memshare.local.own_redis import connected
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout
 
 
 class OwnPool(NamedTuple):
@@ -28,7 +28,7 @@ class OwnPool(NamedTuple):
     recall: Recall
     curate: Curate
     settle: Settle
-    standing: Standing
+    standing: CredibilityRanking
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def own_pool() -> Iterator[OwnPool]:
         folder = Path(name)
         store = EdgeStore.open(folder / "pool", Layout(encoder.name, encoder.dimension), "benchmark")
         with closing(store), connected(Settings(data=folder, redis_url=None)) as client:
-            standing = Standing(client)
+            standing = CredibilityRanking(client)
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
             yield OwnPool(recall, Curate(pool, client), Settle(pool, client, Lessons(0)), standing)

@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 from benchmarks.mem0_store import Mem0, text_of
 from benchmarks.report import aim, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Query, Synthetic
-from memory_service.choice import choose
-from memory_service.edge_store import EdgeStore
-from memory_service.memory import Memory
-from memory_service.recall import SPARE, sparse_of
-from memory_service.store import Layout, Vectors, Where
 from memshare.console import errors
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import SPARE, sparse_of
+from memshare.memory_service.recall.select_shown import choose
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout, Vectors, Where
 
 AIM = 10.0
 ROUNDS, QUERIES = 5, 40  # queries of a round

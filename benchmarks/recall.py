@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from benchmarks.encoding import encodes
 from benchmarks.report import aim, milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
-from memory_service.edge_store import EdgeStore
-from memory_service.encoder import Encoder, SentenceTransformerEncoder, SharedBatches
-from memory_service.recall import Recall, sparse_of
-from memory_service.retriever import Adapter, Retriever
-from memory_service.store import Layout, Vectors, Where
+from memshare.memory_service.encoders.encoder import Encoder, SentenceTransformerEncoder, SharedBatches
+from memshare.memory_service.recall.recall import Recall, sparse_of
+from memshare.memory_service.recall.retriever import Adapter, Retriever
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout, Vectors, Where
 
 AIM_AT, AIM_MS = 100_000, 5.0
 SHOWN = 3

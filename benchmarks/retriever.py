@@ -29,10 +29,10 @@ from benchmarks.retriever_consolidated import consolidate
 from benchmarks.retriever_data import MEMORIES, Oracle, exams
 from benchmarks.retriever_quality import MARKED_AT, stream_literal, stream_ours
 from benchmarks.retriever_tables import for_people, notes
-from broker.settings import Settings
-from memory_service.encoder import SentenceTransformerEncoder
+from memshare.broker.settings import Settings
 from memshare.console import errors
-from memshare.own_redis import connected
+from memshare.local.own_redis import connected
+from memshare.memory_service.encoders.encoder import SentenceTransformerEncoder
 
 SEED = 0
 WRONG = 0.05  # share of the labels

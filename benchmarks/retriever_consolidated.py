@@ -16,17 +16,17 @@ from rich.progress import Progress
 from benchmarks.recall import FixedAdapter
 from benchmarks.retriever_data import Exam
 from benchmarks.retriever_quality import p_at_3
-from memory_service.edge_store import EdgeStore
-from memory_service.encoder import Encoder, SentenceTransformerEncoder
-from memory_service.recall import Recall, vectors_of
-from memory_service.retriever import Adapter
-from memory_service.sentence_encoder import bundled_folder, torch_device
-from memory_service.store import Layout
 from memshare.console import errors
-from retriever_trainer.consolidation.check import Check, PoolLessons, check
-from retriever_trainer.consolidation.finetune import fine_tune
-from retriever_trainer.consolidation.lesson_texts import as_texts, general_anchors
-from retriever_trainer.lesson_log import LessonLog
+from memshare.memory_service.encoders.encoder import Encoder, SentenceTransformerEncoder
+from memshare.memory_service.encoders.sentence_encoder import bundled_folder, torch_device
+from memshare.memory_service.recall.recall import Recall, vectors_of
+from memshare.memory_service.recall.retriever import Adapter
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout
+from memshare.retriever_trainer.consolidation.check import Check, PoolLessons, check
+from memshare.retriever_trainer.consolidation.finetune import fine_tune
+from memshare.retriever_trainer.consolidation.lesson_texts import as_texts, general_anchors
+from memshare.retriever_trainer.lesson_log import LessonLog
 
 
 class Consolidated(NamedTuple):

@@ -22,15 +22,15 @@ from benchmarks.recall import BATCH, LAYOUT
 from benchmarks.report import milliseconds, progress
 from benchmarks.retriever_data import Oracle, Turned
 from benchmarks.synthetic import DIMENSION, Synthetic
-from broker.lessons import Lesson, LessonTask
-from memory_service.edge_store import EdgeStore
-from memory_service.encoder import Encoder
-from memory_service.lessons import Lessons
-from memory_service.memory import Memory
-from memory_service.recall import Recall, sparse_of
-from memory_service.retriever import Retriever
-from memory_service.store import Vectors
-from retriever_trainer.learn import Learn
+from memshare.broker.wire.lessons import Lesson, LessonTask
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall, sparse_of
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Vectors
+from memshare.retriever_trainer.learn import Learn
 
 SMALL, LARGE = 1_000, 100_000
 WARM_UP = 60  # updates, which fill the replay and the held-out lessons

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks import forms
 from benchmarks.forms import Task
-from broker.lessons import LessonTask
-from broker.messages import Usage
-from memory_service.memory import Memory, memory_id
-from retriever_trainer.labels import Labeller, Labels
+from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.messages import Usage
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.retriever_trainer.labels import Labeller, Labels
 
 LEARNING, UNTOUCHED = "forms", "questions"
 """The pool that lessons come from, and the one that none do."""

@@ -19,16 +19,16 @@ from benchmarks.literal import CANDIDATES, Literal, pair_text
 from benchmarks.recall import FixedAdapter
 from benchmarks.report import progress
 from benchmarks.retriever_data import LEARNING, SHOWN, Exam, Oracle
-from broker.lessons import LessonTask
-from memory_service.bm25 import query
-from memory_service.edge_store import EdgeStore
-from memory_service.encoder import Encoder
-from memory_service.lessons import Lessons
-from memory_service.memory import Memory
-from memory_service.recall import Recall, sparse_of, vectors_of
-from memory_service.retriever import Adapter, Retriever
-from memory_service.store import Layout, Vectors, Where
-from retriever_trainer.learn import Learn
+from memshare.broker.wire.lessons import LessonTask
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall, sparse_of, vectors_of
+from memshare.memory_service.recall.retriever import Adapter, Retriever
+from memshare.memory_service.stores.bm25 import query
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout, Vectors, Where
+from memshare.retriever_trainer.learn import Learn
 
 MARKED_AT = (50, 100, 150, 200, 320, 450, 600)  # memories in the pool
 

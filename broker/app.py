@@ -8,8 +8,8 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
-from broker.sentinels import SCHEME, parse_sentinels
-from broker.settings import Settings, load_settings
+from memshare.broker.sentinels import SCHEME, parse_sentinels
+from memshare.broker.settings import Settings, load_settings
 
 VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task plus its longest countdown
 LONGEST_COUNTDOWN = 110  # seconds
@@ -24,7 +24,7 @@ def make_app(
     queues: Callable[[Settings], Iterable[str]] = lambda _: (MEMORY_QUEUE,), settings: Settings | None = None
 ) -> Celery:
     """An app that reads its settings when it is first used, and not when it is imported."""
-    app = Celery("memshare", set_as_current=False, events="broker.events:Events")
+    app = Celery("memshare", set_as_current=False, events="memshare.broker.observe.events:Events")
 
     def configuration() -> dict[str, Any]:
         known = settings or load_settings()
@@ -74,7 +74,7 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "worker_eta_task_limit": 1000,
         "worker_pool": "threads",
         "worker_concurrency": settings.concurrency,
-        "worker_consumer": "broker.consumer:CarefulConsumer",
+        "worker_consumer": "memshare.broker.runtime.consumer:CarefulConsumer",
         "worker_hijack_root_logger": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

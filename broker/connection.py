@@ -16,8 +16,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from broker.errors import Unreachable
-from broker.sentinels import SCHEME, parse_sentinels
+from memshare.broker.errors import Unreachable
+from memshare.broker.sentinels import SCHEME, parse_sentinels
 
 DOWN = (RedisConnectionError, RedisTimeoutError)
 

@@ -8,13 +8,13 @@ from uuid import uuid4
 import redis
 from pydantic import ConfigDict, ValidationError
 
-from broker.messages import Message
+from memshare.broker.wire.messages import Message
 
 log = logging.getLogger(__name__)
 
 PREFIX = "memshare:worker:"
 INTERVAL, LIFETIME = 5.0, 20  # seconds
-LIFE = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
+WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
 
 
 class AgentCard(Message):

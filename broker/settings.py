@@ -13,10 +13,10 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis.connection import parse_url
 
-from broker.errors import BadInput
-from broker.rate_limits import parse_rate_limits
-from broker.redis_server import socket_url
-from broker.sentinels import SCHEME, parse_sentinels
+from memshare.broker.errors import BadInput
+from memshare.broker.rate_limits import parse_rate_limits
+from memshare.broker.redis_server import socket_url
+from memshare.broker.sentinels import SCHEME, parse_sentinels
 
 Network = IPv4Network | IPv6Network
 Role = Literal["agents", "scorer", "trainer"]

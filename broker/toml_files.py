@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from broker.errors import BadInput
+from memshare.broker.errors import BadInput
 
 T = TypeVar("T", bound=BaseModel)
 Place = tuple[str | int, ...]

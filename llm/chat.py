@@ -7,8 +7,8 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from broker.errors import GiveUp, Reason, TryAgain
-from broker.messages import Turn, Usage
+from memshare.broker.errors import GiveUp, Reason, TryAgain
+from memshare.broker.wire.messages import Turn, Usage
 
 
 class UselessReply(TryAgain):
@@ -66,7 +66,7 @@ class Chat(Protocol):
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
         """The next turn of a conversation; with `schema`, JSON text that is meant to fit it.
 
-        Nothing about the text is promised: `llm.structured.ask` validates it.
+        Nothing about the text is promised: `memshare.llm.structured.ask` validates it.
         """
         ...
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from broker.errors import TryAgain
-from broker.messages import Usage
-from llm.chat import RefusedReply, Reply, UselessReply
+from memshare.broker.errors import TryAgain
+from memshare.broker.wire.messages import Usage
+from memshare.llm.chat import RefusedReply, Reply, UselessReply
 
 MAX_TEXT = 200_000
 

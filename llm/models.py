@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.errors import BadInput
-from llm.chat import Chat
+from memshare.broker.errors import BadInput
+from memshare.llm.chat import Chat
 
 
 def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
@@ -15,15 +15,15 @@ def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
     provider, _, model = name.partition(":")
     # Each provider's SDK takes a second to import, so it is imported where it is used.
     if provider == "openai" and model:
-        from llm.openai_chat import OpenAIChat
+        from memshare.llm.providers.openai_chat import OpenAIChat
 
         return OpenAIChat(model, timeout=timeout, connections=connections)
     if provider == "mistral" and model:
-        from llm.mistral_chat import MistralChat
+        from memshare.llm.providers.mistral_chat import MistralChat
 
         return MistralChat(model, timeout=timeout, connections=connections)
     if name == "offline":
-        from llm.offline import OfflineChat
+        from memshare.llm.offline.chat import OfflineChat
 
         return OfflineChat()
     raise BadInput(f"Unknown chat model {name!r}: write openai:MODEL, mistral:MODEL or offline.")

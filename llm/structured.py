@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from broker.errors import TryAgain
-from broker.messages import Turn, Usage
-from llm.chat import Chat
+from memshare.broker.errors import TryAgain
+from memshare.broker.wire.messages import Turn, Usage
+from memshare.llm.chat import Chat
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -8,19 +8,19 @@ from contextlib import contextmanager
 
 import redis
 
-from broker.budget import Budget
-from broker.connection import connect
-from broker.rate_limits import parse_rate_limits, rate_limit_for
-from broker.settings import Settings
-from broker.usage import UsageLog
-from llm.chat import Chat
-from llm.metered import Metered, Metering, Payer
-from llm.models import open_chat
-from llm.prices import load_prices
-from llm.rate_limited import RateLimited
-from llm.rate_limits import SharedLimit
-from llm.resumed import Unfinished
-from llm.timed import Timed
+from memshare.broker.connection import connect
+from memshare.broker.rate_limits import parse_rate_limits, rate_limit_for
+from memshare.broker.settings import Settings
+from memshare.llm.chat import Chat
+from memshare.llm.limits.budget import Budget
+from memshare.llm.limits.metered import Metered, Metering, Payer
+from memshare.llm.limits.prices import load_prices
+from memshare.llm.limits.rate_limited import RateLimited
+from memshare.llm.limits.rate_limits import SharedLimit
+from memshare.llm.limits.timed import Timed
+from memshare.llm.limits.usage import UsageLog
+from memshare.llm.models import open_chat
+from memshare.llm.reply_replay import Unfinished
 
 
 def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:

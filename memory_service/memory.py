@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from broker.messages import CriterionScore, Message, derived_id
+from memshare.broker.wire.messages import CriterionScore, Message, derived_id
 
 Status = Literal["active", "probation", "hidden"]
 SHOWN: tuple[Status, ...] = ("active", "probation")

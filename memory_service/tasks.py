@@ -9,31 +9,33 @@ from uuid import UUID
 from celery import Celery
 from pydantic import TypeAdapter, ValidationError
 
-from broker.app import REPR_LENGTH
-from broker.errors import BadInput, MemshareError
-from broker.messages import Credited, GradedTask, VerdictTask
-from broker.request import SHORT_REQUEST
-from broker.stage import Desk, Outcome, Stage, add_stage, readable
-from memory_service.curate import Curate, Edit, Forget, NewMemory
-from memory_service.memory import Memory
-from memory_service.recall import Mode
-from memory_service.settle import Settle
-from memory_service.store import Where
+from memshare.broker.app import REPR_LENGTH
+from memshare.broker.delivery.stage import Outcome, Stage, StageServices, add_stage, readable
+from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.observe.request import SHORT_REQUEST
+from memshare.broker.wire.messages import Credited, GradedTask, VerdictTask
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate, Edit, Forget, NewMemory
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Mode
+from memshare.memory_service.stores.store import Where
 
 Json = Any
 
 
-def register(app: Celery, desk: Callable[[], Desk], settle: Callable[[], Settle], curate: Callable[[], Curate]) -> None:
+def register(
+    app: Celery, services: Callable[[], StageServices], settle: Callable[[], Settle], curate: Callable[[], Curate]
+) -> None:
     """Register the tasks; what they need is built when the first message comes."""
     settling = Stage(
         "memory_service.settle", "settle", GradedTask, lambda journey, graded: settle().run(journey, graded)
     )
-    add_stage(app, settling, desk)
+    add_stage(app, settling, services)
 
     def credit(journey: str, task: VerdictTask) -> Outcome:
         return Outcome(Credited(memories=settle().credit(journey, task, task.verdict, task.verdict)))
 
-    add_stage(app, Stage("memory_service.credit", "credit", VerdictTask, credit), desk)
+    add_stage(app, Stage("memory_service.credit", "credit", VerdictTask, credit), services)
 
     def request(answer: Callable[..., Json]) -> None:
         """A task that a person waits for: its result is the reply, and it is not tried again."""

@@ -1,4 +1,4 @@
-"""Builds the memory service and serves the queue `memory`; `celery -A memory_service.worker worker` runs it alone."""
+"""Builds the memory service and serves its queue; `celery -A memshare.memory_service.worker worker` runs it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from celery import Celery
 
-from broker.app import MEMORY_QUEUE
-from broker.connection import connect
-from broker.settings import Settings
-from broker.worker import Part, open_desk, worker_app
-from memory_service import generation
-from memory_service.census import Census
-from memory_service.curate import Curate
-from memory_service.lessons import Lessons
-from memory_service.pool import Pool
-from memory_service.settle import Settle
-from memory_service.tasks import register as register_tasks
+from memshare.broker.app import MEMORY_QUEUE
+from memshare.broker.connection import connect
+from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare.broker.settings import Settings
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.pool import encoder_generation as generation
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.pool.pool_sizes import PoolSizes
+from memshare.memory_service.tasks import register as register_tasks
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def _register(app: Celery, settings: Settings) -> None:
     client = connect(settings.redis)
     register_tasks(
         app,
-        desk=lambda: open_desk(settings),
+        services=lambda: open_stage_services(settings),
         settle=functools.cache(
             lambda: Settle(open_pool(settings), client, Lessons(settings.lesson_share), probation=settings.probation)
         ),
@@ -44,13 +44,13 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
 
 
 @functools.cache
-def _census(settings: Settings) -> Census:
-    return Census(connect(settings.redis), lambda: open_pool(settings)().store)
+def _pool_sizes(settings: Settings) -> PoolSizes:
+    return PoolSizes(connect(settings.redis), lambda: open_pool(settings)().store)
 
 
 def _pulse(settings: Settings, queues: Sequence[str]) -> None:
     if MEMORY_QUEUE in queues:
-        _census(settings).take()
+        _pool_sizes(settings).take()
 
 
 part = Part(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm, pulse=_pulse)

@@ -9,12 +9,12 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.lessons import LessonTask
-from broker.messages import Message
-from retriever_trainer.accuracy import Example
-from retriever_trainer.labels import Labels
-from retriever_trainer.reservoir import is_held_out
-from retriever_trainer.selection import select, sides
+from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.messages import Message
+from memshare.retriever_trainer.accuracy import Example
+from memshare.retriever_trainer.labels import Labels
+from memshare.retriever_trainer.reservoir import is_held_out
+from memshare.retriever_trainer.selection import select, sides
 
 
 class KeptLesson(Message):

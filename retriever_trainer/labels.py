@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from broker.lessons import Candidate, LessonTask
-from broker.messages import Turn, Usage
-from llm.chat import Chat, FirstToken, NoLogprobs
-from llm.metered import Metering, Payer, unmetered
-from llm.structured import ask
+from memshare.broker.wire.lessons import Candidate, LessonTask
+from memshare.broker.wire.messages import Turn, Usage
+from memshare.llm.chat import Chat, FirstToken, NoLogprobs
+from memshare.llm.limits.metered import Metering, Payer, unmetered
+from memshare.llm.structured import ask
 
 log = logging.getLogger(__name__)
 

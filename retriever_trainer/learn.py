@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 import redis
 
-from broker.lessons import Lesson, LessonTask
-from broker.logs import ids
-from broker.metrics import NOW, Sample, count
-from broker.stage import Outcome
-from llm.structured import DoesNotFit
-from memory_service.conflicts import Conflicts
-from memory_service.retriever import PublishedAdapter
-from retriever_trainer.kept_lesson import KeptLesson
-from retriever_trainer.labels import Labeller, Labels
-from retriever_trainer.learner import FEWEST_HELD_OUT, Learner
-from retriever_trainer.lesson_log import Change, Head, LessonLog
-from retriever_trainer.reservoir import is_held_out
-from retriever_trainer.selection import select
-from retriever_trainer.update import Update
+from memshare.broker.delivery.stage import Outcome
+from memshare.broker.observe.logs import ids
+from memshare.broker.observe.metrics import NOW, Sample, count
+from memshare.broker.wire.lessons import Lesson, LessonTask
+from memshare.llm.structured import DoesNotFit
+from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.memory_service.recall.retriever import PublishedAdapter
+from memshare.retriever_trainer.kept_lesson import KeptLesson
+from memshare.retriever_trainer.labels import Labeller, Labels
+from memshare.retriever_trainer.learner import FEWEST_HELD_OUT, Learner
+from memshare.retriever_trainer.lesson_log import Change, Head, LessonLog
+from memshare.retriever_trainer.reservoir import is_held_out
+from memshare.retriever_trainer.selection import select
+from memshare.retriever_trainer.update import Update
 
 log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retriever_trainer.accuracy import Example, pairwise_accuracy
-from retriever_trainer.kept_lesson import KeptLesson
-from retriever_trainer.learning import State, step
-from retriever_trainer.lesson_log import Head, LessonLog
-from retriever_trainer.reservoir import is_held_out
+from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
+from memshare.retriever_trainer.kept_lesson import KeptLesson
+from memshare.retriever_trainer.learning import State, step
+from memshare.retriever_trainer.lesson_log import Head, LessonLog
+from memshare.retriever_trainer.reservoir import is_held_out
 
 REPLAYED = 31  # earlier lessons in each step
 FEWEST_HELD_OUT = 3  # lessons; with fewer nothing can be said of a version
@@ -23,7 +23,7 @@ OLDER_MAY_LOSE = 0.01  # of accuracy there: fewer lessons tell less, and what is
 CHECKPOINT_EVERY = 10  # lessons; what comes after the checkpoint is learnt again from the log
 
 
-class Kept(NamedTuple):
+class OutcomeRecord(NamedTuple):
     """A lesson that is held in memory, with its number."""
 
     number: int
@@ -53,8 +53,8 @@ class Learner:
     def _forget(self) -> None:
         self._head = Head(epoch=-1, counted=0, issued=0, version=0, checkpoint_at=0)
         self._state = State.start(self._dimension)
-        self._lessons: dict[int, Kept] = {}
-        self._held_out: dict[int, Kept] = {}
+        self._lessons: dict[int, OutcomeRecord] = {}
+        self._held_out: dict[int, OutcomeRecord] = {}
         self.in_use = self._state.weights
 
     def catch_up(self) -> Head:
@@ -92,10 +92,10 @@ class Learner:
         self._state = step(self._state, [lesson.example(), *(self._lessons[slot].example for slot in replayed)])
         self._keep(lesson, self._lessons)
 
-    def _keep(self, lesson: KeptLesson, target: dict[int, Kept]) -> None:
+    def _keep(self, lesson: KeptLesson, target: dict[int, OutcomeRecord]) -> None:
         slot = self._log.slot(lesson.number)
         if slot is not None:
-            target[slot] = Kept(lesson.number, lesson.example())
+            target[slot] = OutcomeRecord(lesson.number, lesson.example())
 
     def written(self, counted: int, version: int | None, *, checkpointed: bool) -> None:
         """Note what this trainer has itself written to the log."""

@@ -15,7 +15,7 @@ import torch
 from safetensors.numpy import load, save
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
-from retriever_trainer.accuracy import Array, Example
+from memshare.retriever_trainer.accuracy import Array, Example
 
 SCALE = 20.0  # of cosines in the loss: unscaled ones harm what the adapter is not about
 START_BIAS = -6.0

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import redis
 
-from broker.errors import TryAgain
+from memshare.broker.errors import TryAgain
 
 SECONDS = 10  # after which the lease of a trainer that was killed passes on; a step takes some milliseconds
 PATIENCE = 90  # seconds that another one waits

@@ -15,13 +15,13 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from broker.errors import TryAgain
-from broker.lessons import Lesson
-from memory_service.retriever import PublishedAdapter, adapter_key, retriever_key, version_key
-from retriever_trainer.kept_lesson import KeptLesson
-from retriever_trainer.lease import leased
-from retriever_trainer.reservoir import is_held_out, slot_of
-from retriever_trainer.update import Update
+from memshare.broker.errors import TryAgain
+from memshare.broker.wire.lessons import Lesson
+from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, retriever_key, version_key
+from memshare.retriever_trainer.kept_lesson import KeptLesson
+from memshare.retriever_trainer.lease import leased
+from memshare.retriever_trainer.reservoir import is_held_out, slot_of
+from memshare.retriever_trainer.update import Update
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
 

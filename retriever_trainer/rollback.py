@@ -6,9 +6,9 @@ import base64
 from dataclasses import replace
 from typing import NamedTuple
 
-from broker.errors import BadInput
-from retriever_trainer.learning import State
-from retriever_trainer.lesson_log import LessonLog
+from memshare.broker.errors import BadInput
+from memshare.retriever_trainer.learning import State
+from memshare.retriever_trainer.lesson_log import LessonLog
 
 
 class RolledBack(NamedTuple):

@@ -9,13 +9,13 @@ import numpy as np
 import redis
 from pydantic import ValidationError
 
-from broker.messages import Message
-from broker.settings import Settings
-from memory_service.pool import BEFORE
-from memory_service.retriever import PublishedAdapter
-from retriever_trainer.accuracy import Array, Example, pairwise_accuracy
-from retriever_trainer.lesson_log import LessonLog, retrievers
-from retriever_trainer.update import Update
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.pool.pool import BEFORE
+from memshare.memory_service.recall.retriever import PublishedAdapter
+from memshare.retriever_trainer.accuracy import Array, Example, pairwise_accuracy
+from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
+from memshare.retriever_trainer.update import Update
 
 
 class KeptVersion(Message):

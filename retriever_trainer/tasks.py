@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from celery import Celery
 
-from broker.lessons import LessonTask
-from broker.stage import Desk, Stage, add_stage
+from memshare.broker.delivery.stage import Stage, StageServices, add_stage
+from memshare.broker.wire.lessons import LessonTask
 
 if TYPE_CHECKING:
-    from retriever_trainer.learn import Learn  # imports torch, which only a trainer needs
+    from memshare.retriever_trainer.learn import Learn  # imports torch, which only a trainer needs
 
 
-def register(app: Celery, desk: Callable[[], Desk], learn: Callable[[], Learn]) -> None:
+def register(app: Celery, services: Callable[[], StageServices], learn: Callable[[], Learn]) -> None:
     """Register the task; what it needs is built when the first message comes."""
     learning = Stage("retriever_trainer.learn", "learn", LessonTask, lambda journey, task: learn().run(journey, task))
-    add_stage(app, learning, desk)
+    add_stage(app, learning, services)

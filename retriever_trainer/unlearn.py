@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID
 
-from retriever_trainer.learner import Learner
-from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.reservoir import is_held_out
+from memshare.retriever_trainer.learner import Learner
+from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.reservoir import is_held_out
 
 
 class Unlearnt(NamedTuple):

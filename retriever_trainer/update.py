@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from broker.lessons import Lesson
-from broker.messages import Message
+from memshare.broker.wire.lessons import Lesson
+from memshare.broker.wire.messages import Message
 
 
 class Update(Message):

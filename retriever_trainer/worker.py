@@ -1,4 +1,4 @@
-"""Builds the trainer and serves its queue; `celery -A retriever_trainer.worker worker` runs it alone."""
+"""Builds the trainer and serves its queue; `celery -A memshare.retriever_trainer.worker worker` runs it alone."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from celery import Celery
 
-from broker.app import TRAINER_QUEUE
-from broker.connection import connect
-from broker.settings import Settings
-from broker.worker import Part, open_desk, worker_app
-from llm.worker import open_limited, open_metering
-from retriever_trainer.tasks import register
+from memshare.broker.app import TRAINER_QUEUE
+from memshare.broker.connection import connect
+from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare.broker.settings import Settings
+from memshare.llm.worker import open_limited, open_metering
+from memshare.retriever_trainer.tasks import register
 
 if TYPE_CHECKING:
-    from retriever_trainer.learn import Learn
+    from memshare.retriever_trainer.learn import Learn
 
 
 @functools.cache
@@ -24,8 +24,8 @@ def _learn(settings: Settings) -> Learn:
     # torch takes seconds to import, and only who learns needs it.
     import torch
 
-    from retriever_trainer.labels import SIDE_BY_SIDE, Labeller
-    from retriever_trainer.learn import Learn
+    from memshare.retriever_trainer.labels import SIDE_BY_SIDE, Labeller
+    from memshare.retriever_trainer.learn import Learn
 
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
@@ -35,7 +35,7 @@ def _learn(settings: Settings) -> Learn:
 
 
 def _register(app: Celery, settings: Settings) -> None:
-    register(app, lambda: open_desk(settings), functools.partial(_learn, settings))
+    register(app, lambda: open_stage_services(settings), functools.partial(_learn, settings))
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from broker.messages import Name
+from memshare.broker.wire.messages import Name
 
 POINTS = 100  # that the criteria of a rubric sum to
 

@@ -9,12 +9,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from broker.errors import BadInput
-from broker.messages import Turn
-from llm.chat import Chat
-from llm.structured import ask
-from scorer.criterion import POINTS, Criterion, Identifier, Text
-from scorer.rubric import Rubric
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import Turn
+from memshare.llm.chat import Chat
+from memshare.llm.structured import ask
+from memshare.scorer.criterion import POINTS, Criterion, Identifier, Text
+from memshare.scorer.rubric import Rubric
 
 DOMAIN_LIMIT = 2000  # characters
 
@@ -76,7 +76,7 @@ class MergedDraft(Draft):
 def draft(chat: Chat, domain: str, sets: int, progress: Callable[[], None]) -> Rubric:
     """A rubric that nobody has approved yet, of `sets` + 1 calls; `progress` is called after each.
 
-    Raises `BadInput` for a domain that cannot be used, and whatever `llm.structured.ask` raises.
+    Raises `BadInput` for a domain that cannot be used, and whatever `memshare.llm.structured.ask` raises.
     """
     domain = " ".join(domain.split())
     if not domain or len(domain) > DOMAIN_LIMIT or not domain.isprintable():

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from broker.messages import Score, Turn, Usage
-from llm.chat import Chat
-from llm.structured import Structured, ask
-from scorer.criterion import Criterion
-from scorer.rubric import Rubric
-from scorer.score import Range, accepted, mean, scale, total
+from memshare.broker.wire.messages import Score, Turn, Usage
+from memshare.llm.chat import Chat
+from memshare.llm.structured import Structured, ask
+from memshare.scorer.criterion import Criterion
+from memshare.scorer.rubric import Rubric
+from memshare.scorer.score import Range, accepted, mean, scale, total
 
 INSTRUCTIONS = """\
 You grade one prompt-answer pair by a rubric for this domain: {domain}

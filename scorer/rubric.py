@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from broker.errors import BadInput
-from broker.toml_files import load
-from scorer.criterion import POINTS, Criterion, Text
+from memshare.broker.errors import BadInput
+from memshare.broker.toml_files import load
+from memshare.scorer.criterion import POINTS, Criterion, Text
 
 BUNDLED = Path(__file__).parent / "rubrics"
 SUFFIX = ".rubric.toml"  # of a rubric in the user's folder

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tomlkit
 
-from broker.errors import BadInput
-from scorer.rubric import Rubric, read_rubric
+from memshare.broker.errors import BadInput
+from memshare.scorer.rubric import Rubric, read_rubric
 
 HEADER = """\
 A rubric for review. Read each criterion, change what is wrong, approve it: nothing is graded by it before.

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from celery import Celery
 
-from broker.app import MEMORY_QUEUE
-from broker.errors import GiveUp
-from broker.logs import ids
-from broker.messages import AnsweredTask, GradedTask, derived_id
-from broker.metrics import count, observe
-from broker.stage import Desk, Following, Outcome, Stage, add_stage
-from llm.chat import Chat
-from llm.metered import Metering, Payer, unmetered
-from scorer.grading import Pair, grade
-from scorer.rubric import find_rubric, rubric_files
-from scorer.threshold import SeedsMean, threshold_for, without_seeds
+from memshare.broker.app import MEMORY_QUEUE
+from memshare.broker.delivery.stage import Following, Outcome, Stage, StageServices, add_stage
+from memshare.broker.errors import GiveUp
+from memshare.broker.observe.logs import ids
+from memshare.broker.observe.metrics import count, observe
+from memshare.broker.wire.messages import AnsweredTask, GradedTask, derived_id
+from memshare.llm.chat import Chat
+from memshare.llm.limits.metered import Metering, Payer, unmetered
+from memshare.scorer.grading import Pair, grade
+from memshare.scorer.rubric import find_rubric, rubric_files
+from memshare.scorer.threshold import SeedsMean, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Scoring:
         return Outcome(score, following, "accepted" if score.accepted else "rejected", counted)
 
 
-def register(app: Celery, desk: Callable[[], Desk], scoring: Callable[[], Scoring]) -> None:
+def register(app: Celery, services: Callable[[], StageServices], scoring: Callable[[], Scoring]) -> None:
     """Register the task; what it needs is built when the first message comes."""
     score = Stage("scorer.score", "score", AnsweredTask, lambda journey, task: scoring().run(journey, task))
-    add_stage(app, score, desk)
+    add_stage(app, score, services)

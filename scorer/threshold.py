@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scorer.rubric import MEAN_OF_SEEDS, Rubric
+from memshare.scorer.rubric import MEAN_OF_SEEDS, Rubric
 
 WITHOUT_SEEDS = 81.0  # the mean score of the paper's own seeds
 

@@ -1,4 +1,4 @@
-"""Builds the scorer and serves its queue; `celery -A scorer.worker worker` runs it alone."""
+"""Builds the scorer and serves its queue; `celery -A memshare.scorer.worker worker` runs it alone."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from celery import Celery
 
-from broker.app import SCORER_QUEUE
-from broker.connection import connect
-from broker.settings import Settings
-from broker.worker import Part, open_desk, worker_app
-from llm.worker import open_limited, open_metering
-from memory_service.seeds import seeds_mean
-from scorer.rubric import all_rubrics
-from scorer.tasks import Scoring, register
+from memshare.broker.app import SCORER_QUEUE
+from memshare.broker.connection import connect
+from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare.broker.settings import Settings
+from memshare.llm.worker import open_limited, open_metering
+from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.scorer.rubric import all_rubrics
+from memshare.scorer.tasks import Scoring, register
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def _scoring(settings: Settings) -> Scoring:
 
 def _register(app: Celery, settings: Settings) -> None:
     all_rubrics(settings.agents_dir)  # a broken file is refused at the start
-    register(app, lambda: open_desk(settings), functools.partial(_scoring, settings))
+    register(app, lambda: open_stage_services(settings), functools.partial(_scoring, settings))
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

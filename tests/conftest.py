@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker import redis_server
-from broker.connection import connect
-from broker.settings import Settings
+from memshare.broker import redis_server
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
 
 
 @pytest.fixture(autouse=True)

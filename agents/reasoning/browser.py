@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agents.reasoning.operator import Arguments, Context, Operator, Result
-from agents.reasoning.quote import conversation
-from agents.reasoning.short_term import Item, cut, tokens_of
-from agents.reasoning.sources.cutting import pieces
-from broker.errors import BadInput, GiveUp, TryAgain
-from llm.structured import ask
+from memshare.agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare.agents.reasoning.quote import conversation
+from memshare.agents.reasoning.short_term import Item, cut, tokens_of
+from memshare.agents.reasoning.sources.cutting import pieces
+from memshare.broker.errors import BadInput, GiveUp, TryAgain
+from memshare.llm.structured import ask
 
 PIECES = 8  # of a long page, at most so many are read
 
@@ -88,7 +88,7 @@ def run(arguments: BrowserArguments, context: Context) -> Result:
     ).value
     if not reading.found or not reading.answer:
         said = f"The page does not tell: {arguments.looking_for}{note}"
-        # Kept, so that the page is not opened for it again.
+        # OutcomeRecord, so that the page is not opened for it again.
         return Result(said=said, read=(source,), items=(Item("not there", said, source, page.title),))
     words = reading.answer
     if not _stands_in(reading.quote, page.text):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from pydantic import BaseModel
 
-from agents.reasoning.limits import Limits
-from broker.messages import Turn, Usage
-from llm.chat import Chat, FirstToken, RefusedReply, Reply, UselessReply
+from memshare.agents.reasoning.limits import Limits
+from memshare.broker.wire.messages import Turn, Usage
+from memshare.llm.chat import Chat, FirstToken, RefusedReply, Reply, UselessReply
 
 
 class UsedUp(Exception):

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from agents.reasoning.operator import Arguments, Context, Operator, Result
-from agents.reasoning.plan import COORDINATOR, calls_in, plan_schema
-from agents.reasoning.quote import conversation, quoted
-from llm.structured import ask
+from memshare.agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare.agents.reasoning.plan import COORDINATOR, calls_in, plan_schema
+from memshare.agents.reasoning.quote import conversation, quoted
+from memshare.llm.structured import ask
 
 STEPS_SHOWN = 10  # of those that were done, the last ones
 SAID_SHOWN = 200  # characters of each

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agents.reasoning.operator import Arguments, Call, Context, Operator, Result, Verdict
-from agents.reasoning.plan import COORDINATOR, DISCRIMINATOR
-from agents.reasoning.quote import conversation, quoted
-from agents.reasoning.short_term import CUT, Item
-from llm.structured import ask
-from memory_service.memory import folded
+from memshare.agents.reasoning.operator import Arguments, Call, Context, Operator, Result, Verdict
+from memshare.agents.reasoning.plan import COORDINATOR, DISCRIMINATOR
+from memshare.agents.reasoning.quote import conversation, quoted
+from memshare.agents.reasoning.short_term import CUT, Item
+from memshare.llm.structured import ask
+from memshare.memory_service.memory import folded
 
 AGAIN = Call(COORDINATOR, {"goal": "Find a better answer: the last one was rejected."})
 

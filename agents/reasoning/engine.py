@@ -11,19 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agents.reasoning.budget import Budget, Paid, UsedUp
-from agents.reasoning.limits import Limits
-from agents.reasoning.operator import Call, Context, Operator, Proposal, Result, Verdict
-from agents.reasoning.plan import COORDINATOR
-from agents.reasoning.short_term import Item, ShortTerm
-from agents.reasoning.steps import record
-from broker.messages import Step, Usage
-from llm.chat import Chat
-from llm.structured import DoesNotFit
+from memshare.agents.reasoning.budget import Budget, Paid, UsedUp
+from memshare.agents.reasoning.limits import Limits
+from memshare.agents.reasoning.operator import Call, Context, Operator, Proposal, Result, Verdict
+from memshare.agents.reasoning.plan import COORDINATOR
+from memshare.agents.reasoning.short_term import Item, ShortTerm
+from memshare.agents.reasoning.steps import record
+from memshare.broker.wire.messages import Step, Usage
+from memshare.llm.chat import Chat
+from memshare.llm.structured import DoesNotFit
 
 if TYPE_CHECKING:
-    from agents.reasoning.knowledge import Knowledge
-    from agents.reasoning.sources import Sources
+    from memshare.agents.reasoning.knowledge import Knowledge
+    from memshare.agents.reasoning.sources import Sources
 
 FIRST = Call(COORDINATOR, {"goal": "Answer the question."})
 ANEW = Call(COORDINATOR, {"goal": "Go on without the step that failed."})

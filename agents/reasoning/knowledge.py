@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agents.reasoning.short_term import Item
-from broker import tracing
-from memory_service.memory import Memory, folded
-from memory_service.recall import Mode, Recall
-from memory_service.store import Where
+from memshare.agents.reasoning.short_term import Item
+from memshare.broker.observe import tracing
+from memshare.memory_service.memory import Memory, folded
+from memshare.memory_service.recall.recall import Mode, Recall
+from memshare.memory_service.stores.store import Where
 
 Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
 

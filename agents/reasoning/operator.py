@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from agents.reasoning.short_term import Item
-from broker.messages import Step
-from llm.chat import Chat
+from memshare.agents.reasoning.short_term import Item
+from memshare.broker.wire.messages import Step
+from memshare.llm.chat import Chat
 
 if TYPE_CHECKING:
-    from agents.reasoning.knowledge import Knowledge
-    from agents.reasoning.sources import Sources
+    from memshare.agents.reasoning.knowledge import Knowledge
+    from memshare.agents.reasoning.sources import Sources
 
 
 class Arguments(BaseModel):

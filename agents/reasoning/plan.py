@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from agents.reasoning.operator import Arguments, Call, Operator
+from memshare.agents.reasoning.operator import Arguments, Call, Operator
 
 LONGEST = 8  # calls in one list
 COORDINATOR, RESPONDER, DISCRIMINATOR = "coordinator", "responder", "discriminator"

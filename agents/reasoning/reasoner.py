@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from agents.answered import Answered
-from agents.reasoning.engine import Engine, Run
-from agents.reasoning.knowledge import Knowledge
-from agents.reasoning.limits import Limits
-from agents.reasoning.registry import OPERATORS
-from broker.errors import BadInput
-from broker.messages import AgentTask, Shown
-from llm.chat import Chat
-from llm.metered import Metering, Payer
+from memshare.agents.answered import Answered
+from memshare.agents.reasoning.engine import Engine, Run
+from memshare.agents.reasoning.knowledge import Knowledge
+from memshare.agents.reasoning.limits import Limits
+from memshare.agents.reasoning.registry import OPERATORS
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import AgentTask, Shown
+from memshare.llm.chat import Chat
+from memshare.llm.limits.metered import Metering, Payer
 
 if TYPE_CHECKING:
-    from agents.reasoning.sources import Sources
+    from memshare.agents.reasoning.sources import Sources
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from agents.reasoning.browser import browser
-from agents.reasoning.coordinator import coordinator
-from agents.reasoning.discriminator import discriminator
-from agents.reasoning.operator import Operator
-from agents.reasoning.responder import responder
-from agents.reasoning.searcher import searcher
+from memshare.agents.reasoning.browser import browser
+from memshare.agents.reasoning.coordinator import coordinator
+from memshare.agents.reasoning.discriminator import discriminator
+from memshare.agents.reasoning.operator import Operator
+from memshare.agents.reasoning.responder import responder
+from memshare.agents.reasoning.searcher import searcher
 
 OPERATORS: Mapping[str, Operator[Any]] = MappingProxyType(
     {one.name: one for one in (coordinator, searcher, browser, responder, discriminator)}

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agents.reasoning.operator import Arguments, Context, Operator, Proposal, Result
-from agents.reasoning.plan import RESPONDER
-from agents.reasoning.quote import conversation, quoted
-from llm.structured import ask
+from memshare.agents.reasoning.operator import Arguments, Context, Operator, Proposal, Result
+from memshare.agents.reasoning.plan import RESPONDER
+from memshare.agents.reasoning.quote import conversation, quoted
+from memshare.llm.structured import ask
 
 INSTRUCTIONS = """\
 {agent}

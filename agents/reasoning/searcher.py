@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from agents.reasoning.knowledge import Filters
-from agents.reasoning.operator import Arguments, Context, Operator, Result
-from agents.reasoning.short_term import Item
-from broker.errors import BadInput, GiveUp, TryAgain
+from memshare.agents.reasoning.knowledge import Filters
+from memshare.agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare.agents.reasoning.short_term import Item
+from memshare.broker.errors import BadInput, GiveUp, TryAgain
 
 FOUND = 5  # passages and pages a search
 

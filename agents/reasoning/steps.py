@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from broker.messages import Step
+from memshare.broker.wire.messages import Step
 
 # Characters, and how many: a run of 100 steps stays a small message.
 ARGUMENTS, SAID, READ = 600, 1_000, 60

@@ -8,10 +8,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_service.store import Store, Where
-from retriever_trainer.consolidation.lesson_texts import remaining
-from retriever_trainer.kept_lesson import packed
-from retriever_trainer.lesson_log import LessonLog
+from memshare.memory_service.stores.store import Store, Where
+from memshare.retriever_trainer.consolidation.lesson_texts import remaining
+from memshare.retriever_trainer.kept_lesson import packed
+from memshare.retriever_trainer.lesson_log import LessonLog
 
 BATCH = 200
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.messages import Message
-from memory_service.encoder import Encoder
-from retriever_trainer.accuracy import Example, pairwise_accuracy
-from retriever_trainer.consolidation import probe
-from retriever_trainer.consolidation.finetune import TextLesson
-from retriever_trainer.consolidation.relearn import relearn
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
+from memshare.retriever_trainer.consolidation import probe
+from memshare.retriever_trainer.consolidation.finetune import TextLesson
+from memshare.retriever_trainer.consolidation.relearn import relearn
 
 MOST_LOST = 0.02  # nDCG on the probe
 

@@ -15,20 +15,20 @@ from typing import Protocol
 import redis
 import torch
 
-from broker.errors import BadInput, MemshareError
-from broker.messages import Message
-from broker.settings import Settings
-from memory_service.generation import encoder_named, first_name, folder_of, tuned_name
-from memory_service.move import Pages
-from memory_service.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
-from memory_service.store import Store
-from retriever_trainer.consolidation.alone import alone
-from retriever_trainer.consolidation.carry_over import carry_over
-from retriever_trainer.consolidation.check import MOST_LOST, Adapters, Check, Figure, PoolLessons, check
-from retriever_trainer.consolidation.finetune import TextLesson, fine_tune
-from retriever_trainer.consolidation.lesson_texts import Texts, as_texts, general_anchors, read_texts
-from retriever_trainer.consolidation.swap import swap
-from retriever_trainer.lesson_log import LessonLog, retrievers
+from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
+from memshare.memory_service.pool.encoder_generation import encoder_named, first_name, folder_of, tuned_name
+from memshare.memory_service.pool.move import Pages
+from memshare.memory_service.stores.store import Store
+from memshare.retriever_trainer.consolidation.carry_over import carry_over
+from memshare.retriever_trainer.consolidation.check import MOST_LOST, Adapters, Check, Figure, PoolLessons, check
+from memshare.retriever_trainer.consolidation.consolidation_lock import alone
+from memshare.retriever_trainer.consolidation.finetune import TextLesson, fine_tune
+from memshare.retriever_trainer.consolidation.lesson_texts import Texts, as_texts, general_anchors, read_texts
+from memshare.retriever_trainer.consolidation.swap import swap
+from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
 
 FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
 SEED = 0

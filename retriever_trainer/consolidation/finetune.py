@@ -19,7 +19,7 @@ from torch import nn
 from transformers import PrinterCallback, TrainerCallback, TrainerState
 from transformers.utils import logging as transformers_logging
 
-from retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, LessonLoss
+from memshare.retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, LessonLoss
 
 EPOCHS = 1
 BATCH = 8  # lessons of one step, with all their candidates; or anchors of one step

@@ -7,9 +7,9 @@ from importlib.resources import files
 from typing import NamedTuple
 from uuid import UUID
 
-from memory_service.move import Pages
-from retriever_trainer.consolidation.finetune import TextLesson
-from retriever_trainer.kept_lesson import KeptLesson
+from memshare.memory_service.pool.move import Pages
+from memshare.retriever_trainer.consolidation.finetune import TextLesson
+from memshare.retriever_trainer.kept_lesson import KeptLesson
 
 MOST_ANCHORS = 1_000  # prompts of other pools, the first by id, which is by chance
 
@@ -46,7 +46,12 @@ def read_texts(
 
 def general_anchors() -> list[str]:
     """Texts of all sorts, for deployments that have few other prompts."""
-    return files("retriever_trainer.consolidation").joinpath("anchors.txt").read_text(encoding="utf-8").splitlines()
+    return (
+        files("memshare.retriever_trainer.consolidation")
+        .joinpath("anchors.txt")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
 
 
 def as_texts(lessons: Iterable[KeptLesson], keys: dict[UUID, str]) -> Iterator[TextLesson]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from memory_service.encoder import Encoder
+from memshare.memory_service.encoders.encoder import Encoder
 
 FILE = Path(__file__).with_name("probe.jsonl")
 CUTOFF = 10

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from retriever_trainer.accuracy import Example
-from retriever_trainer.learner import REPLAYED
-from retriever_trainer.learning import State, step
+from memshare.retriever_trainer.accuracy import Example
+from memshare.retriever_trainer.learner import REPLAYED
+from memshare.retriever_trainer.learning import State, step
 
 
 def relearn(lessons: Sequence[Example], dimension: int) -> NDArray[np.float32]:

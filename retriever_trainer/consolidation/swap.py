@@ -7,13 +7,13 @@ from contextlib import ExitStack, closing
 
 import redis
 
-from broker.settings import Settings
-from memory_service.encoder import Encoder
-from memory_service.gate import Gate
-from memory_service.move import Move, Pages
-from memory_service.open_store import open_store, put_in_use
-from memory_service.pool import BEFORE, ENCODER
-from memory_service.store import Layout, Store
+from memshare.broker.settings import Settings
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.pool.move import Move, Pages
+from memshare.memory_service.pool.pool import BEFORE, ENCODER
+from memshare.memory_service.pool.write_gate import WriteGate
+from memshare.memory_service.stores.open_store import open_store, put_in_use
+from memshare.memory_service.stores.store import Layout, Store
 
 OWNER = "memshare retriever"
 
@@ -44,7 +44,7 @@ def swap(
             move.catch_up(progress)
 
             # 2. The last pass, with nothing written meanwhile.
-            alive = gate.enter_context(Gate(client).closed())
+            alive = gate.enter_context(WriteGate(client).closed())
             move.catch_up(lambda _: alive())
             prepare(target)
 

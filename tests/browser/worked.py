@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.settings import Settings
+from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.demo.play import Played, play, wait_until_settled
 from tests.support.deployment import ROOT, wait_for

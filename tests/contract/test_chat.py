@@ -14,13 +14,13 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, create_model
 
-from broker.errors import BadInput, GiveUp, TryAgain
-from broker.messages import Turn
-from llm.chat import Chat, NoLogprobs
-from llm.completion import MAX_TEXT
-from llm.http_client import MAX_REPLY_BYTES
-from llm.models import open_chat
-from llm.structured import DoesNotFit, ask
+from memshare.broker.errors import BadInput, GiveUp, TryAgain
+from memshare.broker.wire.messages import Turn
+from memshare.llm.chat import Chat, NoLogprobs
+from memshare.llm.completion import MAX_TEXT
+from memshare.llm.models import open_chat
+from memshare.llm.providers.http_client import MAX_REPLY_BYTES
+from memshare.llm.structured import DoesNotFit, ask
 from tests.support.chat_script import Answer, Script, in_turn, well
 from tests.support.chat_server import ChatServer, serving
 

@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from broker.errors import BadInput
-from broker.messages import CriterionScore
-from memory_service import bm25
-from memory_service.store import Layout, Store, Where
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import CriterionScore
+from memshare.memory_service.stores import bm25
+from memshare.memory_service.stores.store import Layout, Store, Where
 from tests.support.memories import DIMENSION, LAYOUT, Item, at, prompts, remembered
 
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from memory_service import bm25
-from memory_service.store import Store, Where
+from memshare.memory_service.stores import bm25
+from memshare.memory_service.stores.store import Store, Where
 from tests.support.memories import at, prompts, remembered
 
 

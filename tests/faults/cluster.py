@@ -11,10 +11,10 @@ from typing import Literal
 
 import redis
 
-from broker import redis_server
-from broker.connection import DOWN, connect
-from broker.settings import Settings
-from broker.sweeper import LOCK
+from memshare.broker import redis_server
+from memshare.broker.connection import DOWN, connect
+from memshare.broker.delivery.sweeper import LOCK
+from memshare.broker.settings import Settings
 from memshare.client import Client
 from tests.faults.clock import Clock
 from tests.faults.disk import Disk, disk

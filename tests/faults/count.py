@@ -10,14 +10,14 @@ from typing import Any
 
 import redis
 
-from broker.app import lists_of
-from broker.ledger import DEAD, MESSAGES, PARKED, journey_key
-from broker.sweeper import UNACKNOWLEDGED
-from memory_service.arms import Arms
-from memory_service.memory import Memory
-from memory_service.sentence_encoder import BUNDLED
+from memshare.broker.app import lists_of
+from memshare.broker.delivery.ledger import DEAD, MESSAGES, PARKED, journey_key
+from memshare.broker.delivery.sweeper import UNACKNOWLEDGED
 from memshare.client import Client
-from retriever_trainer.lesson_log import LessonLog, retrievers
+from memshare.memory_service.encoders.sentence_encoder import BUNDLED
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.bandit_arms import Arms
+from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
 
 STAGES = ("answer", "score", "settle", "learn")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from broker.errors import Unreachable
+from memshare.broker.errors import Unreachable
 from memshare.client import Client
 from tests.faults.model import POOR, REFUSED
 

@@ -26,28 +26,28 @@ from numpy.typing import NDArray
 
 from benchmarks.forms import Task, form_of, memories, questions, unseen_tasks
 from benchmarks.report import print_figures
-from broker.lessons import LessonTask
-from broker.messages import AnsweredTask, GradedTask, Score, Shown, Usage
-from broker.settings import Settings
-from llm.offline import OfflineChat
-from memory_service.curate import Curate, Forget
-from memory_service.edge_store import EdgeStore
-from memory_service.encoder import Encoder
-from memory_service.lessons import Lessons
-from memory_service.memory import Memory, memory_id
-from memory_service.pool import Pool
-from memory_service.recall import Recall, sparse_of
-from memory_service.retriever import Retriever
-from memory_service.sentence_encoder import SentenceTransformerEncoder
-from memory_service.settle import Settle
-from memory_service.store import Layout, Vectors
-from memshare.own_redis import connected
-from retriever_trainer.labels import Labels
-from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.unlearn import unlearn
-from scorer.grading import Pair, grade
-from scorer.rubric import find_rubric
+from memshare.broker.settings import Settings
+from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Shown, Usage
+from memshare.llm.offline.chat import OfflineChat
+from memshare.local.own_redis import connected
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate, Forget
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall, sparse_of
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout, Vectors
+from memshare.retriever_trainer.labels import Labels
+from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.unlearn import unlearn
+from memshare.scorer.grading import Pair, grade
+from memshare.scorer.rubric import find_rubric
 
 POOL, SHOWN, MEMORIES, TASKS, LESSONS = "poem", 3, 1_000, 96, 100
 PLANTED = (1, 10)

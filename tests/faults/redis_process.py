@@ -13,9 +13,9 @@ from pathlib import Path
 
 import redis
 
-from broker import redis_server
-from broker.connection import DOWN, connect
-from memshare.supervisor import ends_with_parent
+from memshare.broker import redis_server
+from memshare.broker.connection import DOWN, connect
+from memshare.local.supervisor import ends_with_parent
 from tests.faults.hosts import Host, enter
 
 START_WITHIN = 60  # seconds; it reads its log first

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from broker.errors import Unreachable
-from memory_service.memory import Memory
+from memshare.broker.errors import Unreachable
+from memshare.memory_service.memory import Memory
 from tests.faults.cluster import LEASE, Cluster, Setup, cluster
 from tests.faults.count import Count, count
 from tests.faults.forks import Forks

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from qdrant_client import QdrantClient
 
-from memory_service.memory import Memory
-from memory_service.points import WHOLE
-from memory_service.server_collection import ALIAS
-from memshare.supervisor import ends_with_parent
+from memshare.local.supervisor import ends_with_parent
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores.points import WHOLE
+from memshare.memory_service.stores.server_collection import ALIAS
 from tests.faults.forks import ROOT
 
 PAGE = 256

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import redis
 
-from broker.ledger import Entry, publish
-from broker.lessons import LessonTask
-from broker.messages import derived_id
-from broker.settings import Settings
+from memshare.broker.delivery.ledger import Entry, publish
+from memshare.broker.settings import Settings
+from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
-from retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.lesson_log import LessonLog
 from tests.faults.forks import forks
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker.settings import Settings
+from memshare.broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import redis
 
-from broker.connection import connect
-from broker.ledger import journey_key
-from broker.messages import derived_id
-from broker.settings import Settings
-from scorer.rubric import BUNDLED
+from memshare.broker.connection import connect
+from memshare.broker.delivery.ledger import journey_key
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import derived_id
+from memshare.scorer.rubric import BUNDLED
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for

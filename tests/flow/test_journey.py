@@ -10,10 +10,10 @@ import pytest
 from celery import Celery
 from celery.result import AsyncResult
 
-from broker.app import kombu_url
-from broker.connection import connect
-from broker.errors import BadInput, GiveUp
-from broker.settings import Settings
+from memshare.broker.app import kombu_url
+from memshare.broker.connection import connect
+from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

@@ -11,10 +11,10 @@ import redis
 from numpy.typing import NDArray
 
 from benchmarks.forms import Task, form_of, memories, questions, unseen_tasks
-from broker.settings import Settings
-from memory_service.retriever import Adapter
-from memory_service.sentence_encoder import BUNDLED, SentenceTransformerEncoder
-from retriever_trainer.lesson_log import LessonLog
+from memshare.broker.settings import Settings
+from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
+from memshare.memory_service.recall.retriever import Adapter
+from memshare.retriever_trainer.lesson_log import LessonLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.oracle import Oracle

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker.app import lists_of
-from broker.errors import QueueFull
-from broker.settings import Settings
+from memshare.broker.app import lists_of
+from memshare.broker.errors import QueueFull
+from memshare.broker.settings import Settings
 from memshare.client import BULK
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

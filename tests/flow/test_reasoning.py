@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from broker.connection import connect
-from broker.settings import Settings
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
 from memshare.journey import Journey
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -17,18 +17,18 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from broker.lessons import Candidate, LessonTask
-from broker.messages import Embedding
-from broker.settings import Settings
-from memory_service.encoder import BUNDLED, SentenceTransformerEncoder
-from memory_service.memory import Memory, memory_id
-from memory_service.open_store import layout_in_use, open_store
-from memory_service.recall import vectors_of
-from memory_service.sentence_encoder import bundled_folder
-from memory_service.store import Layout, Where
+from memshare.broker.settings import Settings
+from memshare.broker.wire.lessons import Candidate, LessonTask
+from memshare.broker.wire.messages import Embedding
 from memshare.client import Client
-from memshare.own_redis import connected
-from retriever_trainer.learn import Learn
+from memshare.local.own_redis import connected
+from memshare.memory_service.encoders.encoder import BUNDLED, SentenceTransformerEncoder
+from memshare.memory_service.encoders.sentence_encoder import bundled_folder
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.memory_service.recall.recall import vectors_of
+from memshare.memory_service.stores.open_store import layout_in_use, open_store
+from memshare.memory_service.stores.store import Layout, Where
+from memshare.retriever_trainer.learn import Learn
 from tests.support.deployment import ROOT, wait_for
 from tests.support.lessons import FormLabeller
 from tests.support.terminal import Terminal, children_of, end

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker.connection import address, connect
-from broker.errors import Unreachable
-from broker.redis_server import server_binary
-from broker.settings import Settings
+from memshare.broker.connection import address, connect
+from memshare.broker.errors import Unreachable
+from memshare.broker.redis_server import server_binary
+from memshare.broker.settings import Settings
 from memshare.client import Client
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

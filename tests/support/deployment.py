@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from broker.settings import Settings
+from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.journey import Journey
 from tests.support.chat_server import ChatServer
@@ -39,8 +39,12 @@ class Deployment:
         `options` are more words of the command line.
         """
         log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
-        own = {"scorer": "scorer.worker", "memory": "memory_service.worker", "trainer": "retriever_trainer.worker"}
-        app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "agents.worker")
+        own = {
+            "scorer": "memshare.scorer.worker",
+            "memory": "memshare.memory_service.worker",
+            "trainer": "memshare.retriever_trainer.worker",
+        }
+        app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "memshare.agents.worker")
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
         with log:
             self.processes[tuple(queues)] = subprocess.Popen(
@@ -65,11 +69,12 @@ class Deployment:
 
     def settled(self, task_id: str, within: float = 30) -> Journey:
         """The journey of a task once it has ended, one way or the other."""
-        return wait_for(
-            lambda: (journey := self.client.journey(task_id)).state in ("settled", "dead") and journey,
-            within,
-            f"task {task_id} to end",
-        )
+
+        def ended() -> Journey | None:
+            journey = self.client.journey(task_id)
+            return journey if journey.state in ("settled", "dead") else None
+
+        return wait_for(ended, within, f"task {task_id} to end")
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -78,7 +83,7 @@ class Deployment:
             process.wait(60)
 
 
-def wait_for(found: Callable[[], T], within: float, what: str) -> T:
+def wait_for(found: Callable[[], T | None], within: float, what: str) -> T:
     """The first true value of `found`; fails after `within` seconds."""
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from broker.messages import derived_id
+from memshare.broker.wire.messages import derived_id
 from memshare.evaluation.charts import draw
 from memshare.evaluation.data import FileReport
 from memshare.evaluation.experiment import NO_MEMORIES

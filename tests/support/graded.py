@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from broker.messages import AnsweredTask, CriterionScore, GradedTask, Score, Shown, Usage
-from memory_service.recall import Recall
+from memshare.broker.wire.messages import AnsweredTask, CriterionScore, GradedTask, Score, Shown, Usage
+from memshare.memory_service.recall.recall import Recall
 
 THRESHOLD = 81.0
 

@@ -7,9 +7,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.lessons import Candidate, LessonTask
-from broker.messages import Embedding, Usage, derived_id
-from retriever_trainer.labels import Labels
+from memshare.broker.wire.lessons import Candidate, LessonTask
+from memshare.broker.wire.messages import Embedding, Usage, derived_id
+from memshare.retriever_trainer.labels import Labels
 
 DIMENSION = 128
 ENCODER = "tests/forms"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import BaseModel
 
-from broker.messages import Turn, Usage
-from llm.chat import FirstToken, NoLogprobs, Reply
+from memshare.broker.wire.messages import Turn, Usage
+from memshare.llm.chat import FirstToken, NoLogprobs, Reply
 
 FirstTokens = Callable[[Sequence[Turn]], Mapping[str, float]]
 

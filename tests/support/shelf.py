@@ -9,9 +9,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.reasoning.sources import Link, Page, Passage, Sources
-from broker.errors import BadInput
-from broker.messages import derived_id
+from memshare.agents.reasoning.sources import Link, Page, Passage, Sources
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import derived_id
 
 
 class Shelf:

@@ -29,7 +29,11 @@ HEAVY = (
     "pydantic_settings",
     "qdrant_client",
 )
-OWN = {"scorer": "scorer.worker", "memory": "memory_service.worker", "trainer": "retriever_trainer.worker"}
+OWN = {
+    "scorer": "memshare.scorer.worker",
+    "memory": "memshare.memory_service.worker",
+    "trainer": "memshare.retriever_trainer.worker",
+}
 
 
 def main() -> None:
@@ -57,12 +61,12 @@ def _work(queues: list[str], node: str, log: str, environment: dict[str, str], n
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
     os.environ.update(environment)
-    from memshare.supervisor import ends_with_parent
+    from memshare.local.supervisor import ends_with_parent
 
     ending = ends_with_parent(signal.SIGKILL)
     if ending:
         ending()
-    name = "memshare.worker" if len(queues) > 1 else OWN.get(queues[0], "agents.worker")
+    name = "memshare.worker" if len(queues) > 1 else OWN.get(queues[0], "memshare.agents.worker")
     app = importlib.import_module(name).app
     quiet = ["--without-gossip", "--without-mingle"]  # as `memshare worker` has them
     app.worker_main(["worker", "-Q", ",".join(queues), "-n", node, "-l", "INFO", *quiet])

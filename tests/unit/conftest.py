@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from memory_service.edge_store import EdgeStore
-from memory_service.pool import Pool
-from memory_service.recall import Recall
-from memory_service.retriever import Retriever
-from memory_service.store import Layout, Store
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Layout, Store
 from tests.support.word_encoder import WordEncoder
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from broker.settings import Settings
+from memshare.broker.settings import Settings
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 

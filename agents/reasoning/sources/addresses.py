@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-from broker.errors import GiveUp, TryAgain
-from broker.settings import Network
+from memshare.broker.errors import GiveUp, TryAgain
+from memshare.broker.settings import Network
 
 Address = IPv4Address | IPv6Address
 

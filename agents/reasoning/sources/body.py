@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from agents.reasoning.sources.text_of import KINDS, Kind
-from broker.errors import GiveUp, TryAgain
+from memshare.agents.reasoning.sources.text_of import KINDS, Kind
+from memshare.broker.errors import GiveUp, TryAgain
 
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream")
 _GZIP = 16 + zlib.MAX_WBITS

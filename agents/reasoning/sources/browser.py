@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from agents.reasoning.sources.documents import Documents
-from agents.reasoning.sources.fetch import Fetcher
-from agents.reasoning.sources.page import Page
-from agents.reasoning.sources.text_of import page_of
-from broker.errors import BadInput
+from memshare.agents.reasoning.sources.documents import Documents
+from memshare.agents.reasoning.sources.fetch import Fetcher
+from memshare.agents.reasoning.sources.page import Page
+from memshare.agents.reasoning.sources.text_of import page_of
+from memshare.broker.errors import BadInput
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 

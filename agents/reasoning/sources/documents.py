@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agents.reasoning.sources.page import Page
-from agents.reasoning.sources.text_of import Kind, page_of
-from broker.errors import BadInput, GiveUp
+from memshare.agents.reasoning.sources.page import Page
+from memshare.agents.reasoning.sources.text_of import Kind, page_of
+from memshare.broker.errors import BadInput, GiveUp
 
 SUFFIXES: dict[str, Kind] = {
     ".html": "html",

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import httpcore2
 import httpx2
 
-from agents.reasoning.sources.body import Body, read_body
-from agents.reasoning.sources.network import Deadline, GuardedNetwork
-from broker.errors import BadInput, GiveUp, Reason, TryAgain
-from broker.settings import Network
-from llm.http_errors import retry_after
+from memshare.agents.reasoning.sources.body import Body, read_body
+from memshare.agents.reasoning.sources.network import Deadline, GuardedNetwork
+from memshare.broker.errors import BadInput, GiveUp, Reason, TryAgain
+from memshare.broker.settings import Network
+from memshare.llm.providers.http_errors import retry_after
 
 MAX_REDIRECTS = 5
 MAX_URL = 2_000

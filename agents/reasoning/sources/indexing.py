@@ -10,12 +10,12 @@ from uuid import UUID
 import redis
 from redis.exceptions import LockError
 
-from agents.reasoning.sources.documents import Documents
-from agents.reasoning.sources.passages import KIND, document_id, memories_of, passage_id
-from broker.errors import BadInput, GiveUp, TryAgain
-from memory_service.memory import Memory
-from memory_service.pool import Pool
-from memory_service.store import Where, every
+from memshare.agents.reasoning.sources.documents import Documents
+from memshare.agents.reasoning.sources.passages import KIND, document_id, memories_of, passage_id
+from memshare.broker.errors import BadInput, GiveUp, TryAgain
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.stores.store import Where, every
 
 log = logging.getLogger(__name__)
 

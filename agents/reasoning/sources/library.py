@@ -8,11 +8,11 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.reasoning.sources.passages import KIND, Passage, passage_of
-from broker.errors import BadInput
-from memory_service.bm25 import query
-from memory_service.recall import Recall
-from memory_service.store import Where
+from memshare.agents.reasoning.sources.passages import KIND, Passage, passage_of
+from memshare.broker.errors import BadInput
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.bm25 import query
+from memshare.memory_service.stores.store import Where
 
 __all__ = ["Library", "Passage"]
 

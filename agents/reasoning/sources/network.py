@@ -9,9 +9,9 @@ from typing import Any
 
 import httpcore2
 
-from agents.reasoning.sources.addresses import permitted, resolve
-from broker.errors import GiveUp
-from broker.settings import Network
+from memshare.agents.reasoning.sources.addresses import permitted, resolve
+from memshare.broker.errors import GiveUp
+from memshare.broker.settings import Network
 
 
 class Deadline:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.reasoning.sources.browser import Browser
-from agents.reasoning.sources.documents import Documents
-from agents.reasoning.sources.fetch import Fetcher
-from agents.reasoning.sources.indexing import index
-from agents.reasoning.sources.library import Library
-from agents.reasoning.sources.passages import pool_of
-from agents.reasoning.sources.searxng import SearXNG
-from agents.reasoning.sources.web_search import WebSearch
-from broker.connection import connect
-from broker.settings import Settings
-from memory_service.pool import Pool
+from memshare.agents.reasoning.sources.browser import Browser
+from memshare.agents.reasoning.sources.documents import Documents
+from memshare.agents.reasoning.sources.fetch import Fetcher
+from memshare.agents.reasoning.sources.indexing import index
+from memshare.agents.reasoning.sources.library import Library
+from memshare.agents.reasoning.sources.passages import pool_of
+from memshare.agents.reasoning.sources.searxng import SearXNG
+from memshare.agents.reasoning.sources.web_search import WebSearch
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
+from memshare.memory_service.pool.pool import Pool
 
 
 @dataclass(frozen=True)

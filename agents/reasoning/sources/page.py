@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.messages import Message
+from memshare.broker.wire.messages import Message
 
 MAX_TITLE = 200
 

@@ -7,11 +7,11 @@ from hashlib import blake2b
 from pathlib import Path
 from uuid import UUID
 
-from agents.reasoning.sources.cutting import pieces
-from agents.reasoning.sources.page import Page
-from broker.messages import Message, derived_id
-from memory_service.memory import Memory
-from memory_service.store import Hit
+from memshare.agents.reasoning.sources.cutting import pieces
+from memshare.agents.reasoning.sources.page import Page
+from memshare.broker.wire.messages import Message, derived_id
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores.store import Hit
 
 LENGTH = 800
 """Most characters of a passage: of these the bundled encoder reads all."""

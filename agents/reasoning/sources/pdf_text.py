@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pypdf
 
-from broker.errors import GiveUp
+from memshare.broker.errors import GiveUp
 
 log = logging.getLogger(__name__)
 

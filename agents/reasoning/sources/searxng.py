@@ -7,11 +7,11 @@ import logging
 import httpx2
 from pydantic import BaseModel, ValidationError
 
-from agents.reasoning.sources.page import one_line
-from agents.reasoning.sources.web_search import Link
-from broker.errors import GiveUp, Reason, TryAgain
-from llm.http_client import ReplyTooLong, open_client
-from llm.http_errors import retry_after
+from memshare.agents.reasoning.sources.page import one_line
+from memshare.agents.reasoning.sources.web_search import Link
+from memshare.broker.errors import GiveUp, Reason, TryAgain
+from memshare.llm.providers.http_client import ReplyTooLong, open_client
+from memshare.llm.providers.http_errors import retry_after
 
 log = logging.getLogger(__name__)
 

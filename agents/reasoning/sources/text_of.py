@@ -6,10 +6,10 @@ import codecs
 import re
 from typing import Literal
 
-from agents.reasoning.sources.html_text import html_text
-from agents.reasoning.sources.page import Page, one_line
-from agents.reasoning.sources.pdf_text import pdf_text
-from broker.errors import GiveUp
+from memshare.agents.reasoning.sources.html_text import html_text
+from memshare.agents.reasoning.sources.page import Page, one_line
+from memshare.agents.reasoning.sources.pdf_text import pdf_text
+from memshare.broker.errors import GiveUp
 
 Kind = Literal["html", "pdf", "plain"]
 

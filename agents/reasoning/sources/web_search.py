@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from broker.messages import Message
+from memshare.broker.wire.messages import Message
 
 
 class Link(Message):

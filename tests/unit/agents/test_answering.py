@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from agents.roster import Agent, load_roster
-from agents.tasks import Answering
-from broker.errors import BadInput
-from broker.messages import AgentTask, Answer, AnsweredTask, Usage
-from memory_service.memory import Memory
-from memory_service.recall import Recall
+from memshare.agents.roster import Agent, load_roster
+from memshare.agents.tasks import Answering
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.word_encoder import WordEncoder

@@ -5,15 +5,15 @@ from contextlib import nullcontext
 import pytest
 import redis
 
-from agents.roster import load_roster
-from agents.tasks import Answering
-from broker.budget import Budget, Cap, Holder
-from broker.errors import BadInput, NotYet
-from broker.messages import AgentTask
-from broker.usage import UsageLog, Used
-from llm.metered import Metered, unmetered
-from llm.prices import Prices
-from memory_service.recall import Recall
+from memshare.agents.roster import load_roster
+from memshare.agents.tasks import Answering
+from memshare.broker.errors import BadInput, NotYet
+from memshare.broker.wire.messages import AgentTask
+from memshare.llm.limits.budget import Budget, Cap, Holder
+from memshare.llm.limits.metered import Metered, unmetered
+from memshare.llm.limits.prices import Prices
+from memshare.llm.limits.usage import UsageLog, Used
+from memshare.memory_service.recall.recall import Recall
 from tests.support.scripted_chat import ScriptedChat
 
 

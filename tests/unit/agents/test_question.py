@@ -6,16 +6,16 @@ from contextlib import nullcontext
 import pytest
 import redis
 
-from agents.question import LONGEST
-from agents.roster import load_roster
-from agents.tasks import Answering
-from broker.errors import BadInput, NotYet
-from broker.messages import AgentTask, AnsweredTask, Usage
-from broker.questions import Question, QuestionTask
-from broker.usage import UsageLog, Used
-from llm.metered import Metered, unmetered
-from llm.prices import Prices
-from memory_service.recall import Recall
+from memshare.agents.question import LONGEST
+from memshare.agents.roster import load_roster
+from memshare.agents.tasks import Answering
+from memshare.broker.errors import BadInput, NotYet
+from memshare.broker.wire.messages import AgentTask, AnsweredTask, Usage
+from memshare.broker.wire.questions import Question, QuestionTask
+from memshare.llm.limits.metered import Metered, unmetered
+from memshare.llm.limits.prices import Prices
+from memshare.llm.limits.usage import UsageLog, Used
+from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 

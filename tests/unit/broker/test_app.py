@@ -7,8 +7,8 @@ import redis
 from celery import Celery
 from kombu.exceptions import ContentDisallowed
 
-from broker.app import LONGEST_COUNTDOWN, MEMORY_QUEUE, kombu_url, lists_of, make_app, queue_named
-from broker.settings import Settings
+from memshare.broker.app import LONGEST_COUNTDOWN, MEMORY_QUEUE, kombu_url, lists_of, make_app, queue_named
+from memshare.broker.settings import Settings
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import pytest
 import redis
 
-from broker.presence import PREFIX, Presence, announce, present
+from memshare.broker.presence import PREFIX, Presence, announce, present
 
 WORKER = {"node": "new@host", "pid": 1, "life": "l", "queues": ["poem"]}
 CARD = {"name": "poem", "kinds": ["limerick"], "pool": "poem", "model": "m"}

@@ -10,10 +10,10 @@ from subprocess import Popen
 import pytest
 import redis
 
-from broker.app import kombu_url, lists_of, make_app, queue_named
-from broker.connection import connect
-from broker.redis_server import SOCKET_PATH_LIMIT, socket_path, socket_url, start
-from broker.settings import Settings
+from memshare.broker.app import kombu_url, lists_of, make_app, queue_named
+from memshare.broker.connection import connect
+from memshare.broker.redis_server import SOCKET_PATH_LIMIT, socket_path, socket_url, start
+from memshare.broker.settings import Settings
 
 Start = Callable[[Path], Popen[bytes]]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput
-from broker.settings import DEFAULT_MISTRAL, DEFAULT_OPENAI, Role, Settings, load_settings
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import DEFAULT_MISTRAL, DEFAULT_OPENAI, Role, Settings, load_settings
 
 
 def test_nothing_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from broker.ledger import open_key
-from broker.settings import Settings
+from memshare.broker.delivery.ledger import open_key
+from memshare.broker.settings import Settings
 from tests.unit.deploy.chart import (
     ALL_OFF,
     ALL_ON,

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from broker.settings import Settings
+from memshare.broker.settings import Settings
 from tests.unit.deploy.chart import DEPLOY, QUEUES
 
 COMPOSE = DEPLOY / "compose" / "compose.yaml"

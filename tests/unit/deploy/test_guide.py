@@ -11,8 +11,8 @@ from pathlib import Path
 import redis
 import typer
 
-from broker import redis_server
-from broker.connection import connect
+from memshare.broker import redis_server
+from memshare.broker.connection import connect
 from memshare.cli import app
 from tests.unit.deploy.chart import DEPLOY
 from tests.unit.deploy.queries import rules

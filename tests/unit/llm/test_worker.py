@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker.budget import Cap, Holder
-from broker.errors import BadInput, NotYet
-from broker.messages import Turn
-from broker.settings import Settings
-from broker.usage import UsageLog, Used
-from llm.metered import Payer
-from llm.offline import OfflineChat
-from llm.rate_limited import RateLimited
-from llm.worker import open_budget, open_limited, open_metering
+from memshare.broker.errors import BadInput, NotYet
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Turn
+from memshare.llm.limits.budget import Cap, Holder
+from memshare.llm.limits.metered import Payer
+from memshare.llm.limits.rate_limited import RateLimited
+from memshare.llm.limits.usage import UsageLog, Used
+from memshare.llm.offline.chat import OfflineChat
+from memshare.llm.worker import open_budget, open_limited, open_metering
 
 ASKED = (Turn(role="user", content="A riddle about rain"),)
 PAYER = Payer("journey-1", "logic", "ada")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import redis
 
-from broker.errors import BadInput, Unreachable
-from broker.presence import AgentCard, Presence, announce
-from broker.settings import Settings
+from memshare.broker.errors import BadInput, Unreachable
+from memshare.broker.presence import AgentCard, Presence, announce
+from memshare.broker.settings import Settings
 from memshare.client import Client
 
 

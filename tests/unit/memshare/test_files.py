@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput
+from memshare.broker.errors import BadInput
 from memshare.files import new_file
 
 

@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 import redis
 
-from broker.dead_letters import DeadLetters, letter_for
-from broker.errors import BadInput
-from broker.ledger import Entry, Ledger
-from broker.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Usage
-from broker.questions import Question
+from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Usage
+from memshare.broker.wire.questions import Question
 from memshare.journey import read_journey
 from tests.support.answered import a_task
 

@@ -10,20 +10,20 @@ import redis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from broker.budget import Budget, Cap, Holder
-from broker.connection import connect
-from broker.dead_letters import DeadLetters, letter_for
-from broker.errors import NotYet, TryAgain
-from broker.ledger import Entry, Ledger
-from broker.messages import Usage
-from broker.metrics import COUNTED, POOLS, count, observe
-from broker.presence import Presence, announce
-from broker.usage import Charge, UsageLog
-from memory_service.arms import Arms, Credit
-from memory_service.credibility import Arm, as_shown
-from memory_service.retriever import PublishedAdapter, adapter_key, version_key
+from memshare.broker.connection import connect
+from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.errors import NotYet, TryAgain
+from memshare.broker.observe.metrics import COUNTED, POOLS, count, observe
+from memshare.broker.presence import Presence, announce
+from memshare.broker.wire.messages import Usage
+from memshare.llm.limits.budget import Budget, Cap, Holder
+from memshare.llm.limits.usage import Charge, UsageLog
+from memshare.memory_service.recall.bandit_arms import Arms, Credit
+from memshare.memory_service.recall.credibility import Arm, as_shown
+from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare.metrics import SharedMetrics
-from retriever_trainer.lesson_log import RETRIEVERS
+from memshare.retriever_trainer.lesson_log import RETRIEVERS
 
 Values = dict[tuple[str, ...], float]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.errors import BadInput
+from memshare.broker.errors import BadInput
 from memshare.bulk import SHOWN_FAULTS
 from memshare.pairs import read_pairs
 from tests.support.memories import remembered

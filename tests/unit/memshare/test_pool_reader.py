@@ -7,16 +7,16 @@ from uuid import UUID
 import pytest
 import redis
 
-from broker.errors import BadInput, MemshareError, Unreachable
-from broker.presence import Presence, announce
-from broker.settings import Settings
-from memory_service.memory import Memory, memory_id
-from memory_service.move import Pages
-from memory_service.open_store import open_store
-from memory_service.pool import ENCODER
-from memory_service.recall import vectors_of
-from memory_service.store import Layout
+from memshare.broker.errors import BadInput, MemshareError, Unreachable
+from memshare.broker.presence import Presence, announce
+from memshare.broker.settings import Settings
 from memshare.memory_pages import PAGE
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.memory_service.pool.move import Pages
+from memshare.memory_service.pool.pool import ENCODER
+from memshare.memory_service.recall.recall import vectors_of
+from memshare.memory_service.stores.open_store import open_store
+from memshare.memory_service.stores.store import Layout
 from memshare.pool_reader import pool_pages
 from tests.support.word_encoder import WordEncoder
 

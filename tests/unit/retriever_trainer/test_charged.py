@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import redis
 
-from broker.errors import NotYet
-from broker.messages import Turn
-from broker.settings import Settings
-from broker.usage import UsageLog
-from llm.chat import FirstToken
-from llm.worker import open_metering
-from retriever_trainer.labels import Labeller
+from memshare.broker.errors import NotYet
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Turn
+from memshare.llm.chat import FirstToken
+from memshare.llm.limits.usage import UsageLog
+from memshare.llm.worker import open_metering
+from memshare.retriever_trainer.labels import Labeller
 from tests.support.lessons import lesson
 from tests.support.scripted_chat import ScriptedChat
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import redis
 
-from broker.errors import BadInput, TryAgain
-from broker.lessons import Lesson, LessonTask
-from broker.metrics import read_field
-from llm.structured import DoesNotFit
-from memory_service.conflicts import Conflicts
-from memory_service.retriever import Retriever
-from retriever_trainer import lesson_log
-from retriever_trainer.labels import Labels
-from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.rollback import roll_back
+from memshare.broker.errors import BadInput, TryAgain
+from memshare.broker.observe.metrics import read_field
+from memshare.broker.wire.lessons import Lesson, LessonTask
+from memshare.llm.structured import DoesNotFit
+from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.retriever_trainer import lesson_log
+from memshare.retriever_trainer.labels import Labels
+from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.rollback import roll_back
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson
 from tests.support.word_encoder import WordEncoder
 

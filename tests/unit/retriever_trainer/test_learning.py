@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retriever_trainer.accuracy import Example, pairwise_accuracy
-from retriever_trainer.learning import State, step
+from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
+from memshare.retriever_trainer.learning import State, step
 
 DIMENSION = 6
 

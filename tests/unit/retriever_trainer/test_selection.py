@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retriever_trainer.selection import select, sides
+from memshare.retriever_trainer.selection import select, sides
 
 
 def test_the_four_lowest_are_positives_and_the_four_highest_negatives() -> None:

@@ -6,15 +6,15 @@ import sys
 import pytest
 import redis
 
-from broker.lessons import LessonTask
-from broker.settings import Settings
-from memory_service.pool import BEFORE
-from memory_service.retriever import adapter_key
-from retriever_trainer.labels import Labels
-from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.rollback import roll_back
-from retriever_trainer.status import PoolStatus, Status, read_status
+from memshare.broker.settings import Settings
+from memshare.broker.wire.lessons import LessonTask
+from memshare.memory_service.pool.pool import BEFORE
+from memshare.memory_service.recall.retriever import adapter_key
+from memshare.retriever_trainer.labels import Labels
+from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.rollback import roll_back
+from memshare.retriever_trainer.status import PoolStatus, Status, read_status
 from tests.support.lessons import ENCODER, FormLabeller, lesson
 
 
@@ -158,6 +158,6 @@ def test_a_version_that_no_agent_can_use_is_named(
 
 
 def test_reading_the_status_needs_no_torch() -> None:
-    code = "import sys, retriever_trainer.status; sys.exit('torch' in sys.modules)"
+    code = "import sys, memshare.retriever_trainer.status; sys.exit('torch' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

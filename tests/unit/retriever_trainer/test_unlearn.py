@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import redis
 
-from broker.lessons import LessonTask
-from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog
-from retriever_trainer.unlearn import lessons_with, unlearn
+from memshare.broker.wire.lessons import LessonTask
+from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.unlearn import lessons_with, unlearn
 from tests.support.lessons import ENCODER, FormLabeller, lesson
 
 CLEAN = 60

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broker.errors import BadInput, TryAgain
-from scorer.draft import draft, share_out
+from memshare.broker.errors import BadInput, TryAgain
+from memshare.scorer.draft import draft, share_out
 from tests.support.scripted_chat import ScriptedChat
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from broker.errors import TryAgain
-from broker.messages import Usage
-from llm.offline import OfflineChat
-from llm.strict_schema import strict_schema
-from scorer.grading import Pair, grade, ranges_schema
-from scorer.rubric import Rubric
+from memshare.broker.errors import TryAgain
+from memshare.broker.wire.messages import Usage
+from memshare.llm.offline.chat import OfflineChat
+from memshare.llm.providers.strict_schema import strict_schema
+from memshare.scorer.grading import Pair, grade, ranges_schema
+from memshare.scorer.rubric import Rubric
 from tests.support.scripted_chat import ScriptedChat
 
 RUBRIC = Rubric.model_validate(

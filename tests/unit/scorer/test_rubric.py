@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput
-from scorer.rubric import BUNDLED, Rubric, all_rubrics, find_rubric
+from memshare.broker.errors import BadInput
+from memshare.scorer.rubric import BUNDLED, Rubric, all_rubrics, find_rubric
 
 FILE = """\
 domain = "Recipes"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput
-from scorer.rubric import Rubric, find_rubric, read_rubric
-from scorer.rubric_file import approve, write
+from memshare.broker.errors import BadInput
+from memshare.scorer.rubric import Rubric, find_rubric, read_rubric
+from memshare.scorer.rubric_file import approve, write
 
 RUBRIC = Rubric.model_validate(
     {

@@ -4,11 +4,11 @@ from math import fsum
 
 import pytest
 
-from broker.messages import CriterionScore
-from scorer.criterion import Criterion
-from scorer.rubric import Rubric, all_rubrics
-from scorer.score import Range, accepted, mean, scale, total
-from scorer.threshold import threshold_for
+from memshare.broker.wire.messages import CriterionScore
+from memshare.scorer.criterion import Criterion
+from memshare.scorer.rubric import Rubric, all_rubrics
+from memshare.scorer.score import Range, accepted, mean, scale, total
+from memshare.scorer.threshold import threshold_for
 
 CRITERIA = [
     Criterion(name="taste", points=30, description="…"),

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput, GiveUp
-from broker.messages import GradedTask, Score, derived_id
-from scorer.rubric import BUNDLED, find_rubric
-from scorer.tasks import Scoring
+from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.wire.messages import GradedTask, Score, derived_id
+from memshare.scorer.rubric import BUNDLED, find_rubric
+from memshare.scorer.tasks import Scoring
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 

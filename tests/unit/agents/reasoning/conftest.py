@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agents.reasoning.engine import Engine
-from agents.reasoning.knowledge import Knowledge
-from agents.reasoning.limits import Limits
-from agents.reasoning.registry import OPERATORS
-from agents.reasoning.sources import Sources
-from llm.chat import Chat
-from memory_service.recall import Recall
+from memshare.agents.reasoning.engine import Engine
+from memshare.agents.reasoning.knowledge import Knowledge
+from memshare.agents.reasoning.limits import Limits
+from memshare.agents.reasoning.registry import OPERATORS
+from memshare.agents.reasoning.sources import Sources
+from memshare.llm.chat import Chat
+from memshare.memory_service.recall.recall import Recall
 from tests.support.shelf import sources
 
 MakeEngine = Callable[..., Engine]

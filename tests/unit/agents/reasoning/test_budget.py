@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from agents.reasoning.budget import Budget, Paid, UsedUp
-from agents.reasoning.limits import Limits
-from broker.messages import Turn, Usage
-from llm.chat import Reply, UselessReply
+from memshare.agents.reasoning.budget import Budget, Paid, UsedUp
+from memshare.agents.reasoning.limits import Limits
+from memshare.broker.wire.messages import Turn, Usage
+from memshare.llm.chat import Reply, UselessReply
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="user", content="Well?"),)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agents.reasoning.engine import Engine, Run
-from llm.offline import OfflineChat
+from memshare.agents.reasoning.engine import Engine, Run
+from memshare.llm.offline.chat import OfflineChat
 from tests.support.shelf import sources
 
 MakeEngine = Callable[..., Engine]

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agents.reasoning.limits import Limits
-from agents.reasoning.reasoner import Reasoner
-from agents.roster import Agent, load_roster
-from agents.tasks import Answering
-from broker.errors import BadInput, NotYet
-from broker.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage, VerdictTask
-from broker.stage import Outcome
-from llm.chat import Chat, Reply
-from llm.metered import Payer
-from llm.resumed import Unfinished
-from memory_service.memory import Memory
-from memory_service.recall import Recall
+from memshare.agents.reasoning.limits import Limits
+from memshare.agents.reasoning.reasoner import Reasoner
+from memshare.agents.roster import Agent, load_roster
+from memshare.agents.tasks import Answering
+from memshare.broker.delivery.stage import Outcome
+from memshare.broker.errors import BadInput, NotYet
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage, VerdictTask
+from memshare.llm.chat import Chat, Reply
+from memshare.llm.limits.metered import Payer
+from memshare.llm.reply_replay import Unfinished
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import (

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.roster import load_roster
-from broker.errors import BadInput
+from memshare.agents.roster import load_roster
+from memshare.broker.errors import BadInput
 
 COOK = """description = "Answers about food."
 instructions = "Answer."

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agents.reasoning.engine import Engine
-from agents.reasoning.knowledge import Filters, Knowledge
-from agents.reasoning.sources import Link, Sources
-from broker.errors import TryAgain
-from memory_service.recall import Recall
+from memshare.agents.reasoning.engine import Engine
+from memshare.agents.reasoning.knowledge import Filters, Knowledge
+from memshare.agents.reasoning.sources import Link, Sources
+from memshare.broker.errors import TryAgain
+from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import CHECK, RESPOND, Links, answered, judged, planned, search, sources

@@ -8,12 +8,12 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
-from broker.budget import Budget, Holder
-from broker.errors import BadInput, MemshareError, NotYet
-from broker.ledger import Entry, Ledger
-from broker.messages import Usage
-from broker.usage import Charge, UsageLog
+from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.errors import BadInput, MemshareError, NotYet
+from memshare.broker.wire.messages import Usage
 from memshare.commands.budget import app
+from memshare.llm.limits.budget import Budget, Holder
+from memshare.llm.limits.usage import Charge, UsageLog
 
 PRICES = """\
 currency = "USD"

@@ -9,14 +9,14 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
-from broker.errors import MemshareError
-from broker.presence import Presence, announce
-from broker.settings import Settings, load_settings
-from memory_service.open_store import open_store
-from memory_service.pool import BEFORE, ENCODER
-from memory_service.store import Layout
+from memshare.broker.errors import MemshareError
+from memshare.broker.presence import Presence, announce
+from memshare.broker.settings import Settings, load_settings
 from memshare.commands.retriever import app
-from retriever_trainer.learn import Learn
+from memshare.memory_service.pool.pool import BEFORE, ENCODER
+from memshare.memory_service.stores.open_store import open_store
+from memshare.memory_service.stores.store import Layout
+from memshare.retriever_trainer.learn import Learn
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson
 

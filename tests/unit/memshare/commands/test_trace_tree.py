@@ -5,7 +5,7 @@ from uuid import UUID
 
 from rich.console import Console
 
-from broker.messages import Step, Usage
+from memshare.broker.wire.messages import Step, Usage
 from memshare.commands.trace_tree import draw
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.errors import BadInput
-from broker.presence import AgentCard
+from memshare.broker.errors import BadInput
+from memshare.broker.presence import AgentCard
 from memshare.evaluation.data import read_items, split
 
 AGENTS = {"logic": AgentCard(name="logic", kinds=("riddle", "pun"), pool="logic", model="offline")}

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from agents.roster import load_roster
-from broker.errors import BadInput, MemshareError
+from memshare.agents.roster import load_roster
+from memshare.broker.errors import BadInput, MemshareError
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import prepare, thresholds
 from memshare.evaluation.experiments import EXPERIMENTS
@@ -19,7 +19,7 @@ from memshare.evaluation.queues import Graded, Pair
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
-from scorer.rubric import find_rubric
+from memshare.scorer.rubric import find_rubric
 
 
 def item(name: str, answer: str, kind: str = "riddle") -> Item:

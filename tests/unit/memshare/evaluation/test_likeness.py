@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory_service.sentence_encoder import bundled_folder
 from memshare.evaluation.likeness import f1_scores
+from memshare.memory_service.encoders.sentence_encoder import bundled_folder
 
 
 def test_an_answer_is_compared_with_its_own_reference_whatever_stands_beside_it() -> None:

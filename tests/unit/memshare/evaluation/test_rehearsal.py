@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.settings import Settings
+from memshare.broker.settings import Settings
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.experiments import EXPERIMENTS

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from retriever_trainer.consolidation import check as checking
-from retriever_trainer.consolidation.check import Check, Figure, PoolLessons, check, encoded
-from retriever_trainer.consolidation.finetune import TextLesson
-from retriever_trainer.consolidation.relearn import relearn
+from memshare.retriever_trainer.consolidation import check as checking
+from memshare.retriever_trainer.consolidation.check import Check, Figure, PoolLessons, check, encoded
+from memshare.retriever_trainer.consolidation.finetune import TextLesson
+from memshare.retriever_trainer.consolidation.relearn import relearn
 from tests.support.word_encoder import WordEncoder
 
 FORMS = ("haiku", "recipe", "riddle", "letter")

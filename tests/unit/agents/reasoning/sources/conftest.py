@@ -10,7 +10,7 @@ from ipaddress import ip_network
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from agents.reasoning.sources.fetch import Fetcher
+from memshare.agents.reasoning.sources.fetch import Fetcher
 from tests.support.page_server import PageServer
 
 

@@ -8,8 +8,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from agents.reasoning.sources.fetch import MAX_REDIRECTS, Fetcher
-from broker.errors import GiveUp, TryAgain
+from memshare.agents.reasoning.sources.fetch import MAX_REDIRECTS, Fetcher
+from memshare.broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 
 

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from agents.reasoning.sources.fetch import Fetcher
-from broker.errors import BadInput, GiveUp
+from memshare.agents.reasoning.sources.fetch import Fetcher
+from memshare.broker.errors import BadInput, GiveUp
 from tests.support.page_server import PageServer
 
 

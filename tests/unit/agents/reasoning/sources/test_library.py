@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import redis
 
-from agents.reasoning.sources import Library, Passage
-from agents.reasoning.sources.documents import Documents
-from agents.reasoning.sources.indexing import index
-from agents.reasoning.sources.passages import LENGTH, pool_of
-from broker.errors import BadInput, TryAgain
-from memory_service.memory import Memory
-from memory_service.pool import Pool
-from memory_service.recall import Recall
-from memory_service.retriever import Retriever
-from memory_service.store import Store, Vectors, Where, every
+from memshare.agents.reasoning.sources import Library, Passage
+from memshare.agents.reasoning.sources.documents import Documents
+from memshare.agents.reasoning.sources.indexing import index
+from memshare.agents.reasoning.sources.passages import LENGTH, pool_of
+from memshare.broker.errors import BadInput, TryAgain
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.store import Store, Vectors, Where, every
 from tests.support.word_encoder import WordEncoder
 
 LAMP = "<html><head><title>The lamp</title></head><body><p>The lamp was lit by Ada Marsh in 1874.</p></body></html>"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.reasoning.sources import open_sources
-from broker.errors import BadInput, GiveUp
-from broker.settings import Settings, load_settings
-from memory_service.pool import Pool
+from memshare.agents.reasoning.sources import open_sources
+from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.settings import Settings, load_settings
+from memshare.memory_service.pool.pool import Pool
 from tests.support.page_server import PageServer
 
 

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from agents.reasoning.sources import Link
-from agents.reasoning.sources.searxng import SearXNG
-from broker.errors import GiveUp, TryAgain
+from memshare.agents.reasoning.sources import Link
+from memshare.agents.reasoning.sources.searxng import SearXNG
+from memshare.broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 
 

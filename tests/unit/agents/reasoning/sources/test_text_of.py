@@ -9,10 +9,10 @@ import pypdf
 import pytest
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from agents.reasoning.sources.page import MAX_TITLE
-from agents.reasoning.sources.pdf_text import MAX_PAGES, pdf_text
-from agents.reasoning.sources.text_of import MAX_TEXT, page_of
-from broker.errors import GiveUp
+from memshare.agents.reasoning.sources.page import MAX_TITLE
+from memshare.agents.reasoning.sources.pdf_text import MAX_PAGES, pdf_text
+from memshare.agents.reasoning.sources.text_of import MAX_TEXT, page_of
+from memshare.broker.errors import GiveUp
 
 HTML = """<!doctype html><html><head><title>The harbour
 of Lumen</title><script>alert('no')</script></head><body>

@@ -1,0 +1,113 @@
+"""Dead letters: messages that were given up, kept with the reason until a person decides."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from typing import Literal
+
+import redis
+from celery import Celery
+from pydantic import Field
+
+from memshare.broker.delivery.ledger import DEAD, Entry, Ledger, publish
+from memshare.broker.delivery.outcome_record import forgo
+from memshare.broker.errors import BadInput, GiveUp, Reason, TryAgain
+from memshare.broker.observe.metrics import DEAD_REASONS
+from memshare.broker.wire.messages import Message
+
+UNREADABLE = "unreadable"  # stands for the task of a message that names none of ours
+Kind = Literal["malformed", "gave-up", "tries", "crash", "bug"]
+
+
+class DeadLetter(Message):
+    """A message that was given up, and why."""
+
+    entry: Entry
+    kind: Kind
+    reason: Reason = "bug"
+    error: str
+    traceback: str
+    tries: int
+    died: float = Field(description="Unix time in seconds")
+
+    @property
+    def retriable(self) -> bool:
+        """Whether there is a task to send again; a message that could not be read is kept as text only."""
+        return self.entry.task != UNREADABLE
+
+
+def letter_for(entry: Entry, error: BaseException, *, tries: int, kind: Kind | None = None) -> DeadLetter:
+    """The dead letter of a message that ended with `error`."""
+    found: Kind = "gave-up" if isinstance(error, GiveUp) else "tries" if isinstance(error, TryAgain) else "bug"
+    chosen = kind or found
+    return DeadLetter(
+        entry=entry,
+        kind=chosen,
+        reason=reason_of(error, kind),
+        error=f"{type(error).__name__}: {error}" if chosen == "bug" else str(error),
+        traceback="".join(traceback.format_exception(error)),
+        tries=tries,
+        died=time.time(),
+    )
+
+
+def reason_of(error: BaseException, kind: Kind | None) -> Reason:
+    """Why it failed, in one of the words that are counted."""
+    if kind == "malformed" or isinstance(error, BadInput):
+        return "malformed"
+    return error.reason if isinstance(error, TryAgain | GiveUp) else "bug"
+
+
+class DeadLetters:
+    """The dead letters of one Redis."""
+
+    def __init__(self, client: redis.Redis, ledger: Ledger) -> None:
+        self._client = client
+        self._ledger = ledger
+
+    def add(self, letter: DeadLetter) -> bool:
+        """Keep a letter; False when another run of the message was through with it before."""
+        return self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason)
+
+    def all(self) -> list[DeadLetter]:
+        """Every dead letter, oldest first."""
+        letters = [DeadLetter.model_validate_json(text) for text in self._client.hvals(DEAD)]
+        return sorted(letters, key=lambda letter: letter.died)
+
+    def __contains__(self, letter_id: str) -> bool:
+        return bool(self._client.hexists(DEAD, letter_id))
+
+    def get(self, letter_id: str) -> DeadLetter:
+        """One dead letter; raises `BadInput` for an unknown id."""
+        text = self._client.hget(DEAD, letter_id)
+        if text is None:
+            raise BadInput(f"No dead letter has the id {letter_id!r}. `memshare dead list` shows them.")
+        return DeadLetter.model_validate_json(text)
+
+    def retry(self, app: Celery, letter: DeadLetter) -> bool:
+        """Put the message back into its queue under its old id; False when another did so first."""
+        if not letter.retriable:
+            raise BadInput(
+                f"Dead letter {letter.entry.id} cannot be retried: {letter.error} "
+                "Submit the task again in the right form, then drop this one."
+            )
+        if not self._ledger.revive(letter.entry):
+            return False
+        publish(app, letter.entry)
+        return True
+
+    def drop(self, letter: DeadLetter) -> None:
+        """Forget the message for good; its journey keeps the reason."""
+        self._client.hdel(DEAD, letter.entry.id)
+        self._client.hdel(DEAD_REASONS, letter.entry.id)
+        forgo(self._client, letter.entry.journey)
+
+
+def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:
+    """A ledger entry for a message that is none of ours, so that it can be kept as a dead letter."""
+    text = raw if isinstance(raw, str) else json.dumps(raw, default=repr)
+    fallback = f"unreadable-{hash(text) & 0xFFFFFFFF:08x}-{time.time_ns():x}"
+    identity = message_id or fallback
+    return Entry(id=identity, task=UNREADABLE, queue=queue, body=text[:20_000], journey=identity, stage="answer")

@@ -1,0 +1,64 @@
+"""What of a value is shown in logs and in Flower: its beginning, without secrets."""
+
+from __future__ import annotations
+
+import re
+
+from memshare.broker.app import REPR_LENGTH
+
+LEFT_OUT = frozenset({"embedding", "candidates"})  # long, and nothing to read
+READ = 4_000  # characters that are masked to show the first `REPR_LENGTH` of what is left
+
+# Whoever submits a task chooses the text: a pattern must not go over the same characters again from each place where it
+# could begin. So each either matches at once what its first word announces, or looks at a bounded piece.
+_SECRETS = (
+    re.compile(r"(?<![^\W_])(?:sk|pk|hf|gh[pousr]|glpat|xox[abprs])[-_][\w-]{8,}"),
+    re.compile(r"(?<![^\W_])AKIA[0-9A-Z]{12,}"),
+    re.compile(r"(?<![^\W_])AIza[\w-]{20,}"),
+    re.compile(r"(?<![^\W_])eyJ[\w-]{8,}(?:\.[\w-]+){0,2}"),  # JSON in base64, as a token begins
+    re.compile(r"(?P<shown>://)(?P<login>\S+)"),
+    re.compile(r"(?i)(?<=\bbearer )\s*[\w.~+/=-]{6,}"),
+    re.compile(
+        r"(?i)(?P<shown>authorization(?:\\?[\"'])?\s*[:=]\s*(?:\\?[\"'])?(?:(?:basic|bearer|token)\s+)?)"
+        r"[^\s\"',;\\]+"
+    ),
+    re.compile(
+        r"(?i)(?P<shown>(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)(?:\\?[\"'])?\s*[:=]\s*)"
+        r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote))(?:\\.|[^\\\n]))+|[^\s\"',;&}]+)"
+    ),
+)
+
+
+def masked(text: str) -> str:
+    """A text with … in place of what looks like an API key, a token or a password."""
+    for pattern in _SECRETS:
+        text = pattern.sub(_shown if pattern.groupindex else "…", text)
+    return text
+
+
+def shortened(value: object) -> str:
+    """The first `REPR_LENGTH` characters of a value as Python writes it, masked, and without its vectors."""
+    return cut(repr(_readable(value)))
+
+
+def cut(text: str) -> str:
+    """The first `REPR_LENGTH` characters of a text, masked before it is cut: half a key is a secret too."""
+    shown = masked(text[:READ])
+    if len(text) > READ and len(shown) <= REPR_LENGTH:
+        shown = shown.rpartition(" ")[0] + "…"  # the last word may be half a secret, which no pattern knows
+    return shown if len(shown) <= REPR_LENGTH else shown[: REPR_LENGTH - 1] + "…"
+
+
+def _shown(match: re.Match[str]) -> str:
+    """What stays of a match: the name of the secret and its quote, or the address after a login."""
+    groups = match.groupdict()
+    if groups.get("login") is None:
+        return f"{match['shown']}{groups.get('quote') or ''}…"
+    _, at, address = match["login"].rpartition("@")
+    return f"{match['shown']}…@{address}" if at else match[0]
+
+
+def _readable(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _readable(one) for name, one in value.items() if name not in LEFT_OUT}
+    return [_readable(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,43 @@
+"""The end of a worker that was told to end: its tasks may finish for a while, then they go back to their queues."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Sequence
+
+from celery.worker import state
+from celery.worker.request import Request
+
+from memshare.broker.observe import tracing
+from memshare.broker.observe.logs import ids
+
+log = logging.getLogger(__name__)
+
+
+def hand_back_after(seconds: float) -> None:
+    """Let running tasks finish for so many seconds, then put them back into their queues and end the process.
+
+    Threads cannot be ended by themselves. What they would still record stays unrecorded; the next worker does it.
+    """
+    taken = list(state.reserved_requests)  # Celery forgets them when it stops to consume
+    timer = threading.Timer(seconds, _hand_back, args=[seconds, taken])
+    timer.name, timer.daemon = "memshare-grace", True
+    timer.start()
+
+
+def _hand_back(seconds: float, taken: Sequence[Request]) -> None:
+    # To the messages themselves: what is asked of a request is done by the consumer, which has stopped.
+    for request in {*taken, *state.active_requests}:
+        if request.message.acknowledged:
+            continue
+        if request.acknowledged:
+            request.message.ack()
+            continue
+        request.message.requeue()
+        about = ids(task_id=request.id, task=request.name)
+        log.warning("Not finished %.0f s after the signal to end: back in its queue.", seconds, extra=about)
+    tracing.end()
+    logging.shutdown()
+    os._exit(0)

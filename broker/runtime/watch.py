@@ -1,0 +1,117 @@
+"""What every worker has beside its tasks: a thread that says that it is there, and looks for lost messages."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import redis
+from celery import Celery, signals
+from celery.bootsteps import RUN  # type: ignore[attr-defined] # the stubs know of no states
+from celery.worker.consumer import Consumer
+from kombu.exceptions import OperationalError
+
+from memshare.broker.connection import DOWN, connect
+from memshare.broker.delivery.ledger import Ledger, publish
+from memshare.broker.delivery.sweeper import sweep
+from memshare.broker.presence import INTERVAL, WORKER_INCARNATION, AgentCard, Presence, announce, withdraw
+from memshare.broker.settings import Settings
+
+log = logging.getLogger(__name__)
+
+RELEASED_AT_ONCE = 200  # messages
+
+Pulse = Callable[[Settings, Sequence[str]], None]
+
+
+class Watch(threading.Thread):
+    """Announces the worker, touches its heartbeat file and sweeps, until the process ends.
+
+    The pulses run in a thread of their own: one that waits for its store does not make the worker look gone.
+    """
+
+    def __init__(
+        self, app: Celery, settings: Settings, consumer: Consumer, cards: Sequence[AgentCard], pulses: Sequence[Pulse]
+    ) -> None:
+        super().__init__(name="memshare-watch", daemon=True)
+        queues = tuple(app.amqp.queues.consume_from)
+        self._app = app
+        self._settings = settings
+        self._consumer = consumer
+        self._pulses = pulses
+        self._client: redis.Redis = connect(settings.redis)
+        self._ledger = Ledger(self._client, settings.keep_days)
+        self._presence = Presence(
+            node=consumer.hostname,
+            pid=os.getpid(),
+            life=WORKER_INCARNATION,
+            queues=queues,
+            agents=tuple(card for card in cards if card.name in queues),
+        )
+        self._stopped = threading.Event()
+        signals.worker_shutdown.connect(self._withdraw, weak=False)
+
+    def run(self) -> None:
+        if self._pulses:
+            threading.Thread(target=self._run_pulses, name="memshare-pulses", daemon=True).start()
+        while not self._stopped.is_set():
+            try:
+                announce(self._client, self._presence)
+                self._beat()
+                self._release()
+                sweep(self._app, self._client, self._settings.lease)
+            except (redis.RedisError, OperationalError) as error:
+                log.warning("Redis does not do its part: %s", error)
+            except Exception:
+                log.exception("A round of the watch failed; the next one tries again.")
+            self._stopped.wait(INTERVAL)
+
+    def _run_pulses(self) -> None:
+        while not self._stopped.is_set():
+            for pulse in self._pulses:
+                _run(pulse, self._settings, self._presence.queues)
+            self._stopped.wait(INTERVAL)
+
+    def _beat(self) -> None:
+        if self._settings.heartbeat is not None and takes_tasks(self._consumer):
+            try:
+                self._settings.heartbeat.touch()
+            except OSError as error:
+                log.warning("The heartbeat file cannot be touched: %s", error)
+
+    def _release(self) -> None:
+        """Publish what has waited beside its queue long enough."""
+        while entries := self._ledger.release(RELEASED_AT_ONCE):
+            for entry in entries:
+                publish(self._app, entry)
+
+    def _withdraw(self, **_: Any) -> None:
+        self._stopped.set()
+        forget(self._settings.heartbeat)
+        try:
+            withdraw(self._client, self._presence)
+        except DOWN:
+            log.warning("Redis does not answer; this worker is forgotten by itself.")
+
+
+def takes_tasks(consumer: Consumer) -> bool:
+    """Whether a worker really takes tasks: its consumer runs and is connected, and so does its pool."""
+    there = consumer.blueprint.state == RUN and consumer.pool is not None and consumer.pool.active
+    return bool(there and consumer.connection and consumer.connection.connected)
+
+
+def forget(heartbeat: Path | None) -> None:
+    """Remove a heartbeat file, so that an earlier process does not speak for this one."""
+    if heartbeat is not None:
+        heartbeat.unlink(missing_ok=True)
+
+
+def _run(pulse: Pulse, settings: Settings, queues: Sequence[str]) -> None:
+    try:
+        pulse(settings, queues)
+    except Exception:
+        log.exception("What the metrics show of the pool is not up to date.")

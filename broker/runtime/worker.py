@@ -1,0 +1,121 @@
+"""A worker: the Celery app of one or more packages, and the two things every worker does beside its tasks.
+
+It says every few seconds that it is there, and one of all workers looks for lost messages.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from celery import Celery, signals
+
+from memshare.broker.app import make_app
+from memshare.broker.connection import connect
+from memshare.broker.delivery.dead_letters import DeadLetters
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.delivery.stage import StageServices
+from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.observe import logs, worker_metrics
+from memshare.broker.presence import WORKER_INCARNATION, AgentCard
+from memshare.broker.runtime.shutdown import hand_back_after
+from memshare.broker.runtime.watch import Pulse, Watch, forget
+from memshare.broker.settings import Settings, load_settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a package adds to a worker."""
+
+    queues: Callable[[Settings], Sequence[str]]
+    register: Callable[[Celery, Settings], None]
+    """Registers the package's tasks. Runs before the first message, builds nothing heavy."""
+    warm: Callable[[Settings, Sequence[str]], None]
+    """Builds what the tasks need for these queues, so that no message waits for it, and no fault hides."""
+    cards: Callable[[Settings], Sequence[AgentCard]] = lambda _: ()
+    pulse: Pulse = lambda _settings, _queues: None
+    """Runs every few seconds beside the tasks, except with prefork, whose children own what it would look at."""
+
+
+@functools.cache
+def open_stage_services(settings: Settings) -> StageServices:
+    """The broker's side of every stage, one for a process."""
+    client = connect(settings.redis)
+    ledger = Ledger(client, settings.keep_days)
+    return StageServices(ledger, DeadLetters(client, ledger), settings.tries, settings.retry_hours * 3_600)
+
+
+def worker_app(*parts: Part) -> Celery:
+    """The app of a worker that serves the queues of these parts; also what `celery -A` finds."""
+
+    def queues(settings: Settings) -> list[str]:
+        with _clear_exit():
+            return [queue for part in parts for queue in part.queues(settings)]
+
+    app = make_app(queues)
+
+    @signals.worker_init.connect(weak=False)
+    def build(sender: Any, **_: Any) -> None:
+        if sender.app is not app:
+            return
+        for chatty in ("httpx", "httpx2"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
+        with _clear_exit():
+            settings = load_settings()
+            logs.set_up(settings.log_format)
+            sender.quiet |= settings.log_format == "json"  # the banner is no JSON
+            forget(settings.heartbeat)
+            if settings.metrics_port is not None:
+                worker_metrics.serve(settings.metrics_port, sender)
+            for part in parts:
+                part.register(app, settings)
+            if not _forks(sender.pool_cls):  # torch must not be forked once warm
+                for part in parts:
+                    part.warm(settings, list(app.amqp.queues.consume_from))
+            signals.task_received.connect(functools.partial(_hold, app, settings), weak=False)
+
+    @signals.worker_shutting_down.connect(weak=False)
+    def end(how: str, **_: Any) -> None:
+        if how == "Warm":
+            hand_back_after(load_settings().grace)
+
+    @signals.worker_ready.connect(weak=False)
+    def watch(sender: Any, **_: Any) -> None:
+        if sender.app is app:
+            settings = load_settings()
+            cards = [card for part in parts for card in part.cards(settings)]
+            pulses = [] if _forks(type(sender.pool)) else [part.pulse for part in parts]
+            Watch(app, settings, sender, cards, pulses).start()
+
+    return app
+
+
+def _forks(pool: type) -> bool:
+    return pool.__module__ == "celery.concurrency.prefork"
+
+
+def _hold(app: Celery, settings: Settings, sender: Any, request: Any, **_: Any) -> None:
+    """Note that a message has left its queue, so that it is missed at once when this worker is killed."""
+    if sender.app is app:
+        open_stage_services(settings).ledger.hold(request.id, WORKER_INCARNATION)
+
+
+class _clear_exit:  # noqa: N801 - reads as a statement
+    """End the worker with one clear line; Celery's signals would swallow anything but `SystemExit`."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, MemshareError):
+            print(f"memshare: {error}", file=sys.stderr)
+            raise SystemExit(2 if isinstance(error, BadInput) else 1) from error
+        if isinstance(error, Exception):
+            log.exception("The worker could not be built.")
+            raise SystemExit(1) from error

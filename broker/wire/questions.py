@@ -1,0 +1,29 @@
+"""The messages of interactive learning: a standard answer, and the question that an agent's model asks for it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from memshare.broker.wire.messages import Message, Usage
+
+
+class QuestionTask(Message):
+    """What a client submits to `agents.NAME.question`: a standard answer, for which a question is wanted.
+
+    `round` counts the questions that were wanted for this answer, this one included.
+    """
+
+    answer: str = Field(min_length=1)
+    kind: str | None = None
+    submitter: str = Field(default="anonymous", min_length=1, max_length=200)
+    round: int = Field(default=1, ge=1)
+    remember: bool = True
+
+
+class Question(Message):
+    """The question, to which the standard answer would be a good reply."""
+
+    question: str
+    model: str
+    usage: Usage
+    seconds: float

@@ -1,0 +1,53 @@
+"""Labels examples by what the offline model itself would write after each: how far it is from the known answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import BaseModel
+
+from memshare.llm.offline.answer import Example, answer
+from memshare.llm.offline.words import key, tokens
+
+
+class ShownExample(BaseModel):
+    """An example; its prompt is absent where only the answer is known."""
+
+    prompt: str | None
+    answer: str
+
+
+class Lesson(BaseModel):
+    """The task of a labelling conversation, as the trainer writes it."""
+
+    prompt: str
+    answer: str
+    examples: dict[str, ShownExample]
+
+
+def label(task: str) -> dict[str, int]:
+    """A percentage per example, 0 where it leads to the very answer; `ValidationError` if `task` is another one."""
+    lesson, labels = Lesson.model_validate_json(task), {}
+    for name, example in lesson.examples.items():
+        written = answer([Example(example.prompt or "", example.answer)], lesson.prompt)
+        likeness = (_same_form(written, lesson.answer) + _same_words(written, lesson.answer)) / 2
+        labels[name] = round(100 * (1 - likeness))
+    return labels
+
+
+def _same_form(one: str, other: str) -> float:
+    """How near two texts are in their number of lines and in words per line, from 0 to 1."""
+    lines, others = ([len(words) for line in text.split("\n") if (words := tokens(line))] for text in (one, other))
+    if not lines or not others:
+        return 0.0
+    return _ratio(len(lines), len(others)) * _ratio(sum(lines) / len(lines), sum(others) / len(others))
+
+
+def _same_words(one: str, other: str) -> float:
+    """The words that two texts share, each as often as both have it, out of the words of both (Dice)."""
+    ours, theirs = (Counter(map(key, tokens(text))) for text in (one, other))
+    return 2 * (ours & theirs).total() / ((ours + theirs).total() or 1)
+
+
+def _ratio(one: float, other: float) -> float:
+    return min(one, other) / max(one, other)

@@ -1,0 +1,94 @@
+"""Chat models of OpenAI and of every server that speaks its chat completions (vLLM, Ollama, llama.cpp)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import openai
+from pydantic import BaseModel
+
+from memshare.broker.wire.messages import Turn
+from memshare.llm.chat import FirstToken, NoLogprobs, Reply
+from memshare.llm.completion import read_completion
+from memshare.llm.providers.endpoint import find_endpoint
+from memshare.llm.providers.first_token import MOST_LIKELY, read_first_token
+from memshare.llm.providers.http_client import open_client
+from memshare.llm.providers.http_errors import MAX_WORDS, translate
+from memshare.llm.providers.strict_schema import schema_name, strict_schema
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionMessageParam
+    from openai.types.shared_params import ResponseFormatJSONSchema
+
+# How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
+_REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
+
+
+class OpenAIChat:
+    """A model behind `OPENAI_API_KEY`, or behind the server at `OPENAI_BASE_URL`.
+
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
+    A reply is asked for without a temperature and a limit of tokens: reasoning models refuse them.
+    """
+
+    def __init__(self, model: str, *, timeout: float, connections: int) -> None:
+        key, address = find_endpoint("OPENAI", "https://api.openai.com/v1")
+        http = open_client(timeout=timeout, connections=connections)
+        weakref.finalize(self, http.close)
+        self.name = f"openai:{model}"
+        self._model = model
+        # Retries are the queue's: the SDK's own would hold a worker's thread and exceed the timeout.
+        self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        # The raw body, because the SDK does not check what a compatible server sends.
+        with _translated(self.name):
+            completion = self._client.chat.completions.with_raw_response.create(
+                model=self._model,
+                messages=[_message(turn) for turn in turns],
+                response_format=_response_format(schema) if schema else openai.omit,
+            )
+        return read_completion(self.name, completion.content)
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        with _translated(self.name):
+            try:
+                completion = self._client.chat.completions.with_raw_response.create(
+                    model=self._model,
+                    messages=[_message(turn) for turn in turns],
+                    logprobs=True,
+                    top_logprobs=MOST_LIKELY,
+                    max_completion_tokens=1,
+                )
+            except _REFUSALS as error:
+                raise NoLogprobs(f"{self.name} was asked for log-probabilities: {error.message[:MAX_WORDS]}") from error
+        return read_first_token(self.name, completion.content)
+
+
+@contextmanager
+def _translated(model: str) -> Iterator[None]:
+    """Raises `TryAgain` or `GiveUp` instead of the SDK's own errors."""
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise translate(model, error, error.response) from error
+    except openai.APIError as error:
+        raise translate(model, error) from error
+
+
+def _message(turn: Turn) -> ChatCompletionMessageParam:
+    if turn.role == "system":
+        return {"role": "system", "content": turn.content}
+    if turn.role == "assistant":
+        return {"role": "assistant", "content": turn.content}
+    return {"role": "user", "content": turn.content}
+
+
+def _response_format(schema: type[BaseModel]) -> ResponseFormatJSONSchema:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
+    }

@@ -1,0 +1,35 @@
+"""Probation: a new memory must help other tasks before it counts in full, so that one answer poisons little.
+
+While on probation it is at most one of the memories that a task is shown, and no lesson has it as a good example.
+"""
+
+from __future__ import annotations
+
+from memshare.broker.wire.messages import AnsweredTask
+from memshare.memory_service.memory import Memory, Voucher
+
+OTHER_SUBMITTERS, OTHER_TASKS = 2, 3
+
+
+def vouched(memory: Memory, task: AnsweredTask, *, alone: bool) -> Memory:
+    """The memory on probation after an accepted task that was shown it; active once enough speaks for it.
+
+    Enough is tasks of two other submitters, or three tasks. The submitter's own count where they are `alone` in the
+    pool. The same task counts once.
+    """
+    if task.submitter == memory.submitter and not alone:
+        return memory
+    voucher = Voucher(submitter=task.submitter, task_id=task.journey)
+    return _judged(memory, tuple(dict.fromkeys((*memory.vouchers, voucher))))
+
+
+def without(memory: Memory, submitter: str) -> Memory:
+    """The memory without what this submitter's tasks said for it: on probation again where that decided."""
+    left = tuple(one for one in memory.vouchers if one.submitter != submitter)
+    return memory if left == memory.vouchers or memory.status == "hidden" else _judged(memory, left)
+
+
+def _judged(memory: Memory, vouchers: tuple[Voucher, ...]) -> Memory:
+    others = {one.submitter for one in vouchers} - {memory.submitter}
+    trusted = len(others) >= OTHER_SUBMITTERS or len(vouchers) >= OTHER_TASKS
+    return memory.model_copy(update={"vouchers": vouchers, "status": "active" if trusted else "probation"})

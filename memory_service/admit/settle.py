@@ -1,0 +1,159 @@
+"""Settle: a graded pair becomes a memory, once, if it is good enough."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import redis
+from numpy.typing import NDArray
+from redis.exceptions import LockError
+
+from memshare.broker.delivery.stage import Following, Outcome
+from memshare.broker.errors import TryAgain
+from memshare.broker.observe.logs import ids
+from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.probation import vouched
+from memshare.memory_service.admit.seeds import note_seeds
+from memshare.memory_service.memory import Memory, Status, memory_id, saying
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Arms, Credit
+from memshare.memory_service.recall.credibility import features
+from memshare.memory_service.recall.recall import Recall, sparse_of
+from memshare.memory_service.stores.store import Store, Vectors, Where
+
+log = logging.getLogger(__name__)
+
+NEAR_DUPLICATE = 0.98  # cosine of the prompts
+SAME_ANSWERS = 10  # of the pool, nearest prompt first
+LOCK_SECONDS = 30
+POLL_SECONDS = 0.005
+
+
+def memory_of(graded: GradedTask, created: float, status: Status = "active") -> Memory:
+    """The memory that a graded pair would become: a seed as one that a person brought in, trusted and of no task."""
+    task, score = graded.task, graded.score
+    return Memory(
+        id=memory_id(task.pool, task.prompt, task.answer),
+        pool=task.pool,
+        prompt=task.prompt,
+        answer=task.answer,
+        agent=task.agent,
+        kind=task.kind,
+        submitter=task.submitter,
+        model=task.model,
+        score=score.total,
+        criteria=score.criteria,
+        rubric_version=score.rubric_version,
+        task_id=None if task.seed else task.journey,
+        parents=tuple(shown.id for shown in task.shown),
+        created=created,
+        status="active" if task.seed else status,
+    )
+
+
+def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
+    """The best of the pool's memories that say the same, if it is at least as good as the new one.
+
+    One that a person has hidden counts as better than any: it is not to come back.
+    """
+    best = max(rivals, key=lambda rival: (rival.status == "hidden", rival.score or 0), default=None)
+    wins = best and (best.status == "hidden" or (best.score or 0) >= (memory.score or 0))
+    return best if wins else None
+
+
+class Settle:
+    """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
+
+    def __init__(self, pool: Pool, client: redis.Redis, lessons: Lessons, *, probation: bool = True) -> None:
+        self._pool = pool
+        self._status: Status = "probation" if probation else "active"
+        self._client = client
+        self._arms = Arms(client)
+        self._lessons = lessons
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def run(self, journey: str, graded: GradedTask) -> Outcome:
+        """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
+        score = graded.score
+        if not graded.task.remember:
+            reason = "the task was submitted with remember=false: it was graded, and that is all"
+            return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
+        self.credit(journey, graded.task, score.total / 100)
+        if not score.accepted:
+            reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
+            return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason), ended="rejected")
+        pool = graded.task.pool
+        lock = self._client.lock(
+            f"memshare:settle:{pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS, sleep=POLL_SECONDS
+        )
+        try:
+            # The threads of a process wait for each other without polling Redis.
+            with self._turns[pool], self._pool.writing() as recall, lock:
+                settlement, lesson = self._remember(recall, graded)
+        except LockError as error:
+            raise TryAgain(f"Pool {pool!r} was busy for {LOCK_SECONDS} s.") from error
+        about = ids(task_id=journey, memory_id=settlement.memory_id, agent=graded.task.agent, pool=pool)
+        log.info("Settled: %s.", settlement.outcome, extra=about)
+        return Outcome(settlement, lesson, settlement.outcome)
+
+    def credit(self, journey: str, task: AnsweredTask | VerdictTask, reward: float, verdict: float = 1.0) -> int:
+        """Credit the memories that a task was shown, once for the task; returns how many were credited.
+
+        Each earns the reward, 0 to 1. Where an agent judged their shares in the answer, it is the verdict times the
+        share, relative to the largest one (so that two that are both needed are both worth it), and what had no share
+        earns nothing either way.
+        """
+        most = max((one.share or 0.0 for one in task.shown), default=0.0)
+        shown = {one.id: one for one in task.shown if one.share is None or one.share > 0}
+        there = self._pool().store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
+        earned: defaultdict[str, list[Credit]] = defaultdict(list)
+        for memory in there:
+            share = shown[memory.id].share
+            worth = reward if share is None else verdict * share / most
+            x = features(memory, task.prompt, shown[memory.id].similarity)
+            earned[memory.pool].append(Credit(memory.id, x, worth))
+        for pool, some in earned.items():
+            self._arms.add(pool, journey, some)
+        return len(there)
+
+    def _remember(self, recall: Recall, graded: GradedTask) -> tuple[Settlement, Following | None]:
+        memory = memory_of(graded, time.time(), self._status)
+        vector = recall.vector(graded.task.embedding, graded.task.prompt)
+        store = recall.store
+        _vouch(store, graded.task, vector)
+        same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
+        near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
+        # A task that is settled again is no rival of itself; a seed that is there is one, and changes nothing.
+        rivals = [rival for rival in near if graded.task.seed or rival.task_id != memory.task_id]
+        rival = better_rival(memory, rivals)
+        if rival:
+            if graded.task.seed:
+                note_seeds(self._client, store, [rival])  # it may be there from a run that was killed before it could
+            reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
+            return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), None
+        lesson = self._lessons.following(graded.task.journey, recall, memory, vector)
+        store.put([(memory, Vectors(vector, sparse_of(memory)))])
+        store.delete([rival.id for rival in rivals if rival.id != memory.id])
+        note_seeds(self._client, store, [memory, *rivals])
+        if rivals:
+            reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
+            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
+        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), lesson
+
+
+def _vouch(store: Store, task: AnsweredTask, vector: NDArray[np.float32]) -> None:
+    """Let an accepted task speak for the memories on probation that it was shown."""
+    shown = Where(ids=[one.id for one in task.shown], status="probation")
+    hits = store.search(shown, len(task.shown), dense=vector, with_vectors=True) if task.shown else []
+    for hit in hits:
+        others = Where(pool=hit.memory.pool, submitter_not=[hit.memory.submitter])
+        memory = vouched(hit.memory, task, alone=not store.page(others, 1).memories)
+        if memory != hit.memory and hit.vector is not None:
+            store.put([(memory, Vectors(hit.vector, sparse_of(memory)))])
+            log.info("Vouched for, now %s.", memory.status, extra=ids(task_id=task.journey, memory_id=memory.id))

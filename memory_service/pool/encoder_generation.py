@@ -1,0 +1,106 @@
+"""A generation of the pool: an encoder, and the store of the vectors that it made.
+
+The first encoder is the one of the settings. Consolidation trains it on, and the encoder that comes out is
+named after it: `all-MiniLM-L6-v2@3f2a9c1b`, with a hash of its weights.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import weakref
+from pathlib import Path
+
+import redis
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings
+from memshare.memory_service.encoders.encoder import Encoder, SharedBatches, open_encoder
+from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
+from memshare.memory_service.pool.pool import ENCODER, Pool
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.open_store import layout_in_use, open_store, put_in_use
+from memshare.memory_service.stores.store import Layout
+
+_TUNED = re.compile(r"(?P<first>.+)@[0-9a-f]{8}")
+
+
+def first_name(settings: Settings) -> str:
+    """The name of the encoder of the settings."""
+    return settings.encoder or BUNDLED
+
+
+def tuned_name(name: str, digest: str) -> str:
+    """The name of an encoder that was trained on from `name`; `digest` is a hash of its weights, in hexadecimal."""
+    return f"{origin_of(name)}@{digest[:8]}"
+
+
+def origin_of(name: str) -> str:
+    """The encoder that a name goes back to."""
+    tuned = _TUNED.fullmatch(name)
+    return tuned["first"] if tuned else name
+
+
+def folder_of(settings: Settings, name: str) -> Path:
+    """Where an encoder that came out of consolidation lies."""
+    return settings.encoders_dir / re.sub("[^A-Za-z0-9.@_-]+", "-", name)
+
+
+def encoder_named(settings: Settings, name: str) -> Encoder:
+    """The encoder of the settings or one that goes back to it, ready for many threads.
+
+    Raises `BadInput` for any other: its pool has to be re-encoded first.
+    """
+    if origin_of(name) != first_name(settings):
+        raise BadInput(
+            f"The pool has vectors of the encoder {name!r}, and MEMSHARE_ENCODER names {first_name(settings)!r}: they"
+            f" cannot be compared. Re-encode the pool with `memshare retriever consolidate`, or set MEMSHARE_ENCODER"
+            f" back to {origin_of(name)!r}."
+        )
+    if name == first_name(settings):
+        opened = open_encoder(settings.encoder, device=settings.device, timeout=settings.model_timeout)
+    else:
+        folder = folder_of(settings, name)
+        if not folder.is_dir():
+            raise BadInput(
+                f"The pool's encoder {name!r} is not in {str(settings.encoders_dir)!r}. Give MEMSHARE_ENCODERS the"
+                " folder in which the machine that consolidated keeps it, or a copy of that."
+            )
+        opened = SentenceTransformerEncoder(str(folder), name=name, device=settings.device)
+    encoder = SharedBatches(opened)
+    encoder.encode(["The first text takes longer than those after it."])
+    return encoder
+
+
+def open_generation(settings: Settings, client: redis.Redis, name: str) -> Recall:
+    """The generation of an encoder's name, made if need be; its store is closed when nobody uses it any more."""
+    encoder = encoder_named(settings, name)
+    layout = Layout(encoder.name, encoder.dimension)
+    is_other = layout_in_use(settings) not in (None, layout)
+    store = open_store(settings, layout, owner=" ".join(sys.argv), beside=is_other)
+    ranking = CredibilityRanking(client)
+    recall = Recall(store, encoder, Retriever(client, encoder), ranking, settings.submitter_share)
+    weakref.finalize(recall, store.close)
+    if is_other:
+        put_in_use(settings, layout)
+    return recall
+
+
+def name_in_use(settings: Settings, client: redis.Redis) -> str | None:
+    """The encoder whose vectors the pool has, or None while there is no pool.
+
+    Redis says which that is; the store does so for a Redis that has lost its data.
+    """
+    there = layout_in_use(settings)
+    return str(client.get(ENCODER) or there.encoder) if there else None
+
+
+def open_pool(settings: Settings, client: redis.Redis) -> Pool:
+    """The pool in the generation that is in use, made if need be."""
+    there = layout_in_use(settings)
+    name = name_in_use(settings, client) or first_name(settings)
+    recall = open_generation(settings, client, name)
+    client.set(ENCODER, name, nx=there is not None)
+    return Pool(client, recall, lambda other: open_generation(settings, client, other))

@@ -1,0 +1,93 @@
+"""Credibility: what memories have been worth, as a contextual bandit (LinUCB) with one arm for each memory.
+
+DynaMind (arXiv 2310.14248) lets knowledge prove itself in this way. An arm is A = I + Σ xxᵀ and b = Σ r·x over the
+times that its memory was shown, with x the features and r the reward, 0 to 1. Its estimate of the reward in a context
+x, and how far it may be off, are θᵀx and √(xᵀA⁻¹x) with θ = A⁻¹b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare.memory_service.memory import Memory
+
+ALPHA = 1.0  # how much doubt counts in favour: an arm that was never tried has p = ALPHA
+FLOOR = 0.4  # of p; a memory below it is not shown
+WEIGHT = 0.2  # how far credibility moves a rank, as a share of the similarity
+LOWEST, HIGHEST = -1.0, 0.5  # of p - ALPHA, so that the correction is bounded
+FEATURES = ("bias", "similarity", "score", "is a statement", "is on probation", "is as long as the task")
+D = len(FEATURES)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What is known of one memory: A of shape (d, d), b of shape (d,), and how often it was credited."""
+
+    a: Array
+    b: Array
+    credits: int = 0
+
+    @classmethod
+    def untried(cls, d: int = D) -> Arm:
+        return cls(np.eye(d), np.zeros(d))
+
+    def credited(self, x: Array, reward: float) -> Arm:
+        """The arm after its memory was shown in the context x, of shape (d,), and earned a reward."""
+        return Arm(self.a + np.outer(x, x), self.b + reward * x, self.credits + 1)
+
+
+def upper_bounds(arms: Sequence[Arm], x: Array, alpha: float = ALPHA) -> Array:
+    """p = θᵀx + α√(xᵀA⁻¹x) of each arm in its own context, the rows of x."""
+    if not arms:
+        return np.zeros(0)
+    inverse = np.linalg.inv(np.stack([arm.a for arm in arms]))
+    theta = np.einsum("nij,nj->ni", inverse, np.stack([arm.b for arm in arms]))
+    doubt = np.sqrt(np.einsum("ni,nij,nj->n", x, inverse, x))
+    bounds: Array = np.einsum("ni,ni->n", theta, x) + alpha * doubt
+    return bounds
+
+
+def features(memory: Memory, text: str, similarity: float) -> Array:
+    """The memory in the context of a task, in the order of `FEATURES`, as a vector of length 1.
+
+    Every feature is from 0 to 1. `similarity` is the cosine of the memory's key and the task's text.
+    """
+    lengths = sorted((len(memory.key), len(text)))
+    x = np.array(
+        [
+            1.0,
+            min(max(similarity, 0.0), 1.0),
+            0.5 if memory.score is None else memory.score / 100,
+            float(memory.prompt is None),
+            float(memory.status == "probation"),
+            lengths[0] / lengths[1] if lengths[1] else 1.0,
+        ]
+    )
+    unit: Array = x / np.linalg.norm(x)
+    return unit
+
+
+def in_general(memory: Memory) -> Array:
+    """The context in which credibilities are compared: a task just like the memory's own."""
+    return features(memory, memory.key, 1.0)
+
+
+def as_shown(arm: Arm) -> Array:
+    """The contexts in which a memory was credited, as one of length 1: their mean, weighted by the bias.
+
+    It takes nothing but the arm, where the memory itself is not at hand; the arm must have been credited.
+    """
+    mean = (arm.a - np.eye(len(arm.a)))[0]
+    unit: Array = mean / np.linalg.norm(mean)
+    return unit
+
+
+def corrected(score: float, p: float) -> float:
+    """A score by which memories are ranked, moved by at most a share of itself."""
+    return score + abs(score) * WEIGHT * min(max(p - ALPHA, LOWEST), HIGHEST)

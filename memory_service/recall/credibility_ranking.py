@@ -1,0 +1,70 @@
+"""Credibility ranking: memories rise or sink among those found by their credibility, or are not shown at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+import redis
+
+from memshare.memory_service.memory import SHOWN, Memory
+from memshare.memory_service.recall.bandit_arms import Arms
+from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.memory_service.recall.credibility import FLOOR, corrected, features, in_general, upper_bounds
+from memshare.memory_service.stores.store import Hit, Store, Where
+
+
+class Credibility(NamedTuple):
+    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+
+    p: float
+    credits: int
+
+
+class CredibilityRanking:
+    """What is known of memories beside themselves: their arms and their conflicts."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self.arms = Arms(client)
+        self.conflicts = Conflicts(client)
+
+    def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[Credibility]:
+        """How credible some memories of a pool are, in their order."""
+        arms = self.arms.of(pool, [memory.id for memory in memories])
+        contexts = np.array([in_general(memory) for memory in memories])
+        bounds = upper_bounds(arms, contexts)
+        return [Credibility(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
+
+    def ranked(self, store: Store, pool: str, text: str, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits for a task that may be shown, best first.
+
+        Not shown are those below the floor, and of two that contradict each other the less credible one.
+        """
+        ids = [hit.memory.id for hit in hits]
+        contexts = np.array([features(hit.memory, text, hit.similarity) for hit in hits])
+        bounds = upper_bounds(self.arms.of(pool, ids), contexts)
+        rivals = self.conflicts.rivals(pool, ids)
+        beaten = self._beaten(store, pool, [hit.memory for hit in hits if hit.memory.id in rivals], rivals)
+        kept = [
+            (corrected(hit.score, p), hit)
+            for hit, p in zip(hits, bounds, strict=True)
+            if p >= FLOOR and hit.memory.id not in beaten
+        ]
+        return [hit for _, hit in sorted(kept, key=lambda pair: -pair[0])]
+
+    def _beaten(self, store: Store, pool: str, memories: Sequence[Memory], rivals: dict[UUID, list[UUID]]) -> set[UUID]:
+        """Those of whom a rival that could be shown is more credible; of equal ones the older stays."""
+        if not memories:
+            return set()
+        wanted = sorted({rival for of in rivals.values() for rival in of})
+        others = store.page(Where(pool=pool, status=SHOWN, ids=wanted), len(wanted)).memories
+        everyone = {memory.id: memory for memory in (*memories, *others)}
+        known = zip(everyone, self.credibilities(pool, list(everyone.values())), strict=True)
+        strength = {one: (round(how.p, 9), -everyone[one].created) for one, how in known}
+        return {
+            memory.id
+            for memory in memories
+            if any(strength[rival] > strength[memory.id] for rival in rivals[memory.id] if rival in strength)
+        }

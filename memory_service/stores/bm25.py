@@ -1,0 +1,59 @@
+"""Text as BM25 sparse vectors (Robertson and Zaragoza 2009, eq. 3.15); the store multiplies in the IDF."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+
+from memshare.memory_service.stores.store import Sparse
+
+AVERAGE_LENGTH = 100
+"""Tokens in a usual memory. Fixed, for weights that are stored must not change as the pool grows."""
+
+_K1 = 1.2
+_B = 0.75
+
+_CJK = (
+    "\u3005\u3007"  # iteration mark, zero
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # hangul
+)
+_RUN = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?:(?![{_CJK}])\w)+")
+
+
+def tokens(text: str) -> list[str]:
+    """The words of a text in lower case; a run of Chinese, Japanese or Korean as its character bigrams."""
+    found: list[str] = []
+    for match in _RUN.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        run = match.group()
+        if match["cjk"] and len(run) > 1:
+            found.extend(run[i : i + 2] for i in range(len(run) - 1))
+        else:
+            found.append(run)
+    return found
+
+
+def document(text: str) -> Sparse:
+    """The vector a text is stored with: each token's saturated frequency, less in a longer text."""
+    found = tokens(text)
+    saturation = _K1 * (1 - _B + _B * len(found) / AVERAGE_LENGTH)
+    return _sparse((token, tf * (_K1 + 1) / (tf + saturation)) for token, tf in Counter(found).items())
+
+
+def query(text: str) -> Sparse:
+    """The vector a text is searched with: 1 for every token, however often it occurs."""
+    return _sparse((token, 1.0) for token in set(tokens(text)))
+
+
+def _sparse(weights: Iterable[tuple[str, float]]) -> Sparse:
+    """Tokens become indices by CRC-32, the same in every process; tokens that collide share an index."""
+    summed: dict[int, float] = {}
+    for token, weight in weights:
+        index = zlib.crc32(token.encode())
+        summed[index] = summed.get(index, 0.0) + weight
+    indices = sorted(summed)
+    return Sparse(indices, [summed[index] for index in indices])

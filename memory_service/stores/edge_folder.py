@@ -1,0 +1,143 @@
+"""The folder of an embedded pool: what it was made for, who has it open, whether there is room to write."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from memshare.broker.errors import BadInput, TryAgain, Unreachable
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.stores.store import Layout
+from memshare.memory_service.stores.store_metadata import StoreMetadata, place_of, require_same
+
+_FIRST, _POINTER = "pool", "pool.json"
+_METADATA = "memshare.json"
+_OWNER = "owner.json"
+_ENGINE = "engine"
+
+# The engine maps sparse files, and a write to one on a full disk kills the process (SIGBUS) without an
+# error. It lays out up to three log segments of 32 MiB ahead, so there must be room for those and for data.
+_SPARE = 256 * 2**20
+
+
+class _Pointer(Message):
+    folder: str
+
+
+class Owner(Message):
+    """The process that has a folder open."""
+
+    pid: int
+    owner: str
+    since: str
+
+
+def in_use(data: Path) -> Path:
+    """The pool's folder in a data folder; several stand there once the pool has been re-encoded."""
+    try:
+        return data / _Pointer.model_validate_json((data / _POINTER).read_bytes()).folder
+    except FileNotFoundError:
+        return data / _FIRST
+    except (OSError, ValidationError) as error:
+        raise BadInput(f"{str(data / _POINTER)!r} does not say which pool is in use: {error}.") from error
+
+
+def folder_for(data: Path, layout: Layout) -> Path:
+    """The folder with vectors of this layout, or the one that it would have."""
+    first = data / _FIRST
+    return first if layout_of(first) in (None, layout) else data / f"{_FIRST}-{place_of(layout)}"
+
+
+def put_in_use(data: Path, layout: Layout) -> None:
+    """Let `in_use` find the folder for a layout from now on."""
+    _write(data / _POINTER, _Pointer(folder=folder_for(data, layout).name))
+
+
+def layout_of(folder: Path) -> Layout | None:
+    """What a pool's folder was made for; None where there is no pool."""
+    return _read_metadata(folder).layout if (folder / _METADATA).exists() else None
+
+
+def prepare(folder: Path, layout: Layout) -> Path:
+    """Make the folder or check that it was made for this layout; returns the engine's folder in it."""
+    try:
+        (folder / _ENGINE).mkdir(parents=True, exist_ok=True)
+        require_room(folder)
+        if not (folder / _METADATA).exists():
+            _write(folder / _METADATA, StoreMetadata.of(layout))
+        found = _read_metadata(folder)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    except TryAgain as error:
+        raise BadInput(str(error)) from error
+    require_same(
+        found, StoreMetadata.of(layout), f"The pool in {str(folder)!r}", "start with another MEMSHARE_DATA folder"
+    )
+    return folder / _ENGINE
+
+
+def claim(folder: Path, owner: str) -> None:
+    """Write down who has the folder open, after the engine has locked it."""
+    since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    try:
+        _write(folder / _OWNER, Owner(pid=os.getpid(), owner=owner, since=since))
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def release(folder: Path) -> None:
+    """Take the name away again, before the engine unlocks the folder."""
+    (folder / _OWNER).unlink(missing_ok=True)
+
+
+def taken(folder: Path) -> Unreachable:
+    """The error for a folder that the engine found locked."""
+    try:
+        found = Owner.model_validate_json((folder / _OWNER).read_bytes())
+        who = f"by {found.owner} (process {found.pid}, since {found.since})"
+    except (OSError, ValidationError):
+        who = "by a process that has not yet said who it is"
+    return Unreachable(
+        f"The pool in {str(folder)!r} is open already, {who}, and only one process can have it open."
+        " Stop that one, give this one another MEMSHARE_DATA folder,"
+        " or set MEMSHARE_QDRANT_URL: a Qdrant server is for any number of processes."
+    )
+
+
+def unwritable(folder: Path, reason: object) -> BadInput:
+    """The error for a folder in which a pool can be neither made nor opened."""
+    return BadInput(
+        f"The pool's folder {str(folder)!r} cannot be used: {reason}."
+        " Give MEMSHARE_DATA a folder that this user can write in."
+    )
+
+
+def require_room(folder: Path) -> None:
+    """Raise `TryAgain` where the disk is too full to write safely."""
+    free = shutil.disk_usage(folder).free
+    if free < _SPARE:
+        raise TryAgain(
+            f"The disk of {str(folder)!r} is full: {free // 2**20} MiB are free, and the pool is written"
+            f" to only while there are {_SPARE // 2**20}. Make room; nothing is lost.",
+            reason="store",
+        )
+
+
+def _read_metadata(folder: Path) -> StoreMetadata:
+    try:
+        return StoreMetadata.model_validate_json((folder / _METADATA).read_bytes())
+    except ValidationError as error:
+        raise BadInput(
+            f"{str(folder / _METADATA)!r} does not say what the pool was made for: {error.errors()[0]['msg']}."
+            " Put it back from a copy, or start with another MEMSHARE_DATA folder."
+        ) from error
+
+
+def _write(path: Path, content: Message) -> None:
+    aside = path.with_suffix(f".{os.getpid()}.aside")
+    aside.write_text(content.model_dump_json(indent=1) + "\n")
+    aside.replace(path)

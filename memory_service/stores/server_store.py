@@ -1,0 +1,136 @@
+"""The store on a Qdrant server or cluster, for any number of processes on any number of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from qdrant_client import QdrantClient, models
+
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores import points
+from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection
+from memshare.memory_service.stores.server_connection import connected
+from memshare.memory_service.stores.server_errors import answering
+from memshare.memory_service.stores.store import Hit, Layout, Page, Sparse, Vectors, Where
+
+
+class ServerStore:
+    """A pool in a collection of Qdrant.
+
+    It keeps to the collection that the alias named when it was opened: when the alias moves on to another
+    encoder's, vectors of this one must not follow it.
+    """
+
+    def __init__(self, client: QdrantClient, collection: str, address: str) -> None:
+        self._client = client
+        self._collection = collection
+        self._address = address
+
+    @classmethod
+    def open(
+        cls, url: str, api_key: str | None, layout: Layout, alias: str = ALIAS, *, beside: bool = False
+    ) -> ServerStore:
+        """Connect to the server at an address like http://HOST:6333, and make the collection if need be.
+
+        `beside` opens the collection for this layout, whatever the alias names. Raises `Unreachable` where no
+        Qdrant answers, `BadInput` where it cannot be used with these settings.
+        """
+        find = collection_beside if beside else current_collection
+        with connected(url, api_key) as client:
+            return cls(client, find(client, layout, alias, url), url)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
+        for batch in points.batches(items):
+            made = [
+                models.PointStruct(id=str(memory.id), vector=_vectors(given), payload=points.payload(memory))
+                for memory, given in batch
+            ]
+            with answering(self._address):
+                self._client.upsert(self._collection, made, wait=True)
+
+    def search(
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+        *,
+        with_vectors: bool = False,
+    ) -> list[Hit]:
+        chosen = _filter(where)
+        rankings: list[models.Prefetch] = []
+        if dense is not None:
+            rankings.append(models.Prefetch(query=dense.tolist(), using=points.DENSE, filter=chosen))
+        if sparse is not None:
+            rankings.append(models.Prefetch(query=_sparse(sparse), using=points.SPARSE, filter=chosen))
+        fused = len(rankings) == 2
+        with answering(self._address):
+            if fused:
+                found = self._client.query_points(
+                    self._collection,
+                    query=models.RrfQuery(rrf=models.Rrf(k=points.RRF_K)),
+                    prefetch=[one.model_copy(update={"limit": points.depth(limit)}) for one in rankings],
+                    limit=limit,
+                    with_vectors=[points.DENSE],
+                )
+            else:
+                found = self._client.query_points(
+                    self._collection,
+                    query=rankings[0].query,
+                    using=rankings[0].using,
+                    query_filter=chosen,
+                    limit=limit,
+                    with_vectors=[points.DENSE] if with_vectors else False,
+                )
+        return points.ranked(
+            points.hit(point.payload, point.score, point.vector, dense, fused=fused) for point in found.points
+        )
+
+    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
+        with answering(self._address):
+            found, following = self._client.scroll(
+                self._collection, scroll_filter=_filter(where), limit=limit, offset=after and str(after)
+            )
+        memories = [points.memory(point.payload) for point in found]
+        return Page(memories, UUID(str(following)) if following else None)
+
+    def count(self, where: Where) -> dict[str, int]:
+        with answering(self._address):
+            counted = self._client.facet(
+                self._collection, "pool", facet_filter=_filter(where), limit=points.MAX_POOLS, exact=True
+            )
+        return {str(hit.value): hit.count for hit in counted.hits if hit.count}
+
+    def delete(self, ids: Sequence[UUID]) -> None:
+        with answering(self._address):
+            if ids:
+                self._client.delete(self._collection, [str(one) for one in ids], wait=True)
+
+
+def _vectors(given: Vectors) -> dict[str, models.Vector]:
+    return {points.DENSE: given.dense.tolist(), points.SPARSE: _sparse(given.sparse)}
+
+
+def _sparse(given: Sparse) -> models.SparseVector:
+    return models.SparseVector(indices=given.indices, values=given.values)
+
+
+def _filter(where: Where) -> models.Filter:
+    must: list[models.Condition] = [
+        models.FieldCondition(key=key, match=models.MatchAny(any=values)) for key, values in points.conditions(where)
+    ]
+    if where.ids is not None:
+        must.append(models.HasIdCondition(has_id=[str(one) for one in where.ids]))
+    if where.without_task:
+        must.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
+    apart: list[models.Condition] = []
+    if where.submitter_not:
+        match = models.MatchAny(any=list(where.submitter_not))
+        apart.append(models.FieldCondition(key="submitter", match=match))
+    return models.Filter(must=must, must_not=apart or None)

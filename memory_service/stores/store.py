@@ -1,0 +1,121 @@
+"""The door to the store of memories: Qdrant's engine in the process (`edge`) or a Qdrant server (`server`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare.memory_service.memory import Memory, Status
+
+_PAGE = 200
+
+
+class Sparse(NamedTuple):
+    """A sparse vector: indices (32-bit, ascending, each once) and their values, of the same length."""
+
+    indices: list[int]
+    values: list[float]
+
+
+class Vectors(NamedTuple):
+    """The two vectors of a memory: dense of shape (dimension,) with length 1, and BM25."""
+
+    dense: NDArray[np.float32]
+    sparse: Sparse
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which memories are meant; conditions that are None do not count, the others must all hold."""
+
+    pool: str | None = None
+    status: Status | Sequence[Status] | None = None
+    agent: str | None = None
+    kind: str | None = None
+    submitter: str | None = None
+    submitter_not: Sequence[str] = ()
+    """None of these submitters."""
+    task_id: str | None = None
+    without_task: bool = False
+    """Only those that no task made: what people brought in."""
+    parents: Sequence[UUID] | None = field(default=None)
+    """Memories that were shown at least one of these."""
+    saying: str | None = None
+    """What `memshare.memory_service.memory.saying` gives for the answer."""
+    ids: Sequence[UUID] | None = None
+
+
+class Hit(NamedTuple):
+    """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
+
+    `vector` is its dense vector, of shape (dimension,), where the search asked for it.
+    """
+
+    memory: Memory
+    score: float
+    similarity: float
+    vector: NDArray[np.float32] | None = None
+
+
+class Page(NamedTuple):
+    """Some memories in the order of their ids, and where the next page starts, if there is one."""
+
+    memories: list[Memory]
+    after: UUID | None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a store was made for; another encoder's vectors cannot be compared with its own."""
+
+    encoder: str
+    dimension: int
+
+
+class Store(Protocol):
+    """Memories with their vectors. Safe to use from many threads; a write is seen by the next read."""
+
+    def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
+        """Write memories, each in place of one with the same id."""
+        ...
+
+    def search(
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+        *,
+        with_vectors: bool = False,
+    ) -> list[Hit]:
+        """The best memories first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
+
+        Without `dense` the similarity of a hit is 0.
+        """
+        ...
+
+    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
+        """Memories in the order of their ids, from `after` on (itself included)."""
+        ...
+
+    def count(self, where: Where) -> dict[str, int]:
+        """How many memories each pool has; pools without any are left out."""
+        ...
+
+    def delete(self, ids: Sequence[UUID]) -> None:
+        """Remove memories; unknown ids are passed over."""
+        ...
+
+
+def every(store: Store, where: Where) -> Iterator[Memory]:
+    """All memories that are meant, in the order of their ids."""
+    page = store.page(where, _PAGE)
+    yield from page.memories
+    while page.after is not None:
+        page = store.page(where, _PAGE, page.after)
+        yield from page.memories

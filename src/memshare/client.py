@@ -1,0 +1,198 @@
+"""The Python client: submit tasks, read results, follow journeys."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from celery.exceptions import TimeoutError as CeleryTimeoutError
+from celery.result import AsyncResult
+from pydantic import ValidationError
+
+from memshare.agents.roster import cards
+from memshare.broker.app import MEMORY_QUEUE, make_app, queue_named
+from memshare.broker.connection import connect, reaching
+from memshare.broker.delivery.dead_letters import DeadLetters
+from memshare.broker.delivery.ledger import Entry, Ledger, publish
+from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare.broker.delivery.stage import readable
+from memshare.broker.errors import BadInput, Unreachable
+from memshare.broker.observe.masking import shortened
+from memshare.broker.presence import AgentCard, Presence, present
+from memshare.broker.settings import Settings, load_settings
+from memshare.broker.wire.messages import AgentTask
+from memshare.journey import Journey, read_journey
+from memshare.memory_service.admit.seeds import seeds_mean
+
+INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
+
+
+class Client:
+    """A connection to the queues. Cheap to make, safe to share between threads.
+
+    >>> Client().submit("poem", "A limerick about a lighthouse", kind="limerick").get(timeout=60)["answer"]
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or load_settings()
+        self.app = make_app(settings=self.settings)
+        self._redis = connect(self.settings.redis, tries=1)
+        self.ledger = Ledger(self._redis, self.settings.keep_days)
+        self.dead_letters = DeadLetters(self._redis, self.ledger)
+        self._cards = {card.name: card for card in cards(self.settings)}
+
+    def submit(
+        self,
+        agent: str,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[dict[str, str]] | None = None,
+        kind: str | None = None,
+        memories: int | None = None,
+        submitter: str = "anonymous",
+        documents: Sequence[str] = (),
+        remember: bool = True,
+        priority: int = INTERACTIVE,
+    ) -> AsyncResult[Any]:
+        """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
+
+        `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
+        many are shown, 0 to 20; by default as many as the agent's file says. `documents` are files and folders
+        of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. Without `remember` the pair is graded, and
+        neither remembered, credited nor learnt from. `priority` is 0 (first) to 9.
+
+        Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
+        seconds after which to come back, and `Unreachable`.
+        """
+        body = {
+            "prompt": prompt,
+            "messages": messages,
+            "kind": kind,
+            "memories": memories,
+            "submitter": submitter,
+            "documents": tuple(documents) or None,
+            "remember": remember,
+        }
+        return self.submit_task(agent, {name: value for name, value in body.items() if value is not None}, priority)
+
+    def submit_task(
+        self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE, task_id: str | None = None
+    ) -> AsyncResult[Any]:
+        """Submit a task given as the JSON object that travels; see `submit`.
+
+        A task with an id that is known already, open or ended, is not submitted again: its result is what comes back.
+        """
+        task = self.check(agent, body)
+        task_id = task_id or str(uuid4())
+        try:
+            entry = Entry(
+                id=task_id,
+                task=f"agents.{agent}",
+                queue=agent,
+                body=task.model_dump(mode="json", exclude_none=True),
+                journey=task_id,
+                stage="answer",
+                priority=priority,
+            )
+        except ValidationError as error:
+            raise BadInput(readable(error, "The task")) from error
+        self.send(entry)
+        return AsyncResult(task_id, app=self.app)
+
+    def send(self, entry: Entry, *, keep: bool = False) -> None:
+        """Open a message and publish it, unless it is open or has ended; `keep` is as in `Ledger.open`.
+
+        Raises `QueueFull` and `Unreachable`. One that is open and got lost is sent again by the sweeper.
+        """
+        with reaching(self.settings.redis):
+            if self.ledger.open(entry, self.settings.queue_limit, keep=keep):
+                publish(self.app, entry)
+
+    def kept(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
+        """What is known of journeys that were sent to be kept; the others are left out."""
+        with reaching(self.settings.redis):
+            return read_outcomes(self._redis, journeys)
+
+    def seeds_mean(self, pool: str) -> float | None:
+        """The mean score of a pool's seeds; None without any."""
+        with reaching(self.settings.redis):
+            return seeds_mean(self._redis, pool)
+
+    def check(self, agent: str, body: dict[str, Any]) -> AgentTask:
+        """The task as it will travel; raises `BadInput` for what the agent would refuse."""
+        card = self._card(agent)
+        try:
+            task = AgentTask.model_validate(body)
+        except ValidationError as error:
+            raise BadInput(readable(error, "The task")) from error
+        if task.kind is not None and task.kind not in card.kinds:
+            known = ", ".join(card.kinds) or "none; leave the kind out"
+            raise BadInput(f"Agent {agent!r} has no kind {task.kind!r}. It has: {known}.")
+        if len(task.text) > self.settings.prompt_limit:
+            limit = self.settings.prompt_limit
+            raise BadInput(f"The prompt has {len(task.text):,} characters; at most {limit:,} are taken.")
+        return task
+
+    def result(self, task_id: str) -> AsyncResult[Any]:
+        """The result of a task that was submitted earlier."""
+        return AsyncResult(task_id, app=self.app)
+
+    def journey(self, task_id: str) -> Journey:
+        """What became of a task so far; raises `BadInput` for an unknown id."""
+        with reaching(self.settings.redis):
+            return read_journey(self.ledger, task_id)
+
+    def agents(self) -> dict[str, AgentCard]:
+        """Every agent that this machine's roster has or a worker has announced, by name."""
+        announced = {card.name: card for worker in self.workers() for card in worker.agents}
+        return self._cards | announced
+
+    def workers(self) -> list[Presence]:
+        """The workers that are there."""
+        with reaching(self.settings.redis):
+            return present(self._redis)
+
+    def ask_memory(self, question: str, timeout: float = 60, **arguments: Any) -> Any:
+        """Ask the memory service, such as `ask_memory("stats")`; raises `Unreachable` when none is there."""
+        self.require_worker(MEMORY_QUEUE)
+        with reaching(self.settings.redis):
+            waiting = self.app.send_task(
+                f"memory_service.{question}",
+                kwargs=arguments,
+                kwargsrepr=shortened(arguments),
+                queue=queue_named(MEMORY_QUEUE),  # type: ignore[arg-type] # the stubs know of names only
+                priority=0,
+                expires=timeout,
+            )
+            try:
+                reply = waiting.get(timeout=timeout)
+                waiting.forget()  # nobody reads it again, and it would lie in Redis for days
+                return reply
+            except CeleryTimeoutError as error:
+                raise Unreachable(
+                    f"The memory service did not answer within {timeout:.0f} s; it may be busy. Try again."
+                ) from error
+
+    def require_worker(self, queue: str) -> None:
+        """Raises `Unreachable` when no worker serves a queue."""
+        if not any(queue in worker.queues for worker in self.workers()):
+            raise Unreachable(
+                f"No worker serves the queue {queue!r}. Start `memshare up`, or `memshare worker {queue}`."
+            )
+
+    def close(self) -> None:
+        """Let go of Redis. Results hold a subscription until they are collected, and they refer to themselves."""
+        gc.collect()
+        self.app.close()
+        self._redis.close()
+
+    def _card(self, agent: str) -> AgentCard:
+        card = self._cards.get(agent)
+        if card is None:
+            self._cards = self.agents()
+            card = self._cards.get(agent)
+        if card is None:
+            raise BadInput(f"No agent is called {agent!r}. There are: {', '.join(sorted(self._cards))}.")
+        return card

@@ -1,0 +1,109 @@
+"""`memshare dead`: what was given up, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+import typer
+
+from memshare.broker.connection import reaching
+from memshare.broker.delivery.dead_letters import DeadLetter
+from memshare.broker.errors import BadInput, Reason
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, moment, print_json, short, table
+
+app = typer.Typer(help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True)
+
+OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those that died of it, such as "time-out".')]
+LetterId = Annotated[str, typer.Argument(metavar="ID", help="An id that `memshare dead list` shows.")]
+
+
+@app.command("list")
+def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
+    """List the dead letters, oldest first.
+
+    Example: memshare dead list --reason "rate limit"
+    """
+    client = Client()
+    letters = _letters(client, reason)
+    if as_json:
+        print_json([letter.model_dump(mode="json") for letter in letters])
+        return
+    if not letters:
+        console.print("No dead letters.")
+        return
+    rows = [
+        (one.entry.id, one.entry.task, one.reason, one.tries, moment(one.died), short(one.error)) for one in letters
+    ]
+    console.print(table("id", "task", "reason", "tries", "died", "error", rows=rows))
+
+
+@app.command()
+def show(letter_id: LetterId, as_json: Json = False) -> None:
+    """Show a dead letter whole: message, error, traceback.
+
+    Example: memshare dead show 1c6f…
+    """
+    client = Client()
+    with reaching(client.settings.redis):
+        letter = client.dead_letters.get(letter_id)
+    if as_json:
+        print_json(letter.model_dump(mode="json"))
+        return
+    console.print(
+        f"[bold]{letter.entry.task}[/] {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries"
+        f" · {moment(letter.died)}"
+    )
+    console.print(f"[red]{letter.error}[/]")
+    console.print_json(data=letter.entry.body)
+    console.print(letter.traceback, style="dim", highlight=False, markup=False)
+
+
+@app.command()
+def retry(
+    letter_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    retry_all: Annotated[bool, typer.Option("--all", help="Every dead letter that can be retried.")] = False,
+    reason: OnlyReason = None,
+    as_json: Json = False,
+) -> None:
+    """Put a task back into its queue, under its old id. Safe to repeat.
+
+    Example: memshare dead retry --all
+    """
+    client = Client()
+    if (letter_id is None) != (retry_all or reason is not None):
+        raise BadInput("Give the id of a dead letter, or --all, or --reason.")
+    with reaching(client.settings.redis):
+        letters = (
+            [one for one in _letters(client, reason) if one.retriable]
+            if letter_id is None
+            else [client.dead_letters.get(letter_id)]
+        )
+        retried = [letter.entry.id for letter in letters if client.dead_letters.retry(client.app, letter)]
+    if as_json:
+        print_json({"retried": retried})
+    else:
+        console.print(f"{len(retried)} back in the queue.")
+
+
+@app.command()
+def drop(letter_id: LetterId, as_json: Json = False) -> None:
+    """Drop a dead letter for good.
+
+    Example: memshare dead drop 1c6f…
+    """
+    client = Client()
+    with reaching(client.settings.redis):
+        client.dead_letters.drop(client.dead_letters.get(letter_id))
+    if as_json:
+        print_json({"dropped": letter_id})
+    else:
+        console.print(f"Dropped {letter_id}.")
+
+
+def _letters(client: Client, reason: str | None) -> list[DeadLetter]:
+    if reason is not None and reason not in get_args(Reason):
+        raise BadInput(f"No dead letter dies of {reason!r}. The reasons are: {', '.join(get_args(Reason))}.")
+    with reaching(client.settings.redis):
+        return [one for one in client.dead_letters.all() if reason in (None, one.reason)]

@@ -1,0 +1,152 @@
+"""`memshare demo`: the whole journey on bundled tasks, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings, load_settings
+from memshare.client import Client
+from memshare.commands.demo_reasoning import show_journeys
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json, table
+from memshare.demo.play import Played, Progress, play
+from memshare.demo.reason import AGENT as REASONING
+from memshare.demo.reason import PAGES, reason
+from memshare.demo.summary import Summary, summarise
+from memshare.local.supervisor import Supervisor, hold_folder
+
+T = TypeVar("T")
+
+
+def demo(
+    data: Annotated[
+        Path | None, typer.Option(help="Keep the data in this new folder. [default: a temporary one]")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="reasoning: that agent alone, over bundled pages. [default: the other three]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Watch bundled tasks become answers, grades and shared memories. Leaves no process behind.
+
+    Example: memshare demo --agent reasoning
+    """
+    if agent not in (None, REASONING):
+        raise BadInput(f"There is no demo of the agent {agent!r} alone: write --agent {REASONING}, or leave it out.")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if agent == REASONING:
+        # The worker reads its settings from the environment.
+        os.environ["MEMSHARE_DOCUMENTS"] = str(PAGES)
+        with _running(data) as settings:
+            journeys = _watched(settings, reason)
+        show_journeys(journeys, as_json)
+        return
+    with _running(data) as settings:
+        played = _watched(settings, play)
+    summary = summarise(played)
+    if as_json:
+        print_json(
+            {
+                "model": played[0].model,
+                "tasks": [one.as_json() for one in played],
+                "summary": summary.as_json(),
+            }
+        )
+        return
+    for one in played:
+        _print_task(one)
+    _print_summary(summary, played)
+
+
+@contextlib.contextmanager
+def _running(data: Path | None) -> Iterator[Settings]:
+    """A deployment in a folder of its own, for as long as the block runs."""
+    with _folder(data) as folder:
+        own = {"data": folder, "redis_url": None, "qdrant_url": None, "agents_dir": None}
+        settings = load_settings().model_copy(update=own)
+        supervisor = Supervisor(settings)
+        with hold_folder(folder):
+            try:
+                with errors.status("Starting Redis and a worker for all queues …"):
+                    supervisor.start()
+                yield settings
+            finally:
+                supervisor.stop()
+
+
+@contextlib.contextmanager
+def _folder(data: Path | None) -> Iterator[Path]:
+    if data is not None:
+        yield data.expanduser().absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="memshare-demo-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
+    """What `show` gives, with its progress on stderr."""
+    model = settings.model_for("agents")
+    errors.print(f"Model: [bold]{model}[/]" + (f". {OFFLINE_NOTE}" if model == "offline" else ""))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=errors, transient=True) as progress:
+        bar = progress.add_task("Tasks", total=None)
+        with contextlib.closing(Client(settings)) as client:
+            return show(
+                client,
+                lambda what, done, total: progress.update(bar, description=what, completed=done, total=total),
+            )
+
+
+OFFLINE_NOTE = (
+    "It is no language model: it copies the form of the examples in its prompt and grades by what can be counted. "
+    "Set OPENAI_API_KEY or MISTRAL_API_KEY for a real one."
+)
+
+
+def _print_task(one: Played) -> None:
+    if one.score is None:
+        verdict = f"[red]no grade: {one.fault}[/]"
+    else:
+        colour, word = ("green", "accepted") if one.accepted else ("yellow", "not accepted")
+        verdict = f"score {one.score:.1f} · [{colour}]{word}[/]"
+    shown = ", ".join(f"{name} ({similarity:.2f})" for name, similarity in one.shown) or "none"
+    console.print(
+        Panel(
+            f"[dim]{one.prompt}[/]\n\n{one.answer or '–'}",
+            title=f"[bold]{one.name}[/] · {one.agent}/{one.kind} · {verdict}",
+            subtitle=f"model: {one.model} · memories shown: {shown}",
+            title_align="left",
+            subtitle_align="left",
+        )
+    )
+
+
+def _print_summary(summary: Summary, played: list[Played]) -> None:
+    groups = (
+        ("without memories", summary.without),
+        ("with memories", summary.with_memories),
+        ("the same tasks, first without", summary.first),
+        ("… and asked again, with", summary.again),
+    )
+    rows = [(name, group.tasks, f"{group.mean_score:.1f}", group.accepted) for name, group in groups]
+    console.print(table("", "tasks", "mean score", "accepted", rows=rows, title="[bold]Summary[/]"))
+    console.print(
+        f"\n{summary.users} later tasks were shown answers of earlier tasks ({summary.reused} different ones); "
+        f"{summary.users_accepted} of these were accepted and became memories themselves."
+    )
+    if summary.chain:
+        console.print("The longest line of descent: " + " → ".join(summary.chain))
+    if played[0].model == "offline":
+        console.print(f"\n[yellow]model: offline.[/] {OFFLINE_NOTE}")

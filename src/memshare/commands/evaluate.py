@@ -1,0 +1,122 @@
+"""`memshare evaluate`: measure what memories do, with any model."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings, load_settings
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json, table
+from memshare.evaluation.evaluate import evaluate
+from memshare.evaluation.expect import Expected, expect
+from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.request import Request, read_data
+from memshare.evaluation.result import Result
+from memshare.evaluation.tables import LEGEND, summary
+
+EVERY = "all"
+
+
+def run(
+    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or {EVERY}.")],
+    data: Annotated[
+        list[Path], typer.Option(help="Files of JSON lines: {agent, kind, prompt, answer}; the prompt may be absent.")
+    ],
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILES]...", help="More files of data.")] = None,
+    models: Annotated[
+        str | None, typer.Option(help="Models of the agents, with commas. [default: the one of the settings]")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of all experiments on this data.")] = Path("evaluation"),
+    items: Annotated[int | None, typer.Option(min=5, help="Use so many items of a kind at most.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the split into seeds, queries and test.")] = 7,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the models.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.
+
+    It runs in a deployment of its own in the folder, through real queues. Broken off, the same command goes on.
+    With --json each experiment is one document on a line of its own.
+
+    Example: memshare evaluate memories --data riddles.jsonl --models openai:gpt-5.6-luna --out evaluation
+    """
+    names = list(EXPERIMENTS) if experiment == EVERY else [experiment]
+    if unknown := [name for name in names if name not in EXPERIMENTS]:
+        raise BadInput(f"No experiment is called {unknown[0]!r}. There are: {', '.join(EXPERIMENTS)}; or {EVERY}.")
+    chosen = [model.strip() for model in (models or "").split(",") if model.strip()]
+    settings = load_settings()
+    parts, reports = read_data([*data, *(files or [])], settings, seed, items)
+    using = tuple(dict.fromkeys(chosen)) or (settings.model_for("agents"),)
+    requests = [Request(EXPERIMENTS[name], reports, parts, using, seed, out) for name in names]
+    expected = expect(requests, settings)
+    _say_expected(requests, expected)
+    if not yes and any(any(one.calls.values()) for one in expected):
+        if as_json or not sys.stdin.isatty():
+            raise BadInput("Nobody can be asked here whether to go on: look at the numbers above, and give --yes.")
+        typer.confirm("Go on?", abort=True, err=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for request, one in zip(requests, expected, strict=True):
+        _say(_run(request, settings, one), request.out, as_json=as_json)
+
+
+def _run(request: Request, settings: Settings, expected: Expected) -> Result:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True) as bars:
+        bar = bars.add_task("Starting", total=expected.tasks or None)
+
+        def progress(what: str, count: int) -> None:
+            bars.update(bar, description=f"{request.experiment.name}: {what}", advance=count)
+
+        try:
+            return evaluate(request, settings, progress)
+        except KeyboardInterrupt:
+            errors.print("Broken off. The same command goes on from here, and pays for nothing twice.")
+            raise
+
+
+def _say_expected(requests: list[Request], expected: list[Expected]) -> None:
+    rows = [
+        (
+            request.experiment.name,
+            one.tasks,
+            ", ".join(f"{model} {count:,}" for model, count in one.calls.items()) or "none: it has ended",
+            f"{sum(one.tokens.values()):,}",
+            _money(one),
+        )
+        for request, one in zip(requests, expected, strict=True)
+    ]
+    errors.print(
+        table("experiment", "tasks", "calls at most", "tokens, about", "cost, about", rows=rows, title="To be done")
+    )
+    parts = requests[0].split
+    errors.print(
+        f"Items: {len(parts.seeds)} seeds, {len(parts.queries)} queries, {len(parts.test)} test."
+        f" Dropped, as their question or answer had been there: {sum(one.dropped for one in requests[0].files)}.",
+        highlight=False,
+    )
+
+
+def _money(one: Expected) -> str:
+    if one.unpriced:
+        return f"not known: no price of {', '.join(one.unpriced)} in MEMSHARE_PRICES"
+    return f"{one.money:.2f} {one.currency or ''}".strip()
+
+
+def _say(result: Result, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+        return
+    heads, rows = summary(result)
+    console.print(table(*heads, rows=rows, title=f"[bold]{result.title}[/]"), highlight=False)
+    for note in filter(None, (*result.notes, result.note)):
+        console.print(note, style="yellow", highlight=False, markup=False)
+    console.print(LEGEND, style="dim", highlight=False)
+    console.print(
+        f"{out / result.experiment}: tables, charts and every item. `memshare report {out}` makes a page of it."
+    )

@@ -1,0 +1,165 @@
+"""`memshare know`: statements that agents are shown as knowledge."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+from rich.progress import track
+
+from memshare.broker.errors import BadInput, GiveUp
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json, short, table
+from memshare.memory_pages import PAGE, all_memories, credibility_of, require_pool, with_standing
+
+app = typer.Typer(
+    help="Knowledge: statements that agents are shown, and what they have been worth.", no_args_is_help=True
+)
+
+KIND = "knowledge"
+LONGEST_STATEMENT = 2_000  # characters
+
+KnowledgeId = Annotated[UUID, typer.Argument(metavar="ID", help="An id that `memshare know list` shows.")]
+Pool = Annotated[str, typer.Option(help="The pool.")]
+
+
+@app.command()
+def add(
+    text: Annotated[str, typer.Argument(help="The statement.")],
+    about: Annotated[str | None, typer.Option(help="The question that it answers; it is found by it.")] = None,
+    pool: Pool = "reasoning",
+    submitter: Annotated[str, typer.Option(help="Who says so.")] = "anonymous",
+    as_json: Json = False,
+) -> None:
+    """Add a statement and print its id.
+
+    Example: memshare know add "The museum is closed on Mondays." --about "When is the museum open?"
+    """
+    client = Client()
+    require_pool(client, pool)
+    [added] = client.ask_memory("add", memories=[_statement(text, about, pool, submitter)])
+    print_json({"id": added}) if as_json else print(added)
+
+
+@app.command()
+def update(
+    memory_id: KnowledgeId,
+    text: Annotated[str, typer.Argument(help="What it says from now on.")],
+    as_json: Json = False,
+) -> None:
+    """Change a statement: it keeps its id and its history, and has to earn its credibility anew.
+
+    Example: memshare know update 1c6f… "The museum is closed on Tuesdays."
+    """
+    memory = Client().ask_memory("edit", change={"id": str(memory_id), "answer": text})
+    print_json(memory) if as_json else console.print(f"Changed {memory['id']}.")
+
+
+@app.command()
+def delete(memory_id: KnowledgeId, as_json: Json = False) -> None:
+    """Delete a statement; it is in no prompt from the next task on.
+
+    Example: memshare know delete 1c6f…
+    """
+    forgotten = Client().ask_memory("forget", which={"ids": [str(memory_id)]})
+    print_json({"deleted": forgotten}) if as_json else console.print(f"Deleted {memory_id}.")
+
+
+@app.command("list")
+def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
+    """List statements, the most credible first.
+
+    Example: memshare know list --pool reasoning
+    """
+    client = Client()
+    require_pool(client, pool)
+    found = with_standing(client, list(all_memories(client, {"pool": pool, "kind": KIND})))
+    found.sort(key=lambda memory: -memory["credibility"]["p"])
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (credibility_of(one), one["id"], short(one["prompt"] or "–", 40), short(one["answer"], 60)) for one in found
+    ]
+    console.print(table("credibility", "id", "about", "statement", rows=rows) if rows else f"Pool {pool!r} has none.")
+
+
+@app.command()
+def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
+    """Show what stands behind a statement: who said it, what it said before, what it was worth, what contradicts it.
+
+    Example: memshare know why 1c6f…
+    """
+    client = Client()
+    [memory] = with_standing(client, [client.ask_memory("show", memory=str(memory_id))])
+    rivals = with_standing(client, [{"id": one} for one in memory["conflicts"]])
+    children = list(all_memories(client, {"parents": [str(memory_id)]}))
+    if as_json:
+        print_json(memory | {"conflicts": rivals, "children": [child["id"] for child in children]})
+        return
+    console.print(f"[bold]{memory['answer']}[/]", highlight=False)
+    console.print(f"By {memory['submitter']}, {_day(memory['created'])}; pool {memory['pool']}, {memory['status']}.")
+    if memory["prompt"]:
+        console.print(f"About: {memory['prompt']}", highlight=False)
+    for revision in memory["history"]:
+        console.print(f"Until {_day(revision['until'])}: {revision['answer']}", style="dim", highlight=False)
+    times = memory["credibility"]["credits"]
+    console.print(f"Credibility {credibility_of(memory)} after {times} answers that used it.")
+    for rival in rivals:
+        console.print(f"[yellow]Contradicted[/] ({credibility_of(rival)}): {rival['answer']}", highlight=False)
+    console.print(f"{len(children)} memories were written with it.")
+
+
+@app.command("import")
+def import_documents(
+    files: Annotated[list[Path], typer.Argument(help="Text, Markdown, HTML and PDF; each paragraph is a statement.")],
+    pool: Pool = "reasoning",
+    submitter: Annotated[str, typer.Option(help="Who says so.")] = "anonymous",
+    as_json: Json = False,
+) -> None:
+    """Add every paragraph of some documents as a statement; twice is the same as once.
+
+    Example: memshare know import handbook.txt
+    """
+    client = Client()
+    require_pool(client, pool)
+    statements = [_statement(text, None, pool, submitter) for file in files for text in _paragraphs(file)]
+    parts = [statements[start : start + PAGE] for start in range(0, len(statements), PAGE)]
+    ids = [
+        one
+        for part in track(parts, "Importing", console=errors, transient=True)
+        for one in client.ask_memory("add", timeout=300, memories=part)
+    ]
+    print_json({"ids": ids}) if as_json else console.print(f"Imported {len(ids)} statements.")
+
+
+def _paragraphs(file: Path) -> list[str]:
+    """The paragraphs of a document's main text; long ones are cut where a sentence ends."""
+    # What reads HTML and PDF takes a second to import, so it is imported where it is used.
+    from memshare.agents.reasoning.sources import pieces
+    from memshare.agents.reasoning.sources.documents import SUFFIXES
+    from memshare.agents.reasoning.sources.text_of import page_of
+
+    kind = SUFFIXES.get(file.suffix.lower())
+    if kind is None:
+        raise BadInput(f"{str(file)!r} is no document: expected a file that ends with one of {', '.join(SUFFIXES)}.")
+    try:
+        text = page_of(str(file), file.read_bytes(), kind).text
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    except GiveUp as error:
+        raise BadInput(str(error)) from error
+    parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
+    return [piece for part in parts for piece in pieces(part, LONGEST_STATEMENT)]
+
+
+def _statement(text: str, about: str | None, pool: str, submitter: str) -> dict[str, Any]:
+    return {"pool": pool, "prompt": about, "answer": text, "kind": KIND, "submitter": submitter}
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))

@@ -1,0 +1,128 @@
+"""`memshare rubric`: how answers are graded, and who approved it."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import load_settings
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json
+from memshare.llm.models import open_chat
+from memshare.scorer import draft as drafting
+from memshare.scorer import rubric_file
+from memshare.scorer.rubric import Rubric, find_rubric, read_rubric
+
+app = typer.Typer(help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A bundled rubric or one of yours.")],
+    as_json: Json = False,
+) -> None:
+    """Show a rubric: its criteria, points and approval.
+
+    Example: memshare rubric show poem
+    """
+    rubric = find_rubric(name, load_settings().agents_dir)
+    if as_json:
+        print_json(_plain(rubric))
+    else:
+        _print(rubric)
+
+
+@app.command()
+def draft(
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="What is asked and answered, in a sentence.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="File to write: NAME.rubric.toml in MEMSHARE_AGENTS_DIR.")
+    ],
+    sets: Annotated[int, typer.Option("--sets", min=1, max=9, help="Rubrics to draft before merging.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Have the scorer's model draft rubrics for a domain, and merge the best into one for you to review.
+
+    Example: memshare rubric draft "Short recipes for two" --sets 3 --out recipe.rubric.toml
+    """
+    rubric_file.refuse_existing(out)  # before anything is paid for
+    settings = load_settings()
+    chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, disable=as_json) as bar:
+        task = bar.add_task("Drafting, then merging", total=sets + 1)
+        rubric_file.write(drafting.draft(chat, domain, sets, lambda: bar.advance(task)), out)
+    rubric = read_rubric(out)
+    if as_json:
+        print_json(_plain(rubric) | {"file": str(out)})
+        return
+    _print(rubric)
+    _say(f"Written to {out}. Review it, then run: memshare rubric approve {out}")
+
+
+@app.command()
+def approve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who approves; default: you.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Approve a rubric after reading it, so that answers are graded by it. An edit takes the approval away.
+
+    Example: memshare rubric approve recipe.rubric.toml --by "Ada Lovelace"
+    """
+    rubric = read_rubric(file)
+    name = by or _user()
+    if not (as_json and yes):
+        _print(rubric, errors if as_json else console)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadInput("Nobody can be asked here: read the rubric, then approve it with --yes.")
+        typer.confirm(f"Approve it as {name}?", abort=True, err=True)
+    approved = rubric_file.approve(file, name, rubric.version)
+    if as_json:
+        print_json(_plain(approved))
+    else:
+        _say(f"{file} is approved by {name}: version {approved.version}.")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise BadInput("This user has no name: say who approves with --by NAME.") from error
+
+
+def _plain(rubric: Rubric) -> dict[str, Any]:
+    return {**rubric.model_dump(mode="json"), "version": rubric.version, "approved": rubric.approved}
+
+
+def _print(rubric: Rubric, out: Console = console) -> None:
+    table = Table("criterion", "points", "kinds", "description", header_style="bold", box=None, pad_edge=False)
+    for one in rubric.criteria:
+        # As Text: a rubric's square brackets are no markup.
+        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), Text(one.explanation))
+    threshold = f"{rubric.threshold:g}" if isinstance(rubric.threshold, float) else rubric.threshold
+    _say(f"{rubric.name} · version {rubric.version} · threshold {threshold} · {_approval(rubric)}", out)
+    _say(rubric.domain, out)
+    out.print(table)
+
+
+def _approval(rubric: Rubric) -> str:
+    if rubric.approval is None:
+        return "not approved"
+    given = f"approved by {rubric.approval.by} on {rubric.approval.on}"
+    return given if rubric.approved else f"edited since it was {given}: approve it again"
+
+
+def _say(line: str, out: Console = console) -> None:
+    out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,125 @@
+"""`memshare result` and `memshare trace`: what became of a task, or of a standard answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.panel import Panel
+from rich.text import Text
+
+from memshare.broker.errors import BadInput, MemshareError, Unreachable
+from memshare.broker.wire.messages import Shown
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.commands.trace_tree import draw
+from memshare.console import console, moment, print_json, short, table
+from memshare.journey import Journey
+
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed.")]
+
+
+def result(task_id: TaskId, as_json: Json = False) -> None:
+    """Print the answer of a task that was submitted earlier.
+
+    Example: memshare result 1c6f…
+    """
+    client = Client()
+    journey = client.journey(task_id)
+    if journey.what != "task":
+        raise BadInput(f"{task_id!r} is a {journey.what}, which nobody answers: `memshare trace {task_id}` shows it.")
+    if journey.dead and journey.answer is None:
+        raise MemshareError(
+            f"The task was given up: {journey.dead.error} See `memshare dead show {journey.dead.entry.id}`."
+        )
+    if journey.answer is None:
+        raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
+    if as_json:
+        print_json(client.ledger.journey(task_id)["answer"])
+    else:
+        print(journey.answer)
+
+
+def trace(
+    task_id: TaskId,
+    tree: Annotated[bool, typer.Option("--tree", help="Draw the steps of a reasoning agent's run.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the journey of a task: answer, memories shown, score, and what was remembered.
+
+    Example: memshare trace 1c6f… --tree
+    """
+    client = Client()
+    journey = client.journey(task_id)
+    if as_json:
+        print_json(journey.model_dump(mode="json"))
+        return
+    if tree:
+        if not journey.steps:
+            raise BadInput(f"The task {task_id!r} has no steps: it is not answered yet, or its agent takes none.")
+        console.print(draw(journey.prompt, journey.steps), highlight=False)
+        return
+    of_kind = f" · {journey.kind}" if journey.kind else ""
+    console.print(
+        f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
+    )
+    if journey.what == "task":
+        console.print(Panel(Text(journey.prompt), title="prompt", title_align="left", border_style="dim"))
+        if journey.answer is not None:
+            console.print(Panel(Text(journey.answer), title=f"answer · model: {journey.model}", title_align="left"))
+            _print_memories(journey)
+    else:
+        _print_standard(journey)
+    if journey.steps:
+        console.print(f"{len(journey.steps)} steps; `memshare trace {task_id} --tree` draws them.", style="dim")
+    if journey.score is not None:
+        _print_score(journey)
+    if journey.waits is not None:
+        console.print(f"[yellow]waits[/] until {moment(journey.waits.until)}: {journey.waits.why}", highlight=False)
+    if journey.outcome is not None:
+        console.print(
+            f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
+        )
+    if journey.lesson is not None:
+        console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
+    if journey.dead:
+        console.print(f"[red]given up[/] ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}")
+        kept = journey.dead.entry.id in client.dead_letters
+        advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
+        console.print(advice, style="dim")
+
+
+def _print_standard(journey: Journey) -> None:
+    asked = f"question · model: {journey.model}" if journey.what == "standard answer" else "its question"
+    if journey.what == "standard answer" and not journey.prompt:
+        console.print("A standard answer: its agent is asked for a question that it could answer.", style="dim")
+    else:
+        console.print(Panel(Text(journey.prompt), title=asked, title_align="left", border_style="dim"))
+    console.print(Panel(Text(journey.answer or ""), title="standard answer", title_align="left"))
+
+
+def _print_memories(journey: Journey) -> None:
+    if not journey.memories:
+        console.print("No memory was shown.", style="dim")
+        return
+    rows = [(one.id, f"{one.similarity:.3f}", _share(one)) for one in journey.memories]
+    console.print(table("memory shown", "similarity", "share in the answer", rows=rows))
+
+
+def _share(shown: Shown) -> str:
+    return "not judged" if shown.share is None else f"{shown.share:.0%}"
+
+
+def _print_score(journey: Journey) -> None:
+    score = journey.score
+    assert score is not None
+    verdict = "[green]accepted[/]" if score.accepted else "[yellow]not accepted[/]"
+    console.print(
+        f"\nScore [bold]{score.total:.1f}[/] of 100, threshold {score.threshold:.1f}: {verdict} "
+        f"[dim](rubric {score.rubric} {score.rubric_version}, model: {score.model})[/]"
+    )
+    rows = [
+        (short(name.replace("_", " "), 40), f"{c.low:.1f} – {c.high:.1f}", f"{c.points:.1f}")
+        for name, c in score.criteria.items()
+    ]
+    console.print(table("criterion", "range", "of", rows=rows))

@@ -1,0 +1,131 @@
+"""`memshare up`: everything on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from memshare.broker.errors import MemshareError
+from memshare.broker.settings import load_settings
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, print_json
+from memshare.local.supervisor import Supervisor, hold_folder
+from memshare.worker import check
+
+REFRESH = 1.0  # seconds
+COUNT_MEMORIES_EVERY = 5.0  # seconds
+
+
+def up(
+    data: Annotated[Path | None, typer.Option(help="Data folder. [default: MEMSHARE_DATA or ~/.memshare]")] = None,
+    flower_port: Annotated[int, typer.Option(help="Port of Flower; 0 leaves it out.")] = 5555,
+    flower_host: Annotated[
+        str, typer.Option(help="Address of Flower; one that others reach takes MEMSHARE_FLOWER_AUTH.")
+    ] = "127.0.0.1",
+    as_json: Json = False,
+) -> None:
+    """Run Redis, one worker for all queues and Flower until Ctrl-C. The data stays in its folder.
+
+    Example: memshare up --data ./data
+    """
+    settings = load_settings()
+    if data is not None:
+        settings = settings.model_copy(update={"data": data.expanduser().absolute()})
+    signal.signal(signal.SIGTERM, _interrupt)
+    with hold_folder(settings.data):
+        check(settings)
+        supervisor = Supervisor(settings, flower_port=flower_port or None, flower_host=flower_host)
+        ready = False
+        try:
+            with console.status("Starting …"):
+                supervisor.start()
+            ready = True
+            _say_ready(supervisor, as_json=as_json)
+            with contextlib.closing(Client(settings)) as client:
+                _watch(supervisor, client, as_json=as_json)
+        except KeyboardInterrupt:
+            if not ready:
+                raise
+            return  # Ctrl-C is how it ends
+        finally:
+            with console.status("Ending; running tasks may finish …"):
+                supervisor.stop()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
+    settings = supervisor.settings
+    model = settings.model_for("agents")
+    if as_json:
+        print_json(
+            {
+                "ready": True,
+                "data": settings.data,
+                "redis": settings.redis,
+                "flower": supervisor.flower_url,
+                "model": model,
+            }
+        )
+        return
+    console.print(f"[bold green]memshare is up.[/] Data in {settings.data}")
+    console.print(
+        f"Model   {model}"
+        + ("  (no language model: set OPENAI_API_KEY or MISTRAL_API_KEY)" if model == "offline" else "")
+    )
+    if supervisor.flower_url:
+        console.print(f"Flower  {supervisor.flower_url}")
+    at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={settings.data} "
+    console.print(f'Try     {at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait')
+
+
+def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
+    memories: int | None = None
+    counted, done_then = 0.0, None
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        while True:
+            for child in supervisor.revive():
+                if as_json:
+                    print_json({"restarted": child.name, "restarts": child.restarts})
+                else:
+                    console.print(f"[yellow]{child.name} had ended and was started again.[/] See {child.log}")
+            try:
+                done = client.ledger.done()
+                if time.monotonic() - counted > COUNT_MEMORIES_EVERY and done != done_then:
+                    memories = client.ask_memory("stats", timeout=5)["total"]
+                    counted, done_then = time.monotonic(), done
+                waiting = client.ledger.open_messages()
+                if not as_json:
+                    live.update(_line(waiting, Counter(one.queue for one in client.ledger.parked()), done, memories))
+            except (MemshareError, OSError) as error:
+                live.update(Text(str(error), style="yellow"))
+            time.sleep(REFRESH)
+
+
+def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:
+    queues = "  ".join(
+        f"{queue} {length}" + (f" ({parked[queue]} held back)" if parked[queue] else "")
+        for queue, length in waiting.items()
+    )
+    return Text.assemble(
+        ("open ", "dim"),
+        queues or "none yet",
+        ("   answers ", "dim"),
+        str(done.get("answer", 0)),
+        ("   graded ", "dim"),
+        str(done.get("score", 0)),
+        ("   memories ", "dim"),
+        "…" if memories is None else str(memories),
+    )

@@ -1,0 +1,59 @@
+"""`memshare worker`: run a worker for some queues."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from memshare.broker.connection import connect, reaching
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import load_settings
+from memshare.commands.options import Json
+from memshare.console import console, print_json
+
+
+def worker(
+    queues: Annotated[list[str] | None, typer.Argument(help="Queues to serve, such as poem scorer memory.")] = None,
+    serve_all: Annotated[bool, typer.Option("--all", help="Serve every queue.")] = False,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=500, help="Tasks at a time. [default: MEMSHARE_CONCURRENCY]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish).
+
+    Example: memshare worker poem logic --concurrency 32
+    """
+    from memshare.worker import app, parts
+
+    settings = load_settings()
+    known = [queue for part in parts for queue in part.queues(settings)]
+    wanted = known if serve_all else list(dict.fromkeys(queues or []))
+    if not wanted:
+        raise BadInput(f"Name the queues to serve, or --all. There are: {', '.join(known)}.")
+    for queue in wanted:
+        if queue not in known:
+            raise BadInput(f"No queue is called {queue!r}. There are: {', '.join(known)}.")
+    with reaching(settings.redis):
+        connect(settings.redis, tries=2).ping()
+
+    label = "all" if serve_all else "-".join(wanted)[:40]
+    node = f"{label}-{os.getpid()}"
+    if as_json or settings.log_format == "json":
+        print_json({"node": node, "queues": wanted, "pid": os.getpid()})
+    else:
+        console.print(f"Serves [bold]{', '.join(wanted)}[/] as {node}. Ctrl-C ends it.")
+    options = [
+        "worker",
+        "--queues",
+        ",".join(wanted),
+        "--hostname",
+        f"{node}@%h",
+        "--loglevel",
+        "INFO",
+        "--without-gossip",
+        "--without-mingle",
+    ]
+    app.worker_main([*options, *(["--concurrency", str(concurrency)] if concurrency else [])])

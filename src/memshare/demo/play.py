@@ -1,0 +1,103 @@
+"""Plays the bundled tasks in rounds, so that later ones can use the answers of earlier ones."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memshare.broker.errors import Unreachable
+from memshare.client import Client
+from memshare.journey import Journey
+
+FOLDER = Path(__file__).parent
+ROUND = 9  # one task of each kind
+STALLED_AFTER = 600  # seconds in which nothing ends
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Played:
+    """One task of the demo and what became of it. Memories are named after the task or seed they come from."""
+
+    name: str
+    task_id: str
+    agent: str
+    kind: str
+    prompt: str
+    answer: str | None
+    model: str
+    score: float | None
+    accepted: bool
+    shown: tuple[tuple[str, float], ...]
+    fault: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read(name: str) -> list[dict[str, Any]]:
+    """A bundled file of JSON lines."""
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+def play(client: Client, progress: Progress) -> list[Played]:
+    """Play all rounds: the first on an empty pool, then seeds are brought in, at the end the first again."""
+    tasks, seeds = read("tasks.jsonl"), read("seeds.jsonl")
+    rounds = [tasks[start : start + ROUND] for start in range(0, len(tasks), ROUND)]
+    rounds.append(rounds[0])
+    total = sum(map(len, rounds))
+    pools = {name: card.pool for name, card in client.agents().items()}
+    names: dict[str, str] = {}
+    played: list[Played] = []
+    for number, these in enumerate(rounds):
+        what = "First round, no memories" if number == 0 else f"Round {number + 1} of {len(rounds)}"
+        if number == 1:
+            pairs = [seed | {"pool": pools[seed["agent"]], "submitter": "seeds"} for seed in seeds]
+            ids = client.ask_memory("add", memories=pairs)
+            names |= {memory: f"seed {place}" for place, memory in enumerate(ids, 1)}
+        again = number == len(rounds) - 1
+        done = len(played)
+        labels = [f"task {place}" + (" again" if again else "") for place in range(1 if again else done + 1, total + 1)]
+        submitted = [client.submit(**task).id for task in these]
+        journeys = wait_until_settled(client, submitted, lambda count: progress(what, done + count, total))  # noqa: B023
+        for label, journey in zip(labels, journeys, strict=False):
+            if journey.memory_id and journey.outcome != "duplicate":
+                names[str(journey.memory_id)] = label
+            played.append(_played(label, journey, names))
+    return played
+
+
+def wait_until_settled(client: Client, task_ids: Sequence[str], progress: Callable[[int], None]) -> list[Journey]:
+    """The journeys of tasks, once each has been settled or given up."""
+    ended: dict[str, Journey] = {}
+    last = time.monotonic()
+    while len(ended) < len(task_ids):
+        for task_id in task_ids:
+            if task_id not in ended and (journey := client.journey(task_id)).state in ("settled", "dead"):
+                ended[task_id], last = journey, time.monotonic()
+        progress(len(ended))
+        if time.monotonic() - last > STALLED_AFTER:
+            raise Unreachable(f"Nothing was settled for {STALLED_AFTER} s; the worker's log says more.")
+        time.sleep(0.05)
+    return [ended[task_id] for task_id in task_ids]
+
+
+def _played(label: str, journey: Journey, names: dict[str, str]) -> Played:
+    return Played(
+        name=label,
+        task_id=journey.task_id,
+        agent=journey.agent,
+        kind=journey.kind or "",
+        prompt=journey.prompt,
+        answer=journey.answer,
+        model=journey.model or "none",
+        score=journey.score.total if journey.score else None,
+        accepted=bool(journey.score and journey.score.accepted),
+        shown=tuple((names.get(str(one.id), str(one.id)), one.similarity) for one in journey.memories),
+        fault=journey.dead.error if journey.dead else None,
+    )

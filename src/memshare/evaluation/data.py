@@ -1,0 +1,127 @@
+"""The data of an experiment: question-answer pairs from files, split into seeds, queries and a test set."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from memshare.broker.delivery.stage import readable
+from memshare.broker.errors import BadInput
+from memshare.broker.presence import AgentCard
+from memshare.broker.wire.messages import Message, derived_id
+from memshare.bulk import read_lines, read_object, refuse
+from memshare.memory_service.memory import folded
+
+SEEDS, QUERIES = 0.2, 0.4  # of the items of a kind; the others are the test set (INMS, arXiv 2404.09982)
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class Line(BaseModel):
+    """One line of a file. What else stands in it, such as its source, is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    agent: str
+    kind: str | None = None
+    prompt: Text | None = None
+    answer: Text
+
+
+class Item(Message):
+    """A question and its standard answer. The question may have to be asked for first."""
+
+    id: str
+    agent: str
+    kind: str | None
+    prompt: str | None
+    answer: str
+
+    @property
+    def label(self) -> str:
+        """The kind, or the agent where there is none."""
+        return self.kind or self.agent
+
+
+class FileReport(Message):
+    """What a file gave: items, and how many were dropped because their question or answer had been there."""
+
+    file: str
+    items: int
+    dropped: int
+
+
+class Split(NamedTuple):
+    """The three parts, which share no question and no answer."""
+
+    seeds: tuple[Item, ...]
+    queries: tuple[Item, ...]
+    test: tuple[Item, ...]
+
+    @property
+    def all(self) -> tuple[Item, ...]:
+        return (*self.seeds, *self.queries, *self.test)
+
+
+def read_items(files: Sequence[Path], agents: Mapping[str, AgentCard]) -> tuple[list[Item], list[FileReport]]:
+    """The items of all files, each question and each answer once; raises `BadInput` that names the wrong lines."""
+    items, reports, faults = [], [], []
+    seen: set[tuple[str, str]] = set()
+    for file in files:
+        found = dropped = 0
+        for number, text in read_lines(file):
+            try:
+                item = _item(text, agents)
+            except BadInput as error:
+                faults.append(f"{file}:{number}: {error}")
+                continue
+            marks = {(part, folded(said)) for part, said in (("q", item.prompt), ("a", item.answer)) if said}
+            if seen & marks:
+                dropped += 1
+            else:
+                items.append(item)
+                found += 1
+            seen |= marks
+        reports.append(FileReport(file=file.name, items=found, dropped=dropped))
+    refuse(faults, "Nothing was started.")
+    if not items:
+        raise BadInput("The files have no line: nothing to evaluate on.")
+    return items, reports
+
+
+def split(items: Sequence[Item], seed: int, most: int | None = None) -> Split:
+    """20 % seeds, 40 % queries and 40 % test of each kind, drawn by the seed; `most` items of a kind are used."""
+    by_kind = defaultdict(list)
+    for item in items:
+        by_kind[item.agent, item.kind or ""].append(item)
+    parts: tuple[list[Item], list[Item], list[Item]] = ([], [], [])
+    for name, group in sorted(by_kind.items()):
+        drawn = sorted(group, key=lambda item: item.id)
+        random.Random(f"{seed} {name}").shuffle(drawn)
+        drawn = drawn[:most]
+        seeds, queries = round(len(drawn) * SEEDS), round(len(drawn) * (SEEDS + QUERIES))
+        for part, some in zip(parts, (drawn[:seeds], drawn[seeds:queries], drawn[queries:]), strict=True):
+            part.extend(some)
+    made = Split(*(tuple(part) for part in parts))
+    if not made.seeds or not made.queries:
+        raise BadInput(f"{len(items)} items are too few to split: it takes at least 5 of a kind.")
+    return made
+
+
+def _item(text: str, agents: Mapping[str, AgentCard]) -> Item:
+    try:
+        line = Line.model_validate(read_object(text))
+    except ValidationError as error:
+        raise BadInput(readable(error, "the item")) from error
+    card = agents.get(line.agent)
+    if card is None:
+        raise BadInput(f"no agent is called {line.agent!r}; there are {', '.join(agents)}")
+    if line.kind is not None and line.kind not in card.kinds:
+        raise BadInput(f"agent {line.agent!r} has no kind {line.kind!r}; it has {', '.join(card.kinds) or 'none'}")
+    name = str(derived_id("item", line.agent, line.kind or "", line.prompt or "", line.answer))
+    return Item(id=name, agent=line.agent, kind=line.kind, prompt=line.prompt, answer=line.answer)

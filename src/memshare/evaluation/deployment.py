@@ -1,0 +1,68 @@
+"""A deployment of an experiment's own: Redis, a pool and a worker for all queues, in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from memshare.broker.settings import Settings, load_settings
+from memshare.client import Client
+from memshare.evaluation.request import Request, roster_of
+from memshare.evaluation.variants import Setup, write_variants
+from memshare.local.supervisor import Supervisor, hold_folder
+
+ELSEWHERE = ("MEMSHARE_REDIS_URL", "MEMSHARE_QDRANT_URL", "MEMSHARE_ENCODERS", "MEMSHARE_DOCUMENTS")
+KEEP_DAYS = 3650  # an experiment can be gone on with as long as its folder is there
+
+
+@contextlib.contextmanager
+def deployment(
+    request: Request, settings: Settings, folder: Path, thresholds: Mapping[str, float]
+) -> Iterator[tuple[Client, Supervisor]]:
+    """Everything up for as long as the block runs, with the copies of the agents that the experiment needs."""
+    folder = folder.absolute()
+    write_agents(request, settings, folder, thresholds)
+    with _environment(folder, request.models[0]):
+        own = load_settings()
+        supervisor = Supervisor(own)
+        with hold_folder(own.data):
+            try:
+                supervisor.start()
+                with contextlib.closing(Client(own)) as client:
+                    yield client, supervisor
+            finally:
+                supervisor.stop()
+
+
+def write_agents(request: Request, settings: Settings, folder: Path, thresholds: Mapping[str, float]) -> None:
+    """Write the copies of the agents; see `write_variants`."""
+    setups = [
+        Setup(label, model, number)
+        for label in request.experiment.labels(len(request.models))
+        for number, model in enumerate(request.models)
+    ]
+    write_variants(folder / "agents", settings.agents_dir, list(roster_of(request, settings)), setups, thresholds)
+
+
+@contextlib.contextmanager
+def _environment(folder: Path, model: str) -> Iterator[None]:
+    """The settings that workers find: the user's, but for where things are and for what would blur a comparison."""
+    before = dict(os.environ)
+    for name in ELSEWHERE:
+        os.environ.pop(name, None)
+    os.environ |= {
+        "MEMSHARE_DATA": str(folder / "data"),
+        "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
+        "MEMSHARE_MODEL_AGENTS": model,
+        "MEMSHARE_KEEP_DAYS": str(KEEP_DAYS),
+        "MEMSHARE_PROBATION": "false",
+        "MEMSHARE_SUBMITTER_SHARE": "1",
+        "MEMSHARE_QUEUE_LIMIT": "0",
+    }
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,230 @@
+"""Runs one experiment in a deployment of its own, from its data to its table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import platform
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from statistics import fmean
+
+from memshare.broker.connection import connect
+from memshare.broker.errors import MemshareError
+from memshare.broker.observe.metrics import METRICS
+from memshare.broker.settings import Settings
+from memshare.client import Client
+from memshare.evaluation.data import Item, Split
+from memshare.evaluation.deployment import deployment, write_agents
+from memshare.evaluation.folder import Folder, Prepared, Run, read_preparation, write_preparation
+from memshare.evaluation.lab import PEOPLE, Lab, Measured
+from memshare.evaluation.queues import Pair, Queues
+from memshare.evaluation.real_queues import RealQueues
+from memshare.evaluation.request import Request, plan_of, roster_of
+from memshare.evaluation.result import Result, rows_of
+from memshare.evaluation.tables import markdown
+from memshare.evaluation.variants import Setup
+from memshare.llm.limits.prices import load_prices
+from memshare.memory_service.memory import folded
+
+OFFLINE_NOTE = (
+    "The offline model is no language model: it copies the form of the examples in its prompt and grades by what can "
+    "be counted. These figures show how things flow, not how good they get."
+)
+LIBRARIES = ("memshare", "torch", "sentence-transformers", "qdrant-edge-py", "bert-score", "scipy")
+
+Progress = Callable[[str, int], None]
+"""Told what is being done, and how many tasks more have ended."""
+
+
+def evaluate(request: Request, settings: Settings, progress: Progress) -> Result:
+    """Run the experiment, or go on with it; returns at once what a finished one found.
+
+    Raises `MemshareError` where too much was given up to say anything; the same command then tries that again.
+    """
+    folder = Folder(request.out / request.experiment.name)
+    plan = plan_of(request, settings)
+    folder.begin(plan)
+    if (found := folder.result()) is not None:
+        return found
+    started = time.time()
+    prepared = read_preparation(request.out, plan)
+    with (
+        deployment(request, settings, folder.path, thresholds(request, prepared)) as (client, supervisor),
+        contextlib.closing(connect(client.settings.redis)) as own,
+    ):
+        try_again(client)
+        real = RealQueues(client, own, lambda count: progress("Asking", count), supervisor.revive)
+        if not prepared:
+            prepared = prepare(request, real)
+            write_preparation(request.out, plan, prepared)
+            write_agents(request, settings, folder.path, thresholds(request, prepared))
+        lab = conduct(request, real, settings, prepared)
+        paid = {str(name): float(amount) for name, amount in own.hgetall(METRICS).items()}
+    _require_most_graded(lab)
+    progress("Comparing with the standard answers", 0)
+    measured = _compared(lab, settings)
+    result = _result(request, settings, lab, measured)
+    from memshare.evaluation.charts import draw  # matplotlib takes a second to import
+
+    draw(result, folder.path)
+    folder.write(measured, result, _bill(paid, started, settings), markdown(result))
+    return result
+
+
+def prepare(request: Request, queues: Queues) -> dict[str, Prepared]:
+    """Ask for the questions that are not there, and grade the standard answers that are the seeds.
+
+    Raises `MemshareError` where one of them was given up: an experiment on the others would be another one.
+    """
+    first = Setup(request.experiment.labels(len(request.models))[0], request.models[0], 0)
+    asked = [item for item in request.split.all if item.prompt is None]
+    seeds = [item for item in request.split.seeds if item.prompt is not None]
+    replies = queues.questions(asked, first)
+    grades = queues.grade([Pair(item, item.answer, None, PEOPLE) for item in seeds], first)
+    if failed := [one.error for one in (*replies, *grades) if one.error]:
+        raise MemshareError(
+            f"{len(failed)} of {len(asked) + len(seeds)} standard answers could not be prepared, such as: {failed[0]} "
+            "Mend that and run the same command: it tries these again."
+        )
+    known = dict(zip((item.id for item in (*asked, *seeds)), (*replies, *grades), strict=True))
+    return {
+        item.id: Prepared(prompt=known[item.id].prompt, score=known[item.id].score)
+        if item.id in known
+        else Prepared(prompt=item.prompt or "", score=None)
+        for item in request.split.all
+    }
+
+
+def thresholds(request: Request, prepared: Mapping[str, Prepared]) -> dict[str, float]:
+    """The mean score of each agent's seeds, from which its answers are accepted in every condition alike."""
+    scores: defaultdict[str, list[float]] = defaultdict(list)
+    for item in request.split.seeds:
+        if item.id in prepared and (score := prepared[item.id].score) is not None:
+            scores[item.agent].append(score)
+    return {agent: fmean(some) for agent, some in scores.items()}
+
+
+def conduct(request: Request, queues: Queues, settings: Settings, prepared: Mapping[str, Prepared]) -> Lab:
+    """Do the experiment on the items with their questions; those that were given the same question are dropped."""
+    asked: set[str] = set()
+    parts: list[tuple[Item, ...]] = []
+    for part in (request.split.test, request.split.queries, request.split.seeds):
+        fresh = []
+        for item in part:
+            prompt = prepared[item.id].prompt
+            if folded(prompt) not in asked:
+                fresh.append(item.model_copy(update={"prompt": prompt}))
+                asked.add(folded(prompt))
+        parts.append(tuple(fresh))
+    whole = Split(seeds=parts[2], queries=parts[1], test=parts[0])
+    scores = {name: one.score for name, one in prepared.items() if one.score is not None}
+    lab = Lab(queues, whole, scores, roster_of(request, settings), request.models)
+    request.experiment.run(lab)
+    return lab
+
+
+def try_again(client: Client) -> None:
+    """Put back what was given up in a run before, such as for a key that was wrong."""
+    for letter in client.dead_letters.all():
+        if letter.retriable:
+            client.dead_letters.retry(client.app, letter)
+
+
+def _require_most_graded(lab: Lab) -> None:
+    failed = [one.error for one in lab.measured if one.error]
+    if not failed:
+        return
+    said = f"{len(failed)} of {len(lab.measured)} tasks have no score, such as: {failed[0]}"
+    if len(failed) > len(lab.measured) / 2:
+        raise MemshareError(f"{said} Mend that and run the same command: it tries these again.")
+    lab.notes.append(said)
+
+
+def _compared(lab: Lab, settings: Settings) -> list[Measured]:
+    # torch and transformers take seconds to import.
+    from memshare.evaluation.likeness import f1_scores
+    from memshare.memory_service.encoders.sentence_encoder import bundled_folder
+
+    graded = [one for one in lab.measured if one.score is not None]
+    pairs = list(dict.fromkeys((one.answer, one.reference) for one in graded))
+    answers, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    found = f1_scores(answers, references, _reader(settings) or bundled_folder(), settings.device)
+    by_pair = dict(zip(pairs, found, strict=True))
+    unread = {one.kind or one.agent for one in graded if by_pair[one.answer, one.reference] is None}
+    if unread:
+        lab.notes.append(f"No BERTScore where the encoder does not know the words: {', '.join(sorted(unread))}.")
+    return [
+        one if one.score is None else one.model_copy(update={"f1": by_pair[one.answer, one.reference]})
+        for one in lab.measured
+    ]
+
+
+def _reader(settings: Settings) -> str | None:
+    """The encoder whose token vectors compare answers; None for the bundled one, also where OpenAI's has no tokens."""
+    return None if (settings.encoder or "openai:").startswith("openai:") else settings.encoder
+
+
+def _result(
+    request: Request,
+    settings: Settings,
+    lab: Lab,
+    measured: Sequence[Measured],
+) -> Result:
+    experiment, plan = request.experiment, plan_of(request, settings)
+    offline = "offline" in (*request.models, plan.scorer)
+    return Result(
+        experiment=experiment.name,
+        title=experiment.title,
+        question=experiment.question,
+        method=experiment.method,
+        note=OFFLINE_NOTE if offline else "",
+        notes=tuple(lab.notes),
+        baseline=experiment.baseline,
+        by_phase=experiment.by_phase,
+        models=request.models,
+        scorer=plan.scorer,
+        data=tuple(request.files),
+        same_question=len(request.split.all) - len(lab.split.all),
+        parts={name: len(getattr(lab.split, name)) for name in Split._fields},
+        seed=request.seed,
+        settings={
+            "agents": ", ".join(request.models),
+            "scorer": plan.scorer,
+            "trainer": plan.trainer,
+            "votes": str(plan.votes),
+            "encoder": plan.encoder,
+            "BERTScore by": f"the last layer of {plan.encoder}"
+            if not plan.encoder.startswith("openai:")
+            else "bundled",
+        },
+        versions={"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+        rows=rows_of(measured, experiment.baseline),
+    )
+
+
+def _bill(paid: dict[str, float], started: float, settings: Settings) -> Run:
+    """What was paid for, as the experiment's Redis has counted it."""
+    calls: dict[str, int] = {}
+    tokens: dict[str, dict[str, int]] = {}
+    money = 0.0
+    for field, amount in paid.items():
+        name, labels = json.loads(field)
+        if name == "memshare_model_calls_total":
+            calls[labels["model"]] = calls.get(labels["model"], 0) + round(amount)
+        elif name == "memshare_model_tokens_total":
+            of_model = tokens.setdefault(labels["model"], {})
+            of_model[labels["type"]] = of_model.get(labels["type"], 0) + round(amount)
+        elif name == "memshare_model_money_total":
+            money += amount
+    currency = load_prices(settings.prices).currency
+    return Run(
+        started=started,
+        seconds=round(time.time() - started, 1),
+        calls=calls,
+        tokens=tokens,
+        money=money if currency else None,
+        currency=currency,
+    )

@@ -1,0 +1,52 @@
+"""What an experiment will take, before anything is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memshare.broker.settings import Settings
+from memshare.evaluation.evaluate import conduct, prepare
+from memshare.evaluation.folder import Folder, Prepared, read_preparation
+from memshare.evaluation.rehearsal import Rehearsal
+from memshare.evaluation.request import Request, plan_of
+from memshare.llm.limits.prices import load_prices
+
+
+class Expected(NamedTuple):
+    """The most that an experiment will take where nothing fails; the tokens, and so the money, are an estimate."""
+
+    tasks: int
+    calls: dict[str, int]
+    tokens: dict[str, int]
+    money: float
+    unpriced: tuple[str, ...]
+    currency: str | None
+
+
+def expect(requests: Sequence[Request], settings: Settings) -> list[Expected]:
+    """Go through the experiments without calling anybody, and count; what the first prepares, the others have."""
+    expected = []
+    ready: dict[str, Prepared] = {}
+    for request in requests:
+        if Folder(request.out / request.experiment.name).result() is not None:
+            expected.append(Expected(0, {}, {}, 0.0, (), None))
+            continue
+        rehearsal = Rehearsal(settings.model_for("scorer"), settings.model_for("trainer"), settings.scorer_votes)
+        ready = ready or read_preparation(request.out, plan_of(request, settings)) or prepare(request, rehearsal)
+        conduct(request, rehearsal, settings, ready)
+        expected.append(_expected(rehearsal, settings))
+    return expected
+
+
+def _expected(rehearsal: Rehearsal, settings: Settings) -> Expected:
+    prices = load_prices(settings.prices)
+    usages = {model: rehearsal.usage(model) for model in rehearsal.calls}
+    return Expected(
+        rehearsal.tasks,
+        dict(rehearsal.calls),
+        {model: usage.prompt_tokens + usage.completion_tokens for model, usage in usages.items()},
+        sum(prices.cost(model, usage) for model, usage in usages.items()),
+        tuple(model for model in usages if model != "offline" and prices.of(model) is None),
+        prices.currency,
+    )

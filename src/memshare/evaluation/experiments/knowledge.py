@@ -1,0 +1,94 @@
+"""Is what is added, changed and deleted in answers from the next task on, and only as long as it stands?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from memshare.client import Client
+from memshare.evaluation.data import Item, Split
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.lab import PEOPLE, Lab, Marks
+from memshare.evaluation.queues import Change, Pair
+from memshare.memory_service.memory import folded
+
+SHORT = 12  # words; who asks for a sonnet does not expect to be told one
+
+Says = Callable[[Item], str]
+
+
+def _says(**wanted: Says) -> Marks:
+    """Whether an answer has a text, as whole words, whatever its case and white space."""
+
+    def marks(item: Item, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
+        said = folded(answer)
+        return {
+            name.replace("_", " "): float(re.search(rf"(?<!\w){re.escape(folded(says(item)))}(?!\w)", said) is not None)
+            for name, says in wanted.items()
+        }
+
+    return marks
+
+
+def run(lab: Lab) -> None:
+    """Tell the agents the answer of each short test question, ask; change it to another, ask; delete it, ask."""
+    items, other = short_questions(lab.split)
+
+    def first(item: Item) -> str:
+        return item.answer
+
+    def second(item: Item) -> str:
+        return other[item.id]
+
+    for model in lab.models:
+        own = lab.setup(OWN, model)
+        pairs = [Pair(item, item.answer, None, PEOPLE) for item in items]
+        memories = [pair.id(lab.pool_of(own, pair.item)) for pair in pairs]
+        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        lab.remember(f"add {model}", own, pairs)
+        lab.measure("added", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        changed = {memory: other[item.id] for memory, item in zip(memories, items, strict=True)}
+        lab.rewrite(f"change {model}", changed)
+        lab.measure("changed", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        lab.change(f"delete {model}", _delete(memories))
+        lab.measure("deleted", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
+
+
+def short_questions(split: Split) -> tuple[list[Item], dict[str, str]]:
+    """The test questions with short answers, and for each another answer: a query's of its kind, and nobody's here.
+
+    All test questions where none has a short answer.
+    """
+    items = [item for item in split.test if _is_short(item)] or list(split.test)
+    own = {folded(item.answer) for item in items}
+    spare: dict[str, list[str]] = {}
+    for item in split.queries:
+        if folded(item.answer) not in own:
+            spare.setdefault(item.label, []).append(item.answer)
+    usable = [item for item in items if item.label in spare]
+    return usable, {item.id: spare[item.label][place % len(spare[item.label])] for place, item in enumerate(usable)}
+
+
+def _is_short(item: Item) -> bool:
+    return item.answer.isascii() and len(item.answer.split()) <= SHORT
+
+
+def _delete(memories: Sequence[UUID]) -> Change:
+    def change(client: Client) -> None:
+        client.ask_memory("forget", which={"ids": [str(memory) for memory in memories]})
+
+    return change
+
+
+KNOWLEDGE = Experiment(
+    "knowledge",
+    "What is known, changed and forgotten",
+    "Does an answer say what was added, follow when it is changed, and stop when it is deleted?",
+    "Of the test questions with short answers (12 words of English at most), each answer is added as a memory, then "
+    "changed to a query's answer, then deleted; they are answered each time with three memories. Counted is whether an "
+    "answer has the first text, and the second, as whole words.",
+    lambda _: [OWN],
+    run,
+    baseline=NO_MEMORIES,
+)

@@ -1,0 +1,84 @@
+"""What does it bring that the retriever learns?"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from memshare.broker.connection import connect
+from memshare.broker.errors import BadInput
+from memshare.client import Client
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.lab import Lab
+from memshare.memory_service.recall.retriever import version_key
+
+ASIDE = ":aside"
+
+
+def run(lab: Lab) -> None:
+    """Let ordinary tasks teach the retrievers, then measure them off, on and after a consolidation, on the same pools.
+
+    The queries are answered one after the other: each one's lesson counts for the next.
+    """
+    setups = [lab.setup(OWN, model) for model in lab.models]
+    for own in setups:
+        lab.remember(f"seeds {own.model}", own, lab.seeds)
+        lab.write("learn", own, lab.split.queries, remember=True, in_order=True)
+    lab.change("adapters off", _adapters_off)
+    for own in setups:
+        lab.measure(NO_MEMORIES, own, k=0)
+        lab.measure("untrained", own)
+    lab.change("adapters on", _adapters_on)
+    for own in setups:
+        lab.measure("adapter", own)
+    if not lab.change("consolidate", _consolidate):
+        for own in setups:
+            lab.measure("consolidated", own)
+
+
+def _adapters_off(client: Client) -> None:
+    """Put the numbers of the versions in use aside: retrievers without one are the encoder alone."""
+    with closing(connect(client.settings.redis)) as own:
+        for key in list(own.scan_iter(version_key("*", "*"))):
+            own.rename(key, f"{key}{ASIDE}")
+
+
+def _adapters_on(client: Client) -> None:
+    with closing(connect(client.settings.redis)) as own:
+        for key in list(own.scan_iter(version_key("*", "*") + ASIDE)):
+            own.rename(key, str(key).removesuffix(ASIDE))
+
+
+def _consolidate(client: Client) -> str | None:
+    # torch takes seconds to import, and only this needs it.
+    from memshare.pool_reader import pool_pages
+    from memshare.retriever_trainer.consolidation.consolidation import Consolidation, Worse
+
+    with (
+        closing(connect(client.settings.redis)) as own,
+        pool_pages(client.settings, own) as (pages, name),
+    ):
+        try:
+            Consolidation(client.settings, own, pages, name, _silent).train(None)
+        except (BadInput, Worse) as error:
+            return f"The encoder was not consolidated: {error}"
+    # Who reads goes on with the old one while the new one is being opened; who writes waits for it.
+    [one] = client.ask_memory("page", where={}, limit=1, after=None)["memories"]
+    client.ask_memory("restore", timeout=600, memories=[one])
+    return None
+
+
+def _silent(what: str, done: int, total: int | None) -> None:
+    """The experiment has a progress bar of its own."""
+
+
+RETRIEVER = Experiment(
+    "retriever",
+    "A retriever that learns",
+    "What does it bring that the retriever learns from the pool?",
+    "The queries are answered as ordinary tasks, and what is accepted becomes a memory and a lesson. Compared are the "
+    "same pools with the encoder alone (untrained), with the adapters that learnt, and after the encoder was "
+    "consolidated; the test set is answered with three memories each time.",
+    lambda _: [OWN],
+    run,
+    baseline=NO_MEMORIES,
+)

@@ -1,0 +1,125 @@
+"""The folder of one experiment: what it was begun with, what it found, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from memshare.broker.delivery.stage import readable
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import Message
+from memshare.evaluation.lab import Measured
+from memshare.evaluation.result import Result
+from memshare.files import new_file
+
+PREPARED = "prepared.json"
+M = TypeVar("M", bound=Message)
+
+
+class Plan(Message):
+    """What decides an experiment's figures. A folder holds one."""
+
+    experiment: str
+    items: tuple[str, ...]
+    models: tuple[str, ...]
+    scorer: str
+    trainer: str
+    votes: int
+    encoder: str
+    agents: dict[str, str]
+    """A digest of each agent's file and its rubric's version."""
+    version: str
+    seed: int
+
+
+class Prepared(Message):
+    """What is known of an item before an experiment: its question, and the score of its standard answer."""
+
+    prompt: str
+    score: float | None
+
+
+class Preparation(Message):
+    """The items of a data set with their questions, made once for all experiments beside each other."""
+
+    plan: Plan
+    items: dict[str, Prepared]
+
+
+class Run(Message):
+    """What it took: when the last run began (Unix time), its seconds, and what all runs together paid for."""
+
+    started: float
+    seconds: float
+    calls: dict[str, int]
+    tokens: dict[str, dict[str, int]]
+    money: float | None
+    currency: str | None
+
+
+class Folder:
+    """Reads and writes the files of `path`; each is there whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def begin(self, plan: Plan) -> None:
+        """Note what the folder is for; raises `BadInput` where it is for something else."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = self.path / "plan.json"
+        if not file.exists():
+            with new_file(file) as out:
+                out.write(plan.model_dump_json(indent=1))
+            return
+        there = _read(file, Plan)
+        differs = [name for name in Plan.model_fields if getattr(there, name) != getattr(plan, name)]
+        if differs:
+            raise BadInput(
+                f"{self.path} holds a run with other {' and '.join(differs)}. "
+                "Give another --out, or remove that folder."
+            )
+
+    def result(self) -> Result | None:
+        """What was found, once the experiment has ended."""
+        file = self.path / "result.json"
+        return _read(file, Result) if file.exists() else None
+
+    def write(self, measured: Sequence[Measured], result: Result, run: Run, table: str) -> None:
+        """Write what was found; the result comes last, so that it stands for all."""
+        with new_file(self.path / "items.jsonl") as out:
+            out.writelines(one.model_dump_json() + "\n" for one in measured)
+        for name, text in (("table.md", table), ("run.json", run.model_dump_json(indent=1))):
+            with new_file(self.path / name) as out:
+                out.write(text)
+        with new_file(self.path / "result.json") as out:
+            out.write(result.model_dump_json(indent=1))
+
+
+def read_preparation(out: Path, plan: Plan) -> dict[str, Prepared]:
+    """What is known of the items: by this experiment, or by another one on the same data beside it."""
+    for file in (out / plan.experiment / PREPARED, out / PREPARED):
+        if file.exists():
+            there = _read(file, Preparation)
+            if there.plan.model_copy(update={"experiment": plan.experiment}) == plan:
+                return there.items
+    return {}
+
+
+def write_preparation(out: Path, plan: Plan, items: dict[str, Prepared]) -> None:
+    """Keep it for this experiment, and for the next ones."""
+    text = Preparation(plan=plan, items=items).model_dump_json(indent=1)
+    for file in (out / plan.experiment / PREPARED, out / PREPARED):
+        with new_file(file) as aside:
+            aside.write(text)
+
+
+def _read(file: Path, form: type[M]) -> M:
+    try:
+        return form.model_validate_json(file.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        raise BadInput(readable(error, f"{file} cannot be read")) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file} cannot be read: {error}.") from error

@@ -1,0 +1,182 @@
+"""What an experiment works with: agents to ask, pools to fill, and a place for what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.agents.roster import Agent
+from memshare.broker.wire.messages import Message
+from memshare.evaluation.data import Item, Split
+from memshare.evaluation.queues import Change, Pair, Queues, Task, edit, put
+from memshare.evaluation.variants import Label, Setup
+
+SHOWN = 3  # memories; the best number in the paper
+PEOPLE = "people"  # who wrote the standard answers
+
+
+class Measured(Message):
+    """One answered item: what a figure can be traced to. `condition` and `phase` say in which cell it counts."""
+
+    condition: str
+    phase: str = ""
+    model: str
+    agent: str
+    kind: str | None
+    item: str
+    task_id: str
+    prompt: str
+    reference: str
+    answer: str
+    score: float | None = Field(description="of 100; None where the task was given up")
+    accepted: bool
+    shown: tuple[UUID, ...]
+    similarities: tuple[float, ...]
+    memories: tuple[tuple[str, str], ...] = Field(default=(), description="prompt and answer of each that was shown")
+    retriever_version: int
+    length: int = Field(description="of the answer, in words, or characters of Chinese")
+    f1: float | None = Field(default=None, description="BERTScore against the reference")
+    marks: dict[str, float] = Field(default={}, description="what this experiment counts beside the score")
+    error: str | None = None
+
+
+Marks = Callable[[Item, str, Sequence[UUID]], dict[str, float]]
+"""What to count of an answer beside its score: from the item, the answer and the memories shown."""
+
+
+def no_marks(item: Item, answer: str, shown: Sequence[UUID]) -> dict[str, float]:  # noqa: ARG001
+    return {}
+
+
+class Lab:
+    """One experiment's view of the world. What it does is known by its step, so that it can be done again."""
+
+    def __init__(
+        self,
+        queues: Queues,
+        split: Split,
+        scores: Mapping[str, float],
+        agents: Mapping[str, Agent],
+        models: Sequence[str],
+    ) -> None:
+        self.split = split
+        self.models = tuple(models)
+        self.measured: list[Measured] = []
+        self.notes: list[str] = []
+        self.queues = queues
+        self._scores = scores
+        self._texts: dict[UUID, tuple[str, str]] = {}
+        self._agents = agents
+
+    def setup(self, label: Label, model: str) -> Setup:
+        return Setup(label, model, self.models.index(model))
+
+    @property
+    def seeds(self) -> list[Pair]:
+        """The standard pairs of the seeds part, with their scores."""
+        return [
+            Pair(item, item.answer, self._scores[item.id], PEOPLE)
+            for item in self.split.seeds
+            if item.id in self._scores
+        ]
+
+    def pool_of(self, setup: Setup, item: Item) -> str:
+        return setup.pool(self._agents[item.agent])
+
+    def ids(self, setup: Setup, pairs: Sequence[Pair]) -> set[UUID]:
+        """The ids of these pairs as memories of a setup's pools."""
+        return {pair.id(self.pool_of(setup, pair.item)) for pair in pairs}
+
+    def remember(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+        """Put pairs into the pools of a setup."""
+        self._note(setup, pairs)
+        self.queues.change(step, put([(self.pool_of(setup, pair.item), pair.item.agent, pair) for pair in pairs]))
+
+    def change(self, step: str, change: Change) -> str:
+        """Change the pool or the retriever, once; what is to be said of it is noted, and returned."""
+        said = self.queues.change(step, change)
+        if said:
+            self.notes.append(said)
+        return said
+
+    def rewrite(self, step: str, answers: Mapping[UUID, str]) -> None:
+        """Change what memories answer."""
+        self.change(step, edit(answers))
+        self._texts |= {one: (self._texts[one][0], answer) for one, answer in answers.items()}
+
+    def write(
+        self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
+    ) -> list[Pair]:
+        """Have items answered with three memories; the pairs that were accepted.
+
+        They come without their scores, so that a pool's threshold, the mean score of its seeds, stays as it is.
+        """
+        learns = setup.label.threshold is None
+        tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember, learns) for item in items]
+        replies = self.queues.ask(step, tasks, in_order=in_order)
+        answered = zip(items, replies, strict=True)
+        pairs = [Pair(item, reply.answer, None, setup.model) for item, reply in answered if reply.accepted]
+        if remember:
+            self._note(setup, pairs)
+        return pairs
+
+    def measure(
+        self,
+        condition: str,
+        setup: Setup,
+        *,
+        k: int = SHOWN,
+        phase: str = "",
+        items: Sequence[Item] | None = None,
+        marks: Marks = no_marks,
+    ) -> None:
+        """Have the test set, or these items, answered and graded; nothing of it is remembered."""
+        items = self.split.test if items is None else items
+        tasks = [Task(item, setup.agent(item.agent), setup.model, k) for item in items]
+        replies = self.queues.ask(f"measure {condition} {phase}", tasks)
+        for item, reply in zip(items, replies, strict=True):
+            self.measured.append(
+                Measured(
+                    condition=condition,
+                    phase=phase,
+                    model=setup.model,
+                    agent=item.agent,
+                    kind=item.kind,
+                    item=item.id,
+                    task_id=reply.task_id,
+                    prompt=item.prompt or "",
+                    reference=item.answer,
+                    answer=reply.answer,
+                    score=reply.score,
+                    accepted=reply.accepted,
+                    shown=reply.shown,
+                    similarities=reply.similarities,
+                    memories=tuple(self._texts.get(one, ("", "")) for one in reply.shown),
+                    retriever_version=reply.version,
+                    length=length_of(reply.answer),
+                    marks=marks(item, reply.answer, reply.shown),
+                    error=reply.error,
+                )
+            )
+
+    def _note(self, setup: Setup, pairs: Sequence[Pair]) -> None:
+        self._texts |= {
+            pair.id(self.pool_of(setup, pair.item)): (pair.item.prompt or "", pair.answer) for pair in pairs
+        }
+
+
+def share_of(these: Collection[UUID], name: str) -> Marks:
+    """Counts which share of the memories shown is among these; nothing where none was shown."""
+
+    def marks(_item: Item, _answer: str, shown: Sequence[UUID]) -> dict[str, float]:
+        return {name: sum(one in these for one in shown) / len(shown)} if shown else {}
+
+    return marks
+
+
+def length_of(text: str) -> int:
+    """Words; in a text without spaces between words, which is how Chinese is written, its letters."""
+    words = text.split()
+    return len(words) if text.isascii() or len(words) > len(text) / 12 else sum(letter.isalpha() for letter in text)

@@ -1,0 +1,114 @@
+"""An experiment's door to the queues, which has two sides: `real_queues`, and `rehearsal`, which only counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from memshare.client import Client
+from memshare.evaluation.data import Item
+from memshare.evaluation.variants import Setup
+from memshare.memory_service.memory import memory_id
+
+AT_ONCE = 200  # memories in a message
+
+Change = Callable[[Client], str | None]
+"""Changes the pool or the retriever; returns what a reader has to know of how it went."""
+
+
+class Task(NamedTuple):
+    """One task of an experiment: an item's question for an agent, with k memories."""
+
+    item: Item
+    agent: str
+    model: str
+    k: int
+    remember: bool = False
+    learns: bool = True
+    """Whether the answer may become a lesson, if it is remembered."""
+
+
+class Reply(NamedTuple):
+    """What became of a task; without a score it was given up, for the reason in `error`."""
+
+    task_id: str
+    answer: str
+    score: float | None
+    accepted: bool
+    shown: tuple[UUID, ...] = ()
+    similarities: tuple[float, ...] = ()
+    version: int = 0
+    error: str | None = None
+
+
+class Graded(NamedTuple):
+    """A standard pair: its question and its score; what was given up has none, for the reason in `error`."""
+
+    prompt: str
+    score: float | None
+    error: str | None = None
+
+
+class Pair(NamedTuple):
+    """A question and an answer to put into a pool, with its score where it has one."""
+
+    item: Item
+    answer: str
+    score: float | None
+    by: str
+
+    def id(self, pool: str) -> UUID:
+        return memory_id(pool, self.item.prompt, self.answer)
+
+
+class Queues(Protocol):
+    """What an experiment asks for. Each call is known by its step: run again, it gives what it gave before."""
+
+    def ask(self, step: str, tasks: Sequence[Task], *, in_order: bool = False) -> list[Reply]:
+        """The answers to tasks, graded; in order: each when everything that the one before led to has ended."""
+        ...
+
+    def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
+        """A question for each standard answer, by the agents of a setup, and the score of the two."""
+        ...
+
+    def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:
+        """The score of each pair, by the rubrics of a setup."""
+        ...
+
+    def change(self, step: str, change: Change) -> str:
+        """Make a change, once; what is to be said of it."""
+        ...
+
+
+def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
+    """Puts pairs into pools as memories that are trusted, given as (pool, agent, pair)."""
+    memories = [
+        {
+            "pool": pool,
+            "agent": agent,
+            "kind": pair.item.kind,
+            "prompt": pair.item.prompt,
+            "answer": pair.answer,
+            "score": pair.score,
+            "submitter": pair.by,
+        }
+        for pool, agent, pair in pairs
+    ]
+
+    def change(client: Client) -> None:
+        for start in range(0, len(memories), AT_ONCE):
+            client.ask_memory("add", timeout=600, memories=memories[start : start + AT_ONCE])
+
+    return change
+
+
+def edit(answers: Mapping[UUID, str]) -> Change:
+    """Changes what memories answer."""
+
+    def change(client: Client) -> None:
+        for memory, answer in answers.items():
+            client.ask_memory("edit", change={"id": str(memory), "answer": answer})
+
+    return change

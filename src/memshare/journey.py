@@ -1,0 +1,125 @@
+"""The journey of one task, or of one standard answer, as the command line shows it."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+
+from memshare.broker.delivery.dead_letters import DeadLetter
+from memshare.broker.delivery.ledger import Ledger, Parked
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.lessons import Lesson
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage
+from memshare.broker.wire.questions import Question, QuestionTask
+
+State = Literal["queued", "asked", "answered", "graded", "settled", "dead"]
+What = Literal["task", "standard answer", "seed"]
+
+
+class Journey(BaseModel):
+    """What is known of a task: every field of a hop is None until that hop is done."""
+
+    task_id: str
+    what: What = "task"
+    """A standard answer begins with its agent being asked for the question, a seed has its question from the start."""
+    state: State
+    agent: str
+    kind: str | None = None
+    prompt: str
+    """Of a standard answer the question; empty until there is one."""
+    submitter: str
+    submitted: float
+    answer: str | None = None
+    model: str | None = None
+    memories: tuple[Shown, ...] = ()
+    retriever_version: int | None = None
+    usage: Usage | None = None
+    seconds: float | None = None
+    steps: tuple[Step, ...] = ()
+    verified: bool | None = None
+    """Whether a run in steps ended with a verified answer. One that is not is not graded: its journey ends there."""
+    score: Score | None = None
+    memory_id: UUID | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    lesson: Lesson | None = None
+    waits: Parked | None = None
+    """Why it waits beside its queue, and until when."""
+    dead: DeadLetter | None = None
+
+
+def read_journey(ledger: Ledger, task_id: str) -> Journey:
+    """Put a journey together from its records; raises `BadInput` for an unknown id."""
+    records = ledger.journey(task_id)
+    dead = DeadLetter.model_validate(records["dead"]) if "dead" in records else None
+    if "task" not in records and dead is None:
+        raise BadInput(f"No task has the id {task_id!r}. Traces are kept for some days only (MEMSHARE_KEEP_DAYS).")
+    entry = records.get("task") or {}
+    body = entry.get("body")
+    begun = _begun(entry.get("stage"), body)
+    question = Question.model_validate(records["question"]) if "question" in records else None
+    answer = Answer.model_validate(records["answer"]) if "answer" in records else None
+    settlement = Settlement.model_validate(records["settle"]) if "settle" in records else None
+    score = Score.model_validate(records["score"]) if "score" in records else None
+    state: State = "queued"
+    for reached, name in (
+        (question, "asked"),
+        (answer, "answered"),
+        (score, "graded"),
+        (settlement, "settled"),
+        (dead, "dead"),
+    ):
+        state = name if reached else state  # type: ignore[assignment]
+    return Journey(
+        task_id=task_id,
+        what=begun.what,
+        state=state,
+        agent=begun.agent or str(entry.get("queue", "")),
+        kind=begun.kind,
+        prompt=question.question if question else begun.prompt,
+        submitter=begun.submitter,
+        submitted=records.get("submitted", dead.died if dead else 0),
+        answer=answer.answer if answer else begun.answer,
+        model=answer.model if answer else question.model if question else None,
+        memories=answer.memories if answer else (),
+        retriever_version=answer.retriever_version if answer else None,
+        usage=answer.usage if answer else question.usage if question else None,
+        seconds=answer.seconds if answer else question.seconds if question else None,
+        steps=answer.steps if answer else (),
+        verified=bool(answer.steps[-1].verified) if answer and answer.steps else None,
+        score=score,
+        memory_id=settlement.memory_id if settlement else None,
+        outcome=settlement.outcome if settlement else None,
+        reason=settlement.reason if settlement else None,
+        lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
+        waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
+        dead=dead,
+    )
+
+
+class _Begun(NamedTuple):
+    """What a journey begins with; for what a foreign client sent in place of a task, its dead letter says more."""
+
+    prompt: str
+    what: What = "task"
+    submitter: str = "unknown"
+    kind: str | None = None
+    answer: str | None = None
+    agent: str | None = None
+
+
+def _begun(stage: object, body: object) -> _Begun:
+    try:
+        if stage == "question":
+            wanted = QuestionTask.model_validate(body)
+            return _Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
+        if stage == "score":
+            pair = AnsweredTask.model_validate(body)
+            what: What = "seed" if pair.seed else "task"
+            return _Begun(pair.prompt, what, pair.submitter, pair.kind, pair.answer, pair.agent)
+        task = AgentTask.model_validate(body)
+        return _Begun(task.text, "task", task.submitter, task.kind)
+    except ValidationError:
+        return _Begun(str(body))

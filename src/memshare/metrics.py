@@ -1,0 +1,190 @@
+"""What Prometheus is told of all workers of one Redis, read from there at each scrape."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import redis
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from memshare.broker.app import lists_of
+from memshare.broker.delivery.ledger import FAILED, PARKED, QUEUES, open_key, since_key
+from memshare.broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
+from memshare.broker.presence import present
+from memshare.llm.limits.budget import Budget
+from memshare.llm.limits.usage import UsageLog
+from memshare.memory_service.pool.pool import ENCODER
+from memshare.memory_service.recall.bandit_arms import Arms
+from memshare.memory_service.recall.credibility import as_shown, upper_bounds
+from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
+from memshare.retriever_trainer.lesson_log import RETRIEVERS
+
+ARMS_READ = 1_000  # of a pool; of more, as many by chance
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+class SharedMetrics(Collector):
+    """The metrics of one Redis; while it does not answer, `memshare_up` is 0 and there is nothing else."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._arms = Arms(client)
+        self._usage = UsageLog(client)
+        self._budget = Budget(client, self._usage)
+        self._accuracy: dict[str, tuple[str, float | None]] = {}  # by pool, with the key read: a version stays as it is
+
+    def collect(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily("memshare_up", "Whether Redis answers.")
+        try:
+            found = [*self._counted(), *self._queues(), *self._pools(), *self._retrievers(), *self._caps()]
+        except redis.RedisError:
+            up.add_metric([], 0)
+            yield up
+            return
+        up.add_metric([], 1)
+        yield up
+        yield from found
+
+    def _counted(self) -> Iterator[Metric]:
+        with self._client.pipeline(transaction=False) as ask:
+            ask.hgetall(METRICS)
+            ask.hgetall(FAILED)
+            ask.hvals(DEAD_REASONS)
+            counted, failed, dead = ask.execute()
+        yield from families(counted)
+        tries = CounterMetricFamily("memshare_failed_tries", "Tries that failed, by reason.", labels=["reason"])
+        for reason, number in sorted(failed.items()):
+            tries.add_metric([reason], float(number))
+        yield tries
+        yield _gauge("memshare_dead_letters", "Dead letters there are, by reason.", ["reason"], _one(Counter(dead)))
+
+    def _queues(self) -> Iterator[Metric]:
+        workers = Counter(queue for worker in present(self._client) for queue in worker.queues)
+        queues = sorted({*map(str, self._client.smembers(QUEUES)), *workers})
+        with self._client.pipeline(transaction=False) as ask:
+            ask.time()
+            for queue in queues:
+                ask.zcard(open_key(queue))
+                ask.zintercard(2, [PARKED, open_key(queue)])
+                ask.zrange(since_key(queue), 0, 0, withscores=True)
+                for name in lists_of(queue):
+                    ask.llen(name)
+            (seconds, microseconds), *replies = ask.execute()
+        now, width = seconds + microseconds / 1e6, 3 + len(lists_of(""))
+        of = {queue: replies[place * width : (place + 1) * width] for place, queue in enumerate(queues)}
+        oldest = {queue: max(now - reply[2][0][1], 0.0) if reply[2] else 0.0 for queue, reply in of.items()}
+        gauges: tuple[tuple[str, str, Mapping[str, float]], ...] = (
+            ("memshare_workers", "Workers that serve the queue.", {queue: workers[queue] for queue in queues}),
+            ("memshare_queue_open", "Messages accepted and not ended.", {q: reply[0] for q, reply in of.items()}),
+            ("memshare_queue_waiting", "Messages that no worker has yet.", {q: sum(r[3:]) for q, r in of.items()}),
+            ("memshare_queue_parked", "Messages that wait beside the queue.", {q: reply[1] for q, reply in of.items()}),
+            ("memshare_queue_oldest_seconds", "Age of the oldest open message not set aside.", oldest),
+        )
+        for name, about, values in gauges:
+            yield _gauge(name, about, ["queue"], _one(values))
+
+    def _pools(self) -> Iterator[Metric]:
+        pools: dict[str, dict[str, int]] = json.loads(self._client.get(POOLS) or "{}")
+        sizes: dict[tuple[str, ...], float] = {
+            (pool, status): float(n) for pool, by in pools.items() for status, n in by.items()
+        }
+        yield _gauge("memshare_pool_memories", "Memories, by status.", ["pool", "status"], sizes)
+        spread: dict[tuple[str, ...], float] = {}
+        for pool in sorted(pools):
+            arms = [arm for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
+            if arms:
+                bounds = upper_bounds(arms, np.stack([as_shown(arm) for arm in arms]))
+                for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
+                    spread[pool, str(quantile)] = float(p)
+        about = "Credibility p of the memories that were shown and graded, as they were shown."
+        yield _gauge("memshare_credibility", about, ["pool", "quantile"], spread)
+
+    def _retrievers(self) -> Iterator[Metric]:
+        with self._client.pipeline(transaction=False) as ask:
+            ask.get(ENCODER)
+            ask.smembers(RETRIEVERS)
+            encoder, known = ask.execute()
+        pairs = sorted(json.loads(text) for text in known)
+        pools = [pool for pool, of in pairs if encoder in (None, of)]
+        encoders = {pool: of for pool, of in pairs if encoder in (None, of)}
+        texts = self._client.mget([version_key(pool, encoders[pool]) for pool in pools]) if pools else []
+        versions = {pool: int(text or 0) for pool, text in zip(pools, texts, strict=True)}
+        about = "Version of the retriever in use; 0 has learnt nothing."
+        yield _gauge("memshare_retriever_version", about, ["pool"], _one(versions))
+        found = {pool: self._accuracy_of(pool, encoders[pool], version) for pool, version in versions.items()}
+        known_ones = {pool: accuracy for pool, accuracy in found.items() if accuracy is not None}
+        about = "Pairwise accuracy of that version on held-out lessons, when it was published."
+        yield _gauge("memshare_retriever_accuracy", about, ["pool"], _one(known_ones))
+
+    def _accuracy_of(self, pool: str, encoder: str, version: int) -> float | None:
+        if not version:
+            return None
+        key = adapter_key(pool, encoder, version)
+        if self._accuracy.get(pool, ("", None))[0] != key:
+            text = self._client.get(key)
+            self._accuracy[pool] = (key, PublishedAdapter.model_validate_json(text).accuracy_after if text else None)
+        return self._accuracy[pool][1]
+
+    def _caps(self) -> Iterator[Metric]:
+        caps = self._budget.caps()
+        ratios: dict[tuple[str, ...], float] = {}
+        for (holder, cap), used in zip(caps.items(), self._usage.used(list(caps)) if caps else [], strict=True):
+            for unit, most, spent in (("tokens", cap.tokens, used.tokens), ("money", cap.money, used.money)):
+                if most is not None:
+                    ratios[holder.kind, holder.name, unit] = spent / most if most else 1.0
+        about = "Share of a day's cap that is used."
+        yield _gauge("memshare_cap_used_ratio", about, ["holder", "name", "unit"], ratios)
+
+
+def families(counted: Mapping[str, str]) -> list[Metric]:
+    """What was counted in Redis, as Prometheus takes it; each metric is there, also one without samples."""
+    values: defaultdict[str, list[tuple[dict[str, str], float]]] = defaultdict(list)
+    for field, text in sorted(counted.items()):
+        name, labels = read_field(field)
+        values[name].append((labels, float(text)))
+    made: list[Metric] = []
+    for metric in COUNTED.values():
+        family: CounterMetricFamily | GaugeMetricFamily
+        if metric.buckets:
+            made.append(_histogram(metric.name, values))
+            continue
+        if metric.name.endswith("_total"):
+            family = CounterMetricFamily(metric.name.removesuffix("_total"), metric.help, labels=metric.labels)
+        else:
+            family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+        for of, value in values[metric.name]:
+            family.add_metric([of.get(label, "") for label in metric.labels], value)
+        made.append(family)
+    return made
+
+
+def _histogram(name: str, values: Mapping[str, list[tuple[dict[str, str], float]]]) -> Metric:
+    """Its buckets are counted one by one, and shown added up from the lowest."""
+    metric = COUNTED[name]
+    family = HistogramMetricFamily(name, metric.help, labels=metric.labels)
+    counts: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for labels, value in values.get(f"{name}_bucket", []):
+        counts[tuple(labels.get(label, "") for label in metric.labels)][labels["le"]] += int(value)
+    sums = {tuple(of.get(label, "") for label in metric.labels): v for of, v in values.get(f"{name}_sum", [])}
+    for of, bucket in counts.items():
+        below, buckets = 0, []
+        for bound in (*(repr(float(bound)) for bound in metric.buckets), "+Inf"):
+            below += bucket[bound]
+            buckets.append((bound, below))
+        family.add_metric(of, buckets=buckets, sum_value=sums.get(of, 0.0))
+    return family
+
+
+def _one(values: Mapping[str, float]) -> dict[tuple[str, ...], float]:
+    return {(name,): value for name, value in values.items()}
+
+
+def _gauge(name: str, about: str, labels: list[str], values: Mapping[tuple[str, ...], float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, about, labels=labels)
+    for of, value in sorted(values.items()):
+        family.add_metric(of, value)
+    return family

@@ -1,0 +1,57 @@
+"""Reads the pool page by page from a command, whoever has it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from uuid import UUID
+
+import redis
+
+from memshare.broker.app import MEMORY_QUEUE
+from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.presence import present
+from memshare.broker.settings import Settings
+from memshare.client import Client
+from memshare.memory_pages import PAGE
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.encoder_generation import name_in_use
+from memshare.memory_service.pool.move import Pages
+from memshare.memory_service.stores.open_store import layout_in_use, open_store
+from memshare.memory_service.stores.store import Page, Where
+
+OWNER = "memshare retriever"
+
+
+@contextmanager
+def pool_pages(settings: Settings, client: redis.Redis) -> Iterator[tuple[Pages, str]]:
+    """The pool's pages and the name of its encoder, for as long as the block runs.
+
+    A folder is read through the worker that has it open, where there is one. Raises `BadInput` where there is no
+    pool, and `MemshareError` where it is not clear which one is in use.
+    """
+    layout = layout_in_use(settings)
+    if layout is None:
+        place = settings.qdrant_url or settings.data
+        raise BadInput(f"There is no pool at {str(place)!r} yet. Start `memshare up`, and submit tasks or import some.")
+    name = name_in_use(settings, client) or layout.encoder
+    if name != layout.encoder:
+        raise MemshareError(
+            f"The pool was being moved to the encoder {name!r} when that was broken off, right at its end. Start"
+            " `memshare up`, or a worker of the queue 'memory': it completes the move. Then try again."
+        )
+    if not settings.qdrant_url and any(MEMORY_QUEUE in worker.queues for worker in present(client)):
+        with closing(Client(settings)) as asking:
+            yield _asked(asking), name
+        return
+    with closing(open_store(settings, layout, OWNER)) as store:
+        yield (lambda after: store.page(Where(), PAGE, after)), name
+
+
+def _asked(client: Client) -> Pages:
+    def page(after: UUID | None) -> Page:
+        found = client.ask_memory("page", where={}, limit=PAGE, after=str(after) if after else None)
+        memories = [Memory.model_validate(memory) for memory in found["memories"]]
+        return Page(memories, UUID(found["after"]) if found["after"] else None)
+
+    return page

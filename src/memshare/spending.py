@@ -1,0 +1,87 @@
+"""What was spent today, and what is left of the caps, as `memshare budget show` tells it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel
+
+from memshare.broker.delivery.ledger import Parked
+from memshare.llm.limits.budget import Cap, Holder
+from memshare.llm.limits.prices import Prices
+from memshare.llm.limits.usage import Kind, Used
+
+
+class Spent(BaseModel):
+    """What one agent, submitter or model has used; for a model also whether it has a price."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float = 0.0
+    priced: bool | None = None
+
+
+class Capped(BaseModel):
+    """A cap, what is used and left of it, and how many tasks wait for it; None where there is no limit."""
+
+    kind: Literal["agent", "submitter"]
+    name: str
+    tokens: int | None
+    money: float | None
+    tokens_used: int
+    money_used: float
+    tokens_left: int | None
+    money_left: float | None
+    waiting: int
+
+
+class Spending(BaseModel):
+    """A UTC day's spending."""
+
+    day: str
+    currency: str | None
+    caps: list[Capped]
+    agents: dict[str, Spent]
+    submitters: dict[str, Spent]
+    models: dict[str, Spent]
+
+
+def spending(
+    day: str,
+    caps: Mapping[Holder, Cap],
+    used: Mapping[Kind, Mapping[str, Used]],
+    parked: Sequence[Parked],
+    prices: Prices,
+) -> Spending:
+    """Put caps, usage and the tasks that wait together."""
+    waiting = Counter(one.hold for one in parked)
+    return Spending(
+        day=day,
+        currency=prices.currency,
+        caps=[
+            _capped(holder, cap, used[holder.kind].get(holder.name, Used()), waiting[holder.hold])
+            for holder, cap in caps.items()
+        ],
+        agents={name: Spent(**one._asdict()) for name, one in used["agent"].items()},
+        submitters={name: Spent(**one._asdict()) for name, one in used["submitter"].items()},
+        models={
+            name: Spent(**one._asdict(), priced=prices.of(name) is not None) for name, one in used["model"].items()
+        },
+    )
+
+
+def _capped(holder: Holder, cap: Cap, used: Used, waiting: int) -> Capped:
+    return Capped(
+        kind=holder.kind,
+        name=holder.name,
+        tokens=cap.tokens,
+        money=cap.money,
+        tokens_used=used.tokens,
+        money_used=used.money,
+        tokens_left=None if cap.tokens is None else max(cap.tokens - used.tokens, 0),
+        money_left=None if cap.money is None else max(cap.money - used.money, 0.0),
+        waiting=waiting,
+    )

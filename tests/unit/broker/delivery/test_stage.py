@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from memshare.broker.app import LONGEST_COUNTDOWN
+from memshare.broker.delivery.stage import BACK_OFF_CAP, _countdown, readable
+from memshare.broker.errors import TryAgain
+from memshare.broker.wire.messages import AgentTask, Name
+
+
+@pytest.mark.parametrize("asked", [0, 7.5, 86_400])
+def test_a_retry_waits_as_long_as_it_was_asked_to_and_up_to_a_second_more(asked: float) -> None:
+    waits = {_countdown(TryAgain("Busy.", wait=asked), retries) for retries in range(6)}
+
+    assert len(waits) > 1, "jitter keeps tasks that failed together apart"
+    assert asked <= min(waits) <= max(waits) <= asked + 1
+
+
+def test_a_retry_that_was_not_told_waits_longer_each_time_up_to_a_limit() -> None:
+    waits = [[_countdown(TryAgain("Busy."), retries) for _ in range(500)] for retries in range(12)]
+
+    for retries, some in enumerate(waits):
+        limit = min(2 * 2**retries, BACK_OFF_CAP)
+        assert 1 <= min(some) <= max(some) <= 1 + limit
+        assert max(some) > limit / 2
+        assert len(set(some)) > 1, "jitter keeps tasks that failed together apart"
+    assert max(map(max, waits)) < LONGEST_COUNTDOWN
+
+
+def fault_of(form: Any, value: Any) -> ValidationError:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(form).validate_python(value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"prompt": "x", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
+        ({"messages": [{"role": "user"}]}, "The task: messages.0.content: Field required."),
+        ({}, "The task: give a 'prompt', or a conversation as 'messages': one of the two."),
+        ({"prompt": "x", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),
+    ],
+)
+def test_what_is_wrong_with_a_message_is_said_in_one_line(body: dict[str, Any], expected: str) -> None:
+    assert readable(fault_of(AgentTask, body), "The task") == expected
+
+
+def test_what_is_wrong_with_a_plain_value_names_no_field() -> None:
+    assert readable(fault_of(Name, "No Name"), "The pool").startswith("The pool: String should match pattern")

@@ -1,0 +1,128 @@
+"""The sweeper, with a real queue on a real Redis and no worker."""
+
+import json
+import time
+
+import pytest
+import redis
+from celery import Celery
+
+from memshare.broker.app import lists_of, make_app
+from memshare.broker.delivery.ledger import Entry, Ledger, open_key, publish
+from memshare.broker.delivery.sweeper import SWEPT, UNACKNOWLEDGED, sweep
+from memshare.broker.errors import NotYet
+from memshare.broker.presence import LIFETIME, Presence, announce
+from memshare.broker.settings import Settings
+
+
+@pytest.fixture
+def app(settings: Settings) -> Celery:
+    return make_app(settings=settings)
+
+
+@pytest.fixture
+def ledger(redis_client: redis.Redis) -> Ledger:
+    return Ledger(redis_client, keep_days=1)
+
+
+ENTRY = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer", priority=6)
+
+
+def waiting(client: redis.Redis) -> list[str]:
+    return [json.loads(text)["headers"]["id"] for name in lists_of("poem") for text in client.lrange(name, 0, -1)]
+
+
+def test_a_lost_message_is_sent_again_under_its_id(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+    publish(app, ENTRY)
+    redis_client.delete(*lists_of("poem"))
+
+    assert sweep(app, redis_client, lease=0) == ["t1"]
+    assert waiting(redis_client) == ["t1"]
+    assert sweep(app, redis_client, lease=0) == []
+
+
+def test_a_message_that_waits_in_its_queue_is_left_alone(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(ENTRY)
+    publish(app, ENTRY)
+
+    assert sweep(app, redis_client, lease=0) == []
+    assert waiting(redis_client) == ["t1"]
+
+
+def test_a_message_that_a_worker_holds_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
+    ledger.open(ENTRY)
+    ledger.hold("t1", "its life")
+    held(redis_client)
+
+    assert sweep(app, redis_client, lease=0) == []
+    assert waiting(redis_client) == []
+
+
+def test_a_message_that_nobody_has_taken_though_the_transport_says_so_is_sent_again(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(ENTRY)
+    held(redis_client)  # by a worker that was killed before it could note it
+
+    assert sweep(app, redis_client, lease=60) == []
+    assert sweep(app, redis_client, lease=0) == ["t1"]
+
+
+def test_a_message_within_its_lease_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+
+    assert sweep(app, redis_client, lease=60) == []
+    assert waiting(redis_client) == []
+
+
+def test_only_one_process_sweeps_at_a_time(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+    redis_client.set("memshare:sweeping", "another")
+
+    assert sweep(app, redis_client, lease=0) == []
+
+
+def held(client: redis.Redis) -> None:
+    client.hset(UNACKNOWLEDGED, "tag", json.dumps([{"headers": {"id": "t1"}}, "poem", "poem"]))
+
+
+def test_what_a_vanished_worker_was_running_is_sent_again_long_before_its_lease(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.begin(ENTRY, "a life that has ended")
+    held(redis_client)
+    assert sweep(app, redis_client, lease=1000) == [], "it may still be about to say that it is there"
+
+    redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
+
+    assert sweep(app, redis_client, lease=1000) == ["t1"]
+    redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
+    assert sweep(app, redis_client, lease=1000) == []
+
+
+def test_what_a_worker_that_is_there_runs_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
+    announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
+    ledger.begin(ENTRY, "its life")
+    held(redis_client)
+    redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
+
+    assert sweep(app, redis_client, lease=1000) == []
+
+
+def test_a_message_that_was_lost_before_the_clock_went_back_is_not_missed_until_then(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(ENTRY)
+    parked = Entry(**ENTRY.model_dump() | {"id": "t2", "journey": "t2"})
+    ledger.begin(parked, "life")
+    ledger.park(parked, NotYet("Later.", 5_000, hold="agent poem"))
+    redis_client.zincrby(open_key("poem"), 5_000, "t1")
+    redis_client.set(SWEPT, redis_client.time()[0] + 5_000)
+    assert sweep(app, redis_client, lease=0.05) == [], "it may have been seen just now"
+    time.sleep(0.06)
+
+    assert sweep(app, redis_client, lease=0.05) == ["t1"]

@@ -1,0 +1,150 @@
+"""The heartbeat of a worker, and the thread that gives it."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import redis
+from celery import signals
+from celery.bootsteps import CLOSE, RUN
+
+from memshare.broker.app import make_app
+from memshare.broker.presence import PREFIX, present
+from memshare.broker.runtime import watch as watch_module
+from memshare.broker.runtime.watch import Pulse, Watch, takes_tasks
+from memshare.broker.settings import Settings
+from tests.support.deployment import wait_for
+
+StartWatch = Callable[..., Watch]
+
+
+@pytest.fixture
+def start_watch(
+    redis_client: redis.Redis,  # noqa: ARG001 - an empty one
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[StartWatch]:
+    """Starts the thread of a worker that is ready, with these pulses; its rounds are short."""
+    monkeypatch.setattr(watch_module, "INTERVAL", 0.05)
+    before = list(signals.worker_shutdown.receivers)
+    known = settings.model_copy(update={"heartbeat": tmp_path / "heartbeat"})
+    consumer = SimpleNamespace(
+        hostname="w@host",
+        blueprint=SimpleNamespace(state=RUN),
+        pool=SimpleNamespace(active=True),
+        connection=SimpleNamespace(connected=True),
+    )
+    started: list[Watch] = []
+
+    def start(*pulses: Pulse) -> Watch:
+        started.append(Watch(make_app(settings=known), known, consumer, [], pulses))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    signals.worker_shutdown.send(sender=None)
+    signals.worker_shutdown.receivers = before
+    for one in started:
+        one.join(10)
+
+
+def test_a_child_that_a_worker_forks_does_not_withdraw_it(
+    start_watch: StartWatch, redis_client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_module, "INTERVAL", 60)  # what is withdrawn stays away
+    start_watch()
+    wait_for((tmp_path / "heartbeat").exists, 10, "the first heartbeat")
+
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    assert [worker.node for worker in present(redis_client)] == ["w@host"]
+    assert (tmp_path / "heartbeat").exists()
+
+
+def test_a_worker_that_shuts_down_is_withdrawn(
+    start_watch: StartWatch, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    thread = start_watch()
+    wait_for((tmp_path / "heartbeat").exists, 10, "the first heartbeat")
+
+    signals.worker_shutdown.send(sender=None)
+    thread.join(10)
+
+    assert not thread.is_alive()
+    assert present(redis_client) == []
+    assert not (tmp_path / "heartbeat").exists()
+
+
+def test_a_fault_of_one_round_does_not_end_the_thread(
+    start_watch: StartWatch, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis_client.hset("memshare:messages", "t1", "no entry")
+    redis_client.sadd("memshare:queues", "poem")
+    redis_client.zadd("memshare:open:poem", {"t1": 0})
+    thread = start_watch()
+
+    wait_for(lambda: "Invalid JSON" in caplog.text, 10, "the sweep to fail on what is no entry")
+    redis_client.delete(PREFIX + "w@host")
+
+    wait_for(lambda: present(redis_client), 10, "the worker to announce itself again")
+    assert thread.is_alive()
+
+
+def test_a_slow_pulse_does_not_keep_a_worker_from_announcing_itself(
+    start_watch: StartWatch, redis_client: redis.Redis
+) -> None:
+    running, go_on = threading.Event(), threading.Event()
+
+    def slow(_settings: Settings, _queues: object) -> None:
+        running.set()
+        go_on.wait(30)
+
+    start_watch(slow)
+    assert running.wait(10)
+    redis_client.delete(PREFIX + "w@host")
+
+    try:
+        wait_for(lambda: present(redis_client), 10, "the worker to announce itself again")
+    finally:
+        go_on.set()
+
+
+def test_a_pulse_that_fails_is_run_again(start_watch: StartWatch) -> None:
+    runs = []
+
+    def broken(_settings: Settings, _queues: object) -> None:
+        runs.append(1)
+        raise ValueError("no store")
+
+    start_watch(broken)
+
+    wait_for(lambda: len(runs) > 1, 10, "the second run")
+
+
+@pytest.mark.parametrize(
+    ("state", "active", "connected", "takes"),
+    [(RUN, True, True, True), (CLOSE, True, True, False), (RUN, False, True, False), (RUN, True, False, False)],
+)
+def test_a_worker_takes_tasks_while_its_consumer_and_its_pool_do(
+    state: int, active: bool, connected: bool, takes: bool
+) -> None:
+    consumer = SimpleNamespace(
+        blueprint=SimpleNamespace(state=state),
+        pool=SimpleNamespace(active=active),
+        connection=SimpleNamespace(connected=connected),
+    )
+
+    assert takes_tasks(consumer) is takes
+
+
+def test_a_worker_without_a_connection_yet_takes_none() -> None:
+    consumer = SimpleNamespace(blueprint=SimpleNamespace(state=RUN), pool=SimpleNamespace(active=True), connection=None)
+
+    assert takes_tasks(consumer) is False

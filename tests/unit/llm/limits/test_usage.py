@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.broker import redis_server
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Usage
+from memshare.llm.limits.usage import Charge, UsageLog, Used, day_of, seconds_left
+from tests.support.deployment import wait_for
+
+NOON = 1_795_262_400.0  # Unix time of 2026-11-21 12:00 UTC
+
+
+def charge(agent: str = "poem", submitter: str = "ada", model: str = "openai:small", money: float = 0.25) -> Charge:
+    return Charge(agent, submitter, model, Usage(prompt_tokens=10, completion_tokens=5), money)
+
+
+def test_a_day_is_a_utc_day_whatever_the_machines_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    try:
+        assert (day_of(NOON), day_of(NOON + 43_199), day_of(NOON + 43_200)) == (
+            "2026-11-21",
+            "2026-11-21",
+            "2026-11-22",
+        )
+        assert seconds_left(NOON) == 43_200
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_call_counts_for_its_agent_its_submitter_and_its_model(redis_client: redis.Redis) -> None:
+    usage = UsageLog(redis_client)
+
+    usage.add(charge(submitter="Ada Lovelace: x"))
+    usage.add(charge(submitter="bob", model="mistral:small"))
+
+    once, twice = Used(1, 10, 5, 0.25), Used(2, 20, 10, 0.5)
+    assert UsageLog(redis_client).today() == {
+        "agent": {"poem": twice},
+        "submitter": {"Ada Lovelace: x": once, "bob": once},
+        "model": {"openai:small": once, "mistral:small": once},
+    }
+    assert usage.used([("agent", "poem"), ("submitter", "bob"), ("agent", "plan")]) == [twice, once, Used()]
+    assert twice.tokens == 30
+
+
+def test_what_has_no_agent_counts_for_its_submitter_alone(redis_client: redis.Redis) -> None:
+    usage = UsageLog(redis_client)
+
+    usage.add(charge(agent=""))
+
+    assert usage.today()["agent"] == {}
+    assert usage.today()["submitter"]["ada"].calls == 1
+
+
+def test_the_next_day_begins_at_nothing_and_the_day_before_is_forgotten_in_time(redis_client: redis.Redis) -> None:
+    now = NOON
+    usage = UsageLog(redis_client, clock=lambda: now)
+    usage.add(charge())
+    assert usage.today()["agent"]["poem"].calls == 1
+
+    now = NOON + 43_200
+
+    assert usage.used([("agent", "poem")]) == [Used()]
+    assert usage.today()["agent"] == {}
+    assert 86_400 < redis_client.ttl("memshare:usage:2026-11-21") <= 2 * 86_400
+
+
+def test_every_call_of_many_threads_and_processes_is_counted_once(redis_client: redis.Redis) -> None:
+    logs = [UsageLog(redis_client), UsageLog(redis_client)]  # each is what one process has
+
+    def work(log: UsageLog) -> None:
+        for _ in range(50):
+            log.add(charge(money=0.1))
+
+    threads = [threading.Thread(target=work, args=(log,)) for log in logs for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    (used,) = logs[0].used([("agent", "poem")])
+    assert used.calls == 400
+    assert used.tokens == 6_000
+    assert used.money == pytest.approx(40)
+
+
+class LosesReplies(redis.Redis):
+    """A real client; the replies of its first scripts get lost on the way back."""
+
+    lost = 0
+
+    def evalsha(self, *args: Any, **kwargs: Any) -> Any:
+        reply = super().evalsha(*args, **kwargs)
+        if self.lost:
+            self.lost -= 1
+            raise redis.ConnectionError("the reply got lost")
+        return reply
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_a_count_whose_reply_got_lost_is_not_written_twice(settings: Settings) -> None:
+    with LosesReplies.from_url(settings.redis, decode_responses=True) as client:
+        usage = UsageLog(client)
+        usage.add(charge())  # the script is known to Redis from here on
+        client.lost = 1
+        usage.add(charge())
+        assert usage.used([("agent", "poem")])[0].calls == 2
+
+        usage.add(charge())
+
+        assert client.lost == 0
+        assert usage.used([("agent", "poem")])[0].calls == 3
+
+
+def test_what_is_counted_while_redis_is_away_is_written_when_it_is_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def started() -> Sequence[Any]:
+        process = redis_server.start(tmp_path)
+        with connect(redis_server.socket_url(tmp_path), tries=0) as one:
+            wait_for(lambda: answers(one), 10, "Redis")
+        return [process]
+
+    def answers(one: redis.Redis) -> bool:
+        try:
+            return bool(one.ping())
+        except redis.ConnectionError:
+            return False
+
+    (process,) = started()
+    with connect(redis_server.socket_url(tmp_path), tries=0) as client:
+        usage = UsageLog(client)
+        usage.add(charge())
+        process.kill()
+        process.wait(10)
+
+        usage.add(charge())
+        usage.add(charge())
+        assert "written later" in caplog.text
+
+        (process,) = started()
+        try:
+            usage.add(charge())
+            wait_for(lambda: usage.used([("agent", "poem")])[0].calls >= 4, 5, "all four calls")
+            assert usage.used([("agent", "poem")]) == [Used(4, 40, 20, 1.0)]
+        finally:
+            process.terminate()
+            process.wait(10)

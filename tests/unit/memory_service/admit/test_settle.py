@@ -1,0 +1,441 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+import numpy as np
+import pytest
+import redis
+
+from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.messages import GradedTask, Settlement, Shown, VerdictTask
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.admit.settle import NEAR_DUPLICATE, SAME_ANSWERS, Settle, better_rival, memory_of
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Arms
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+Run = Callable[[GradedTask], Settlement]
+
+
+@pytest.fixture
+def stage(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(share=1))
+
+
+@pytest.fixture
+def settle(stage: Settle) -> Run:
+    """Settles a pair and says what became of it."""
+
+    def run(pair: GradedTask) -> Settlement:
+        outcome = stage.run(pair.task.journey, pair)
+        assert isinstance(outcome.record, Settlement)
+        return outcome.record
+
+    return run
+
+
+def memories(recall: Recall) -> list[Memory]:
+    return recall.store.page(Where(), 1000).memories
+
+
+def scored(score: float | None) -> Memory:
+    return remembered(f"scored {score}", score=score)[0]
+
+
+def test_a_graded_pair_becomes_a_memory_with_all_that_is_known_of_it(recall: Recall) -> None:
+    parent = UUID(int=7)
+    pair = graded(recall, "A lamp", "There was a lamp", score=92.5, shown=[parent])
+
+    memory = memory_of(pair, created=1.5)
+
+    assert memory == Memory(
+        id=memory_id("poem", "A lamp", "There was a lamp"),
+        pool="poem",
+        prompt="A lamp",
+        answer="There was a lamp",
+        agent="poem",
+        kind="limerick",
+        submitter="ada",
+        model="scripted",
+        score=92.5,
+        criteria=pair.score.criteria,
+        rubric_version="v1",
+        task_id="journey-1",
+        parents=(parent,),
+        created=1.5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rivals", "best"), [([], None), ([89.9], None), ([90], 90), ([85, 95, 91], 95), ([None], None)]
+)
+def test_a_rival_is_better_when_its_score_is_at_least_as_high(rivals: list[float | None], best: float | None) -> None:
+    found = better_rival(scored(90), [scored(rival) for rival in rivals])
+
+    assert (found and found.score) == best
+
+
+def test_a_poor_answer_is_not_remembered(recall: Recall, settle: Run) -> None:
+    settlement = settle(graded(recall, "A lamp", "There was a lamp", score=80.9))
+
+    assert settlement.outcome == "rejected"
+    assert settlement.memory_id is None
+    assert settlement.reason == "its score 80.9 is below the threshold 81.0"
+    assert memories(recall) == []
+
+
+def test_a_good_answer_is_stored_and_found_by_its_prompt(recall: Recall, settle: Run) -> None:
+    settlement = settle(graded(recall, "A lamp", "There was a lamp", score=81))
+
+    assert settlement.outcome == "stored"
+    assert [memory.id for memory in memories(recall)] == [settlement.memory_id]
+    (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "hybrid").hits
+    assert (hit.memory.id, hit.similarity) == (settlement.memory_id, pytest.approx(1))
+
+
+def test_settling_twice_stores_once_and_says_the_same(recall: Recall, settle: Run) -> None:
+    pair = graded(recall, "A lamp", "There was a lamp")
+
+    first, second = settle(pair), settle(pair)
+
+    assert first == second
+    assert first.outcome == "stored"
+    assert len(memories(recall)) == 1
+
+
+def test_settling_a_duplicate_twice_says_the_same(recall: Recall, settle: Run) -> None:
+    settle(graded(recall, "A lamp", "There was a lamp", score=95))
+    worse = graded(recall, "A lamp", "There was a lamp", score=90, journey="journey-2")
+
+    first, second = settle(worse), settle(worse)
+
+    assert first == second
+    assert first.outcome == "duplicate"
+
+
+@pytest.mark.parametrize("again", ["There was a lamp", "there was  a LAMP\n"])
+@pytest.mark.parametrize("score", [90, 95])
+def test_the_same_answer_with_no_better_score_is_a_duplicate(
+    recall: Recall, settle: Run, again: str, score: float
+) -> None:
+    kept = settle(graded(recall, "A lamp", "There was a lamp", score=95))
+
+    settlement = settle(graded(recall, "A lamp!", again, score=score, journey="journey-2"))
+
+    assert settlement.outcome == "duplicate"
+    assert settlement.memory_id == kept.memory_id
+    assert settlement.reason == "the pool has it already, with a score of 95.0"
+    assert [(memory.id, memory.task_id) for memory in memories(recall)] == [(kept.memory_id, "journey-1")]
+
+
+@pytest.mark.parametrize("again", ["There was a lamp", "there was  a LAMP\n"])
+def test_the_same_answer_with_a_better_score_takes_the_place_of_the_old_one(
+    recall: Recall, settle: Run, again: str
+) -> None:
+    settle(graded(recall, "A lamp", "There was a lamp", score=90))
+
+    settlement = settle(graded(recall, "A lamp!", again, score=95, journey="journey-2"))
+
+    assert settlement.outcome == "replaced"
+    assert settlement.reason == "it is better than the same answer with a score of 90.0"
+    (left,) = memories(recall)
+    assert (left.id, left.score, left.task_id) == (settlement.memory_id, 95, "journey-2")
+
+
+def test_an_exact_duplicate_with_a_better_score_keeps_its_id(recall: Recall, settle: Run) -> None:
+    old = settle(graded(recall, "A lamp", "There was a lamp", score=90))
+
+    new = settle(graded(recall, "A lamp", "There was a lamp", score=95, journey="journey-2"))
+
+    assert new.outcome == "replaced"
+    assert new.memory_id == old.memory_id
+    assert [memory.score for memory in memories(recall)] == [95]
+
+
+def test_another_answer_to_the_same_prompt_is_kept_beside_the_first(recall: Recall, settle: Run) -> None:
+    settle(graded(recall, "A lamp", "There was a lamp"))
+
+    settlement = settle(graded(recall, "A lamp", "A lamp there was", journey="journey-2"))
+
+    assert settlement.outcome == "stored"
+    assert len(memories(recall)) == 2
+
+
+def test_the_same_answer_to_another_prompt_is_kept_beside_the_first(recall: Recall, settle: Run) -> None:
+    words = " ".join(f"word{number}" for number in range(20))
+    one, other = f"{words} lamp", f"{words} shoe"
+    assert 0.9 < recall.embed(one).unpack() @ recall.embed(other).unpack() < NEAR_DUPLICATE
+    settle(graded(recall, one, "There was"))
+
+    settlement = settle(graded(recall, other, "There was", journey="journey-2"))
+
+    assert settlement.outcome == "stored"
+    assert len(memories(recall)) == 2
+
+
+def test_the_same_pair_is_stored_in_each_pool(recall: Recall, settle: Run) -> None:
+    settle(graded(recall, "A lamp", "There was a lamp", pool="poem"))
+
+    settlement = settle(graded(recall, "A lamp", "There was a lamp", pool="logic", journey="journey-2"))
+
+    assert settlement.outcome == "stored"
+    assert recall.store.count(Where()) == {"poem": 1, "logic": 1}
+
+
+def test_a_near_duplicate_is_found_behind_many_other_answers_to_the_prompt(recall: Recall, settle: Run) -> None:
+    words = " ".join(f"word{number}" for number in range(80))
+    one, other = f"{words} lamp", f"{words} shoe"
+    assert NEAR_DUPLICATE < recall.embed(one).unpack() @ recall.embed(other).unpack() < 0.999
+    kept = settle(graded(recall, one, "There was", score=95))
+    for number in range(2 * SAME_ANSWERS + 1):
+        settle(graded(recall, other, f"Shoe {number}", journey=f"other-{number}"))
+
+    again = settle(graded(recall, other, "there was", score=90, journey="journey-2"))
+
+    assert again.outcome == "duplicate"
+    assert again.memory_id == kept.memory_id
+
+
+def test_threads_that_settle_the_same_answer_together_store_it_once(recall: Recall, settle: Run) -> None:
+    threads, rounds = 12, 2
+    for number in range(rounds):
+        start = threading.Barrier(threads)
+        pairs = [
+            graded(
+                recall,
+                f"Lamp number{number}",
+                "there was a lamp" + " " * place,
+                score=85 + place / 2,
+                journey=f"{place}",
+            )
+            for place in range(threads)
+        ]
+        assert len({memory_of(pair, 0).id for pair in pairs}) == threads
+
+        def run(pair: GradedTask, start: threading.Barrier = start) -> Settlement:
+            start.wait(30)
+            return settle(pair)
+
+        with ThreadPoolExecutor(threads) as executor:
+            settlements = list(executor.map(run, pairs))
+
+        stored = [memory for memory in memories(recall) if memory.prompt == f"Lamp number{number}"]
+        assert [memory.score for memory in stored] == [85 + (threads - 1) / 2]
+        assert [one.outcome for one in settlements].count("stored") == 1
+
+
+def test_a_memory_that_a_person_has_hidden_does_not_come_back_with_a_better_score(recall: Recall, settle: Run) -> None:
+    first = settle(graded(recall, "A lamp", "There was a lamp", score=85))
+    hidden = recall.store.page(Where(ids=[first.memory_id]), 1).memories[0].model_copy(update={"status": "hidden"})
+    recall.store.put([(hidden, recall.vectors([hidden])[0])])
+
+    again = settle(graded(recall, "A lamp", "there was a  lamp", score=99, journey="journey-2"))
+
+    assert again.outcome == "duplicate"
+    assert recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits == []
+
+
+def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Recall, stage: Settle) -> None:
+    earlier = [graded(recall, f"A lamp of glass {n}", f"There was {n}", journey=f"journey-{n}") for n in range(3)]
+    followings = [stage.run(pair.task.journey, pair).following for pair in earlier]
+    assert followings[:2] == [None, None]  # with fewer than two candidates there is nothing to compare
+
+    new = graded(recall, "A lamp of tin", "There is", journey="journey-9")
+    following = stage.run("journey-9", new).following
+
+    assert following is not None
+    assert (following.task, following.queue, following.stage) == ("retriever_trainer.learn", "trainer", "learn")
+    lesson = following.body
+    assert isinstance(lesson, LessonTask)
+    assert (lesson.journey, lesson.pool, lesson.prompt, lesson.answer) == (
+        "journey-9",
+        "poem",
+        "A lamp of tin",
+        "There is",
+    )
+    assert lesson.memory_id == memory_id("poem", "A lamp of tin", "There is")
+    assert {one.id for one in lesson.candidates} == {memory_of(pair, 0).id for pair in earlier}
+    vectors = {one.prompt: one.embedding.unpack() for one in lesson.candidates}
+    assert vectors["A lamp of glass 1"] == pytest.approx(recall.embed("A lamp of glass 1").unpack())
+    assert lesson.embedding == new.task.embedding
+
+
+def test_a_lesson_that_is_made_twice_is_the_same(recall: Recall, stage: Settle) -> None:
+    for number in range(4):
+        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+    new = graded(recall, "A lamp of tin", "There is", journey="journey-9")
+
+    assert stage.run("journey-9", new) == stage.run("journey-9", new)
+
+
+@pytest.mark.parametrize("score", [80, 90])
+def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: Settle, score: float) -> None:
+    for number in range(3):
+        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+
+    again = graded(recall, "A lamp 0", "Yes 0", score=score, journey="journey-9")
+
+    assert stage.run("journey-9", again).following is None
+
+
+def test_a_new_memory_is_on_probation_until_others_that_were_shown_it_did_well(recall: Recall, settle: Run) -> None:
+    new = settle(graded(recall, "A lamp", "There was a lamp", submitter="eve")).memory_id
+    assert new is not None
+    found = recall.store.search(Where(ids=[new]), 1, dense=recall.embed("A lamp").unpack(), with_vectors=True)
+
+    def status(submitter: str, journey: str, score: float) -> str:
+        settle(graded(recall, journey, journey, submitter=submitter, journey=journey, score=score, shown=[new]))
+        return recall.store.page(Where(ids=[new]), 1).memories[0].status
+
+    assert found[0].memory.status == "probation"
+    assert status("ada", "first", 90) == "probation"
+    assert status("ada", "first", 90) == "probation", "the same task again"
+    assert status("bob", "poor", 10) == "probation", "an answer that was not accepted says nothing for it"
+    assert status("eve", "own", 90) == "probation", "nobody speaks for themselves where there are others"
+    assert status("bob", "second", 90) == "active"
+    again = recall.store.search(Where(ids=[new]), 1, dense=recall.embed("A lamp").unpack(), with_vectors=True)
+    assert again[0].similarity == pytest.approx(found[0].similarity)
+
+
+def test_without_probation_a_new_memory_counts_at_once(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:
+    settle = Settle(pool, redis_client, Lessons(share=1), probation=False)
+
+    settle.run("journey-1", graded(recall, "A lamp", "There was a lamp"))
+
+    assert [memory.status for memory in memories(recall)] == ["active"]
+
+
+def test_a_lesson_says_which_candidates_are_on_probation(recall: Recall, stage: Settle) -> None:
+    trusted = remembered("A lamp of old", submitter="ada")[0]
+    recall.store.put([(trusted, recall.vectors([trusted])[0])])
+    stage.run("one", graded(recall, "A lamp", "There was a lamp", journey="one"))
+
+    following = stage.run("two", graded(recall, "A red lamp", "A lamp was red", journey="two")).following
+
+    assert following is not None
+    assert isinstance(following.body, LessonTask)
+    barred = {one.prompt: one.on_probation for one in following.body.candidates}
+    assert barred == {"A lamp": True, "A lamp of old": False}
+    assert len(following.body.barred) == 1
+
+
+def test_what_a_task_was_shown_earns_its_score_once(recall: Recall, settle: Run, redis_client: redis.Redis) -> None:
+    memory = remembered("A lamp of old")[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    gone = UUID(int=9)
+
+    for journey, score in (("one", 90.0), ("one", 90.0), ("two", 30.0)):
+        settle(graded(recall, journey, journey, journey=journey, score=score, shown=[memory.id, gone]))
+
+    [arm, other] = Arms(redis_client).of("poem", [memory.id, gone])
+    assert (arm.credits, other.credits) == (2, 0)
+    assert np.linalg.norm(arm.b) == pytest.approx(0.9 + 0.3, rel=0.05), "the rewards, along features that differ little"
+
+
+def test_shares_in_an_answer_divide_the_verdict(stage: Settle, recall: Recall, redis_client: redis.Redis) -> None:
+    first, second, unused = (remembered(f"A lamp of kind {number}")[0] for number in range(3))
+    recall.store.put([(one, recall.vectors([one])[0]) for one in (first, second, unused)])
+    shares = ((first, 0.6), (second, 0.3), (unused, 0.0))
+    shown = tuple(Shown(id=one.id, similarity=1, share=share) for one, share in shares)
+
+    task = VerdictTask(journey="one", pool="poem", prompt="A lamp", shown=shown, verdict=1)
+    assert stage.credit("one", task, task.verdict, task.verdict) == 2
+
+    arms = Arms(redis_client).of("poem", [first.id, second.id, unused.id])
+    assert [float(np.linalg.norm(arm.b)) for arm in arms] == pytest.approx([1, 0.5, 0])
+    assert [arm.credits for arm in arms] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("score", [80, 95])
+def test_what_is_not_to_be_remembered_leaves_no_trace_in_the_pool(
+    recall: Recall, stage: Settle, redis_client: redis.Redis, score: float
+) -> None:
+    shown = settled_id(stage, graded(recall, "A lamp", "There was a lamp", submitter="eve"))
+    before = recall.store.page(Where(), 10).memories
+    pair = graded(recall, "A red lamp", "A lamp was red", journey="journey-2", score=score, shown=[shown])
+
+    outcome = stage.run("journey-2", pair.model_copy(update={"task": pair.task.model_copy(update={"remember": False})}))
+
+    assert isinstance(outcome.record, Settlement)
+    assert (outcome.record.outcome, outcome.record.memory_id, outcome.following) == ("not kept", None, None)
+    assert outcome.record.reason.startswith("the task was submitted with remember=false")
+    assert recall.store.page(Where(), 10).memories == before, "nothing is vouched for, either"
+    assert Arms(redis_client).of("poem", [shown])[0].credits == 0
+
+
+def settled_id(stage: Settle, pair: GradedTask) -> UUID:
+    record = stage.run(pair.task.journey, pair).record
+    assert isinstance(record, Settlement)
+    assert record.memory_id is not None
+    return record.memory_id
+
+
+def as_seed(pair: GradedTask) -> GradedTask:
+    return pair.model_copy(update={"task": pair.task.model_copy(update={"seed": True, "model": None})})
+
+
+def test_a_seed_is_trusted_and_of_no_task_and_counts_in_the_mean(
+    recall: Recall, settle: Run, redis_client: redis.Redis
+) -> None:
+    settle(graded(recall, "A lamp of ours", "Ours", score=99, journey="task"))
+    assert seeds_mean(redis_client, "poem") is None
+
+    for number, score in enumerate((90, 84, 80)):
+        settle(as_seed(graded(recall, f"A lamp {number}", f"Verse {number}", score=score, journey=f"journey-{number}")))
+
+    assert seeds_mean(redis_client, "poem") == 87
+    seeds = [memory for memory in memories(recall) if memory.task_id is None]
+    assert [(memory.status, memory.model, memory.submitter) for memory in seeds] == [("active", None, "ada")] * 2
+
+
+def test_a_seed_that_is_there_is_a_duplicate_and_the_mean_stays(
+    recall: Recall, settle: Run, redis_client: redis.Redis
+) -> None:
+    first = settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90)))
+    redis_client.delete("memshare:seeds")  # as when the worker was killed before it could write the mean
+
+    again = settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90, journey="journey-2")))
+
+    assert (first.outcome, again.outcome) == ("stored", "duplicate")
+    assert first.memory_id == again.memory_id
+    assert len(memories(recall)) == 1
+    assert seeds_mean(redis_client, "poem") == 90
+
+
+def test_a_seed_whose_place_a_better_answer_takes_counts_no_more(
+    recall: Recall, settle: Run, redis_client: redis.Redis
+) -> None:
+    settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90)))
+    settle(as_seed(graded(recall, "A shoe", "There was a shoe", score=86, journey="journey-2")))
+
+    assert settle(graded(recall, "A lamp", "there was a LAMP", score=95, journey="journey-3")).outcome == "replaced"
+
+    assert seeds_mean(redis_client, "poem") == 86
+
+
+def test_the_lesson_of_a_seed_belongs_to_its_journey(recall: Recall, stage: Settle) -> None:
+    for number in range(3):
+        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+
+    following = stage.run("journey-9", as_seed(graded(recall, "A lamp of tin", "It is", journey="journey-9"))).following
+
+    assert following is not None
+    assert isinstance(following.body, LessonTask)
+    assert following.body.journey == "journey-9"
+
+
+def test_a_pair_that_comes_without_its_vector_is_found_by_its_prompt(recall: Recall, settle: Run) -> None:
+    pair = graded(recall, "A lamp", "There was a lamp")
+
+    settle(pair.model_copy(update={"task": pair.task.model_copy(update={"embedding": None})}))
+
+    (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits
+    assert hit.similarity == pytest.approx(1)

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+import redis
+from pydantic import ValidationError
+
+from memshare.broker.errors import BadInput
+from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.curate.curate import Curate, Edit, Forget, NewMemory
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Credit
+from memshare.memory_service.recall.credibility import in_general
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from tests.support.memories import remembered
+
+
+@pytest.fixture
+def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
+    return Curate(pool, redis_client)
+
+
+def pair(prompt: str, answer: str = "Yes.", **fields: object) -> NewMemory:
+    return NewMemory.model_validate({"pool": "poem", "prompt": prompt, "answer": answer} | fields)
+
+
+def memory(prompt: str, **fields: object) -> Memory:
+    return remembered(prompt, **fields)[0]
+
+
+def test_what_is_added_can_be_found_counted_and_read(curate: Curate) -> None:
+    one, other = curate.add([pair("red lamp", score=90), pair("old shoe", pool="plan")])
+
+    assert curate.stats() == {"poem": 1, "plan": 1}
+    assert curate.get(one).score == 90
+    assert [hit.memory.id for hit in curate.search("poem", "a lamp", 3, "dense")] == [one]
+    assert curate.get(other).prompt == "old shoe"
+
+
+def test_adding_twice_is_the_same_as_once(curate: Curate) -> None:
+    first = curate.add([pair("red lamp")])
+    created = curate.get(first[0]).created
+
+    second = curate.add([pair("red lamp"), pair("red lamp")])
+
+    assert second == first * 2
+    assert curate.stats() == {"poem": 1}
+    assert curate.get(first[0]).created == created
+
+
+def test_adding_a_pair_that_an_agent_made_leaves_its_history_alone(curate: Curate) -> None:
+    made = memory("red lamp", task_id="task-1", score=95)
+    curate.restore([made])
+
+    curate.add([pair("red lamp", score=1)])
+
+    assert curate.get(made.id) == made
+
+
+def test_a_statement_can_be_added_without_a_prompt(curate: Curate) -> None:
+    (one,) = curate.add([NewMemory(pool="poem", answer="Lamps are red")])
+
+    assert curate.get(one).prompt is None
+    assert [hit.memory.id for hit in curate.search("poem", "lamps are red", 3, "dense")] == [one]
+
+
+@pytest.mark.parametrize("fault", [{"answer": ""}, {"prompt": ""}, {"pool": "No Pool"}, {"score": 101}, {"extra": 1}])
+def test_what_is_no_memory_cannot_be_added(fault: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        NewMemory.model_validate({"pool": "poem", "prompt": "red lamp", "answer": "Yes."} | fault)
+
+
+def test_restored_memories_are_as_they_were(curate: Curate) -> None:
+    saved = [memory("red lamp", score=90, task_id="task-1", status="hidden"), memory("old shoe", parents=(uuid4(),))]
+
+    curate.restore(saved)
+    curate.restore(saved)
+
+    assert [curate.get(one.id) for one in saved] == saved
+    assert curate.stats() == {"poem": 2}
+
+
+def test_a_restored_memory_takes_the_place_of_one_that_was_changed(curate: Curate) -> None:
+    saved = memory("red lamp")
+    curate.restore([saved])
+    curate.edit(Edit(id=saved.id, status="hidden"))
+
+    curate.restore([saved])
+
+    assert curate.get(saved.id).status == "active"
+
+
+def test_more_memories_than_fit_one_batch_are_all_written(curate: Curate) -> None:
+    ids = curate.add([pair(f"lamp number{number}") for number in range(450)])
+
+    assert len(set(ids)) == 450
+    assert curate.stats() == {"poem": 450}
+
+
+def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(curate: Curate) -> None:
+    one, other = curate.add([pair("red lamp"), pair("old shoe")])
+
+    edited = curate.edit(Edit(id=one, prompt="green boat"))
+
+    assert edited == curate.get(one)
+    assert (edited.id, edited.prompt, edited.answer) == (one, "green boat", "Yes.")
+    (best, _) = curate.search("poem", "green boat", 3, "dense")
+    assert (best.memory.id, best.similarity) == (one, pytest.approx(1))
+    assert curate.search("poem", "red lamp", 3, "dense")[0].similarity < 0.5
+    assert curate.get(other).prompt == "old shoe"
+    assert curate.stats() == {"poem": 2}
+
+
+def test_an_edited_answer_is_found_by_its_new_words(curate: Curate) -> None:
+    one, _ = curate.add([pair("以秋夜为题", "月落寒江静"), pair("以冬夜为题", "山中雪未消")])
+
+    curate.edit(Edit(id=one, answer="渔灯依浅渚"))
+
+    assert curate.search("poem", "渔灯", 1, "hybrid")[0].memory.id == one
+
+
+def test_a_hidden_memory_is_not_found_and_still_there(curate: Curate) -> None:
+    (one,) = curate.add([pair("red lamp")])
+
+    curate.edit(Edit(id=one, status="hidden"))
+    assert curate.search("poem", "red lamp", 3, "dense") == []
+    assert curate.get(one).status == "hidden"
+
+    curate.edit(Edit(id=one, status="active"))
+    assert len(curate.search("poem", "red lamp", 3, "dense")) == 1
+
+
+def test_an_unknown_memory_can_be_neither_read_nor_edited(curate: Curate) -> None:
+    unknown = uuid4()
+
+    with pytest.raises(BadInput, match=f"No memory has the id '{unknown}'"):
+        curate.get(unknown)
+    with pytest.raises(BadInput, match=f"No memory has the id '{unknown}'"):
+        curate.edit(Edit(id=unknown, answer="No."))
+
+    assert curate.stats() == {}
+
+
+def test_the_mean_of_the_seeds_follows_what_is_added_and_forgotten(curate: Curate, redis_client: redis.Redis) -> None:
+    assert seeds_mean(redis_client, "poem") is None
+
+    _, other = curate.add([pair("red lamp", score=60), pair("old shoe", score=90)])
+    assert seeds_mean(redis_client, "poem") == 75
+
+    curate.add([pair("green boat", score=30), pair("plan", pool="plan", score=50)])
+    assert seeds_mean(redis_client, "poem") == 60
+
+    curate.forget(Forget(ids=(other,)))
+    assert seeds_mean(redis_client, "poem") == 45
+
+    curate.forget(Forget(submitter="anonymous"))
+    assert seeds_mean(redis_client, "poem") is None
+    assert seeds_mean(redis_client, "plan") is None
+
+
+def test_a_memory_of_a_task_or_without_a_score_is_no_seed(curate: Curate, redis_client: redis.Redis) -> None:
+    curate.add([pair("red lamp", score=60), pair("green boat")])
+
+    curate.restore([memory("old shoe", score=90, task_id="task-1")])
+
+    assert seeds_mean(redis_client, "poem") == 60
+
+
+def test_adding_nothing_is_no_error(curate: Curate) -> None:
+    assert curate.add([]) == []
+    assert curate.restore([]) == []
+
+
+def test_what_is_rewritten_keeps_its_history_and_has_to_prove_itself_anew(
+    curate: Curate, redis_client: redis.Redis
+) -> None:
+    [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
+    standing = CredibilityRanking(redis_client)
+    credit = [Credit(one, in_general(curate.get(one)), 1.0)]
+    standing.arms.add("poem", "task", credit)
+    standing.conflicts.link("poem", one, other)
+    curate.edit(Edit(id=one, status="hidden"))
+    assert curate.standing([one])[0][1].credits == 1, "a change of status changes nothing else"
+
+    changed = curate.edit(Edit(id=one, answer="It opens at 8.", status="active"))
+
+    assert [(revision.prompt, revision.answer) for revision in changed.history] == [(None, "It opens at 9.")]
+    [(memory, credibility, rivals)] = curate.standing([one])
+    assert (memory.answer, credibility.p, credibility.credits, rivals) == ("It opens at 8.", pytest.approx(1), 0, [])
+
+
+def test_what_is_forgotten_leaves_no_credit_and_no_conflict(curate: Curate, redis_client: redis.Redis) -> None:
+    [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
+    standing = CredibilityRanking(redis_client)
+    standing.arms.add("poem", "task", [Credit(one, in_general(curate.get(one)), 1.0)])
+    standing.conflicts.link("poem", one, other)
+    assert curate.conflicts("poem")
+
+    curate.forget(Forget(ids=(one,)))
+
+    assert curate.conflicts("poem") == []
+    assert standing.arms.of("poem", [one])[0].credits == 0

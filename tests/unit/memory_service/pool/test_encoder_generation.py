@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import gc
+import shutil
+from pathlib import Path
+
+import pytest
+import redis
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings
+from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
+from memshare.memory_service.pool.encoder_generation import folder_of, name_in_use, open_pool, origin_of, tuned_name
+from memshare.memory_service.pool.pool import ENCODER
+from memshare.memory_service.stores.open_store import layout_in_use
+from memshare.memory_service.stores.store import Where
+from tests.support.memories import remembered
+
+TUNED = f"{BUNDLED}@0123abcd"
+
+
+@pytest.fixture
+def settings(tmp_path: Path, settings: Settings) -> Settings:
+    """A data folder of the test's own, and the Redis of all tests."""
+    return Settings(data=tmp_path, redis_url=settings.redis, device="cpu")
+
+
+@pytest.fixture
+def tuned(settings: Settings) -> str:
+    """An encoder as consolidation leaves it; its weights are those of the bundled one."""
+    shutil.copytree(bundled_folder(), folder_of(settings, TUNED))
+    return TUNED
+
+
+def test_a_tuned_encoder_is_named_after_the_one_it_goes_back_to() -> None:
+    assert tuned_name("BAAI/bge-m3", "0123abcd99") == "BAAI/bge-m3@0123abcd"
+    assert tuned_name("BAAI/bge-m3@0123abcd", "99999999") == "BAAI/bge-m3@99999999"
+    assert origin_of("BAAI/bge-m3@99999999") == origin_of("BAAI/bge-m3") == "BAAI/bge-m3"
+    assert origin_of("me@example") == "me@example"
+
+
+def test_a_pool_begins_with_the_encoder_of_the_settings_and_finds_it_again(
+    settings: Settings, redis_client: redis.Redis
+) -> None:
+    assert name_in_use(settings, redis_client) is None
+    pool = open_pool(settings, redis_client)
+    moon, _ = remembered("moon", pool="poem")
+    pool().store.put([(moon, pool().vectors([moon])[0])])
+    assert redis_client.get(ENCODER) == BUNDLED
+
+    del pool
+    gc.collect()  # nobody holds it any more, so its folder is free
+    redis_client.flushall()
+
+    assert name_in_use(settings, redis_client) == BUNDLED
+    assert open_pool(settings, redis_client)().store.count(Where()) == {"poem": 1}
+
+
+def test_a_running_pool_follows_to_a_tuned_encoder_and_lets_go_of_the_old_folder(
+    settings: Settings, redis_client: redis.Redis, tuned: str
+) -> None:
+    pool = open_pool(settings, redis_client)
+    old = pool()
+
+    redis_client.set(ENCODER, tuned)
+
+    assert pool().encoder_name == tuned
+    assert layout_in_use(settings) is not None
+    assert layout_in_use(settings).encoder == tuned
+    assert (settings.data / "pool" / "owner.json").exists()
+    del old
+    gc.collect()
+    assert not (settings.data / "pool" / "owner.json").exists()
+
+
+def test_redis_has_the_last_word_on_which_encoder_is_in_use(
+    settings: Settings, redis_client: redis.Redis, tuned: str
+) -> None:
+    open_pool(settings, redis_client)
+    gc.collect()
+    redis_client.set(ENCODER, tuned)  # and then whoever made the swap was killed
+
+    pool = open_pool(settings, redis_client)
+
+    assert pool().encoder_name == tuned
+    assert name_in_use(settings, redis_client) == tuned
+
+
+def test_a_name_that_was_left_in_redis_by_another_pool_does_not_keep_a_new_one_from_opening(
+    settings: Settings, redis_client: redis.Redis
+) -> None:
+    redis_client.set(ENCODER, TUNED)
+
+    assert open_pool(settings, redis_client)().encoder_name == BUNDLED
+    assert redis_client.get(ENCODER) == BUNDLED
+
+
+def test_a_pool_of_another_encoder_is_refused_with_the_way_out(settings: Settings, redis_client: redis.Redis) -> None:
+    open_pool(settings, redis_client)
+    gc.collect()
+
+    with pytest.raises(BadInput) as refusal:
+        open_pool(settings.model_copy(update={"encoder": "BAAI/bge-m3"}), redis_client)
+
+    for words in (BUNDLED, "BAAI/bge-m3", "memshare retriever consolidate", "MEMSHARE_ENCODER"):
+        assert words in str(refusal.value)
+
+
+def test_a_tuned_encoder_that_is_not_on_this_machine_is_named_with_the_folder_it_should_be_in(
+    settings: Settings, redis_client: redis.Redis
+) -> None:
+    open_pool(settings, redis_client)
+    gc.collect()
+    redis_client.set(ENCODER, TUNED)
+
+    with pytest.raises(BadInput, match=r"MEMSHARE_ENCODERS") as refusal:
+        open_pool(settings, redis_client)
+
+    assert str(settings.encoders_dir) in str(refusal.value)

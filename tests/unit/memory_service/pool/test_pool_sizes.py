@@ -1,0 +1,46 @@
+"""The census of the pools."""
+
+import json
+
+import redis
+
+from memshare.broker.delivery.ledger import DONE
+from memshare.broker.observe.metrics import POOLS
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool_sizes import PoolSizes
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Store
+from tests.support.memories import remembered
+
+
+def put(store: Store, recall: Recall, *memories: Memory) -> None:
+    store.put(list(zip(memories, recall.vectors(list(memories)), strict=True)))
+
+
+def test_memories_are_counted_by_pool_and_status(store: Store, recall: Recall, redis_client: redis.Redis) -> None:
+    put(
+        store,
+        recall,
+        remembered("red lamp")[0],
+        remembered("old shoe")[0],
+        remembered("blue boat", status="probation")[0],
+    )
+
+    assert PoolSizes(redis_client, lambda: store).take()
+
+    (sizes,) = json.loads(redis_client.get(POOLS)).values()
+    assert sizes == {"active": 2, "probation": 1}
+
+
+def test_it_is_not_taken_again_before_something_is_settled(
+    store: Store, recall: Recall, redis_client: redis.Redis
+) -> None:
+    census = PoolSizes(redis_client, lambda: store)
+    assert census.take()
+    put(store, recall, remembered("red lamp")[0])
+    assert not census.take()
+
+    redis_client.hincrby(DONE, "settle", 1)
+
+    assert census.take()
+    assert sum(json.loads(redis_client.get(POOLS))["poem"].values()) == 1

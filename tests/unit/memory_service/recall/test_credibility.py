@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memshare.memory_service.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from tests.support.memories import remembered
+
+
+def test_the_bandit_follows_the_reference_trace() -> None:
+    x = np.array([[1.0, 0.0], [0.6, 0.8]])
+    arms = [Arm.untried(2), Arm.untried(2)]
+    seen, chosen = [], []
+    for reward in (1.0, 0.0, 1.0):
+        p = upper_bounds(arms, x, alpha=1)
+        best = int(np.argmax(p))
+        seen.append(tuple(p.round(6)))
+        chosen.append(best)
+        arms[best] = arms[best].credited(x[best], reward)
+
+    assert seen == [(1, 1), (1.207107, 1), (0.910684, 1)]
+    assert chosen == [0, 0, 1]
+
+
+def test_an_untried_memory_has_the_benefit_of_the_doubt_and_no_more() -> None:
+    memory = remembered("A lamp", score=90)[0]
+
+    assert upper_bounds([Arm.untried()], in_general(memory)[None]) == pytest.approx([ALPHA])
+
+
+def test_rewards_raise_a_memory_and_their_absence_sinks_it() -> None:
+    x = in_general(remembered("A lamp", score=90)[0])
+    good = bad = Arm.untried()
+    for _ in range(10):
+        good, bad = good.credited(x, 0.9), bad.credited(x, 0.1)
+
+    p = upper_bounds([good, bad], np.stack([x, x]))
+
+    assert p[0] > ALPHA > 0.4 > p[1]
+    assert (good.credits, bad.credits) == (10, 10)
+
+
+def test_features_are_from_0_to_1_before_they_are_scaled_to_length_1() -> None:
+    x = features(remembered(None, status="probation", score=50)[0], "A task", similarity=-0.3)
+
+    assert np.linalg.norm(x) == pytest.approx(1)
+    assert x[1] == 0
+    assert x[0] == x[3] == x[4] > x[2] > 0
+
+
+@pytest.mark.parametrize(
+    ("score", "p", "expected"),
+    [(0.5, 1.0, 0.5), (0.5, -9.0, 0.4), (0.5, 9.0, 0.55), (-0.5, 9.0, -0.45), (0.03, -9.0, 0.024)],
+)
+def test_a_rank_is_moved_by_a_bounded_share(score: float, p: float, expected: float) -> None:
+    assert corrected(score, p) == pytest.approx(expected)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+import redis
+
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.bandit_arms import Credit
+from memshare.memory_service.recall.credibility import features
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from tests.support.memories import prompts, remembered
+from tests.support.word_encoder import WordEncoder
+
+
+@pytest.fixture
+def standing(redis_client: redis.Redis) -> CredibilityRanking:
+    return CredibilityRanking(redis_client)
+
+
+@pytest.fixture
+def judging(recall: Recall, encoder: WordEncoder, redis_client: redis.Redis, standing: CredibilityRanking) -> Recall:
+    """A recall that looks at credibility."""
+    return Recall(recall.store, encoder, Retriever(redis_client, encoder), standing)
+
+
+def remember(recall: Recall, prompt: str, answer: str = "Yes.", **fields: object) -> Memory:
+    memory = remembered(prompt, answer=answer, **fields)[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
+
+
+def credit(standing: CredibilityRanking, memory: Memory, reward: float, times: int) -> None:
+    for number in range(times):
+        x = features(memory, memory.key, 1.0)
+        assert standing.arms.add(memory.pool, f"{memory.id} {reward} {number}", [Credit(memory.id, x, reward)])
+
+
+def shown(recall: Recall, text: str, k: int = 3) -> list[str | None]:
+    return prompts(recall.nearest("poem", text, recall.embed(text).unpack(), k, "dense").hits)
+
+
+def test_what_was_worth_more_rises_among_those_that_are_about_as_near(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    first = remember(judging, "red lamp by the sea", "One.")
+    remember(judging, "red lamp by the sea now", "Two.")
+    assert shown(judging, "red lamp by the sea") == ["red lamp by the sea", "red lamp by the sea now"]
+
+    credit(standing, first, 0.2, times=8)
+
+    assert shown(judging, "red lamp by the sea") == ["red lamp by the sea now", "red lamp by the sea"]
+
+
+def test_what_was_worth_nothing_is_not_shown(judging: Recall, standing: CredibilityRanking) -> None:
+    useless = remember(judging, "red lamp")
+    remember(judging, "red shoe")
+
+    credit(standing, useless, 0.0, times=10)
+
+    assert shown(judging, "red lamp") == ["red shoe"]
+
+
+def test_of_two_that_contradict_each_other_the_more_credible_is_shown(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    right = remember(judging, "red lamp", "It is red.", created=2.0)
+    wrong = remember(judging, "the red lamp", "It is blue.", created=1.0)
+    standing.conflicts.link("poem", right.id, wrong.id)
+    assert shown(judging, "red lamp") == ["the red lamp"], "of equal ones the older stays"
+
+    credit(standing, right, 1.0, times=3)
+
+    assert shown(judging, "red lamp") == ["red lamp"]
+    assert shown(judging, "the red lamp", k=1) == ["red lamp"]
+    assert standing.conflicts.pairs("poem") == [tuple(sorted((right.id, wrong.id), key=str))]
+
+
+def test_a_rival_that_is_gone_or_hidden_beats_nothing(judging: Recall, standing: CredibilityRanking) -> None:
+    one = remember(judging, "red lamp", "It is red.", created=2.0)
+    hidden = remember(judging, "the red lamp", "It is blue.", created=1.0, status="hidden")
+    gone = remembered("a red lamp", created=0.5)[0]
+    for rival in (hidden, gone):
+        standing.conflicts.link("poem", one.id, rival.id)
+
+    assert shown(judging, "red lamp") == ["red lamp"]
+
+    standing.conflicts.drop("poem", [one.id])
+    assert standing.conflicts.pairs("poem") == []

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import redis
+from numpy.typing import NDArray
+
+from memshare.memory_service.recall.retriever import Adapter, PublishedAdapter, Retriever, adapter_key, version_key
+from tests.support.word_encoder import WordEncoder
+
+Publish = Callable[[PublishedAdapter], None]
+LOGGER = "memshare.memory_service.recall.retriever"
+
+
+@pytest.fixture
+def retriever(redis_client: redis.Redis, encoder: WordEncoder) -> Retriever:
+    return Retriever(redis_client, encoder)
+
+
+@pytest.fixture
+def publish(redis_client: redis.Redis) -> Publish:
+    """Puts a version into use for the pool `poem`."""
+
+    def put(published: PublishedAdapter) -> None:
+        redis_client.set(adapter_key("poem", "tests/words", published.version), published.model_dump_json())
+        redis_client.set(version_key("poem", "tests/words"), published.version)
+
+    return put
+
+
+def weights(factor: float) -> NDArray[np.float32]:
+    """Weights that turn every query towards the first axis."""
+    made = np.zeros((WordEncoder.dimension, WordEncoder.dimension), dtype=np.float32)
+    made[0, :] = factor
+    return made
+
+
+def packed(version: int, factor: float = 1, encoder: str = "tests/words") -> PublishedAdapter:
+    return PublishedAdapter.pack(version, encoder, weights(factor))
+
+
+def axis(place: int) -> NDArray[np.float32]:
+    vector = np.zeros(WordEncoder.dimension, dtype=np.float32)
+    vector[place] = 1
+    return vector
+
+
+def test_without_a_version_a_query_stays_as_it_is(retriever: Retriever) -> None:
+    adapter = retriever.adapter("poem")
+
+    assert adapter.version == 0
+    assert adapter(axis(3)) is not None
+    assert (adapter(axis(3)) == axis(3)).all()
+
+
+def test_a_turned_query_has_length_one() -> None:
+    turned = Adapter(1, weights(7))(axis(3))
+
+    assert np.linalg.norm(turned) == pytest.approx(1)
+    assert turned[[0, 3]] == pytest.approx(np.array([7, 1]) / np.sqrt(50))
+    assert turned.dtype == np.float32
+
+
+def test_weights_that_were_packed_come_out_again_in_half_precision() -> None:
+    made = np.random.default_rng(0).normal(0, 0.1, (32, 32)).astype(np.float32)
+
+    published = PublishedAdapter.model_validate_json(PublishedAdapter.pack(4, "tests/words", made).model_dump_json())
+
+    assert (published.version, published.dimension) == (4, 32)
+    assert published.unpack() == pytest.approx(made, abs=1e-3)
+
+
+def test_the_adapter_of_the_bundled_encoder_takes_some_300_kilobytes() -> None:
+    published = PublishedAdapter.pack(1, "all-MiniLM-L6-v2", np.zeros((384, 384), dtype=np.float32))
+
+    assert 290_000 < len(published.weights) * 3 / 4 < 300_000
+
+
+def test_a_new_version_is_used_at_the_next_recall(retriever: Retriever, publish: Publish) -> None:
+    assert retriever.adapter("poem").version == 0
+
+    publish(packed(1, factor=1))
+    assert retriever.adapter("poem")(axis(3))[0] == pytest.approx(1 / np.sqrt(2))
+
+    publish(packed(2, factor=7))
+    assert retriever.adapter("poem")(axis(3))[0] == pytest.approx(7 / np.sqrt(50))
+    assert retriever.adapter("plan").version == 0
+
+
+def test_a_version_that_was_loaded_is_not_fetched_again(
+    retriever: Retriever, publish: Publish, redis_client: redis.Redis
+) -> None:
+    publish(packed(1))
+    first = retriever.adapter("poem")
+    redis_client.delete(adapter_key("poem", "tests/words", 1))
+
+    assert retriever.adapter("poem") is first
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_an_earlier_version_is_used_again_after_a_rollback(
+    retriever: Retriever, publish: Publish, redis_client: redis.Redis, back: int
+) -> None:
+    publish(packed(1, factor=1))
+    publish(packed(2, factor=7))
+    assert retriever.adapter("poem").version == 2
+
+    redis_client.set(version_key("poem", "tests/words"), back)
+
+    adapter = retriever.adapter("poem")
+    assert adapter.version == back
+    assert adapter(axis(3))[0] == pytest.approx([0, 1 / np.sqrt(2)][back])
+
+
+def damaged(version: int) -> PublishedAdapter:
+    good, other = packed(version, factor=1), packed(version, factor=2)
+    return good.model_copy(update={"weights": other.weights})
+
+
+def misshapen(version: int) -> PublishedAdapter:
+    small = PublishedAdapter.pack(version, "tests/words", np.zeros((3, 3), dtype=np.float32))
+    return small.model_copy(update={"dimension": WordEncoder.dimension})
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (damaged(2), "its hash does not fit"),
+        (misshapen(2), "its weights have the shape (3, 3)"),
+        (packed(2, encoder="tests/other"), "it was made for the encoder 'tests/other' and not 'tests/words'"),
+    ],
+    ids=["damaged", "misshapen", "another encoder"],
+)
+def test_a_version_that_cannot_be_used_is_refused_once_and_the_old_one_kept(
+    retriever: Retriever,
+    publish: Publish,
+    caplog: pytest.LogCaptureFixture,
+    bad: PublishedAdapter,
+    reason: str,
+) -> None:
+    publish(packed(1))
+    assert retriever.adapter("poem").version == 1
+    publish(bad)
+
+    with caplog.at_level(logging.INFO, LOGGER):
+        versions = [retriever.adapter("poem").version for _ in range(3)]
+
+    assert versions == [1, 1, 1]
+    assert caplog.messages == [f"OutcomeRecord retriever version 1 of pool poem: version 2 is refused, {reason}."]
+
+    publish(packed(3))
+    assert retriever.adapter("poem").version == 3
+
+
+def test_a_version_that_is_not_there_is_refused_once_and_the_old_one_kept(
+    retriever: Retriever, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis_client.set(version_key("poem", "tests/words"), 5)
+
+    versions = [retriever.adapter("poem").version for _ in range(3)]
+
+    assert versions == [0, 0, 0]
+    assert caplog.messages == ["OutcomeRecord retriever version 0 of pool poem: version 5 is refused, it is not there."]
+
+
+def test_what_is_no_adapter_at_all_is_refused_in_one_line(
+    retriever: Retriever, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    redis_client.set(version_key("poem", "tests/words"), 5)
+    redis_client.set(adapter_key("poem", "tests/words", 5), '{"version": 5}')
+
+    assert retriever.adapter("poem").version == 0
+
+    (line,) = caplog.messages
+    assert line.startswith("OutcomeRecord retriever version 0 of pool poem: version 5 is refused, ")
+    assert "\n" not in line
+
+
+def test_threads_that_meet_a_bad_version_together_refuse_it_once(
+    retriever: Retriever, publish: Publish, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(damaged(1))
+    threads = 16
+    start = threading.Barrier(threads)
+
+    def version(_: int) -> int:
+        start.wait(30)
+        return retriever.adapter("poem").version
+
+    with ThreadPoolExecutor(threads) as executor:
+        versions = set(executor.map(version, range(threads)))
+
+    assert versions == {0}
+    assert len(caplog.messages) == 1

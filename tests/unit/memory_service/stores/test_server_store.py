@@ -1,0 +1,164 @@
+"""What only the store on a server has: an address, a key, and other processes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from qdrant_client import QdrantClient, models
+
+from memshare.broker.errors import BadInput, GiveUp, TryAgain, Unreachable
+from memshare.memory_service.stores.points import KEYWORDS
+from memshare.memory_service.stores.server_store import ServerStore
+from memshare.memory_service.stores.store import Where
+from tests.support.memories import LAYOUT, remembered
+from tests.support.qdrant_server import serving
+
+
+@contextmanager
+def replying(status: int, text: str, **headers: str) -> Iterator[str]:
+    """A server that says the same to every request, at the URL that is yielded."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_POST = do_PUT = do_GET  # noqa: N815
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing: a test's output is its own."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address at which nothing listens."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+@contextmanager
+def store_at(url: str) -> Iterator[ServerStore]:
+    """A store that was opened elsewhere and now finds this address."""
+    with closing(QdrantClient(url=url, timeout=5, check_compatibility=False)) as client:
+        yield ServerStore(client, "memshare-x-16", url)
+
+
+def test_an_address_without_a_server_is_named_with_what_to_start(nobody: str) -> None:
+    with pytest.raises(Unreachable) as error:
+        ServerStore.open(nobody, None, LAYOUT)
+
+    assert f"Qdrant does not answer at {nobody}" in str(error.value)
+    assert "docker run -p 6333:6333 qdrant/qdrant" in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["ftp://example.org", "http://[broken"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(BadInput, match="MEMSHARE_QDRANT_URL="):
+        ServerStore.open(url, None, LAYOUT)
+
+
+@pytest.mark.parametrize("reply", ["<html>It works!</html>", '{"hello": "world"}'])
+def test_a_server_that_is_not_qdrant_is_told_apart(reply: str) -> None:
+    with replying(200, reply) as url, pytest.raises((Unreachable, BadInput)) as error:
+        ServerStore.open(url, None, LAYOUT)
+
+    assert url in str(error.value)
+    assert "MEMSHARE_QDRANT_URL" in str(error.value)
+
+
+def test_a_key_that_is_refused_is_named_with_the_words_of_the_server() -> None:
+    with replying(401, "Must provide an API key") as url, pytest.raises(BadInput) as error:
+        ServerStore.open(url, None, LAYOUT)
+
+    assert "Must provide an API key" in str(error.value)
+    assert "MEMSHARE_QDRANT_API_KEY" in str(error.value)
+
+
+def test_a_server_that_went_away_may_come_back(nobody: str) -> None:
+    with store_at(nobody) as store, pytest.raises(TryAgain, match=f"does not answer at {nobody}"):
+        store.put([remembered("moon")])
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_in_trouble_is_tried_again(status: int) -> None:
+    trouble = pytest.raises(TryAgain, match="no space left")
+    with replying(status, "no space left") as url, store_at(url) as store, trouble as error:
+        store.count(Where())
+
+    assert error.value.wait is None
+
+
+def test_a_busy_server_says_how_long_to_wait() -> None:
+    busy = replying(429, "{}", Retry_After="7")
+    with busy as url, store_at(url) as store, pytest.raises(TryAgain) as error:
+        store.count(Where())
+
+    assert error.value.wait == 7
+
+
+def test_what_the_server_refuses_is_given_up_with_its_words() -> None:
+    with serving() as url, store_at(url) as store, pytest.raises(GiveUp, match="memshare-x-16 not found"):
+        store.put([remembered("moon")])
+
+
+def test_a_new_store_can_be_opened_by_many_at_the_same_moment() -> None:
+    with serving() as url, ThreadPoolExecutor(8) as threads:
+        stores = list(threads.map(lambda _: ServerStore.open(url, None, LAYOUT), range(8)))
+        for i, store in enumerate(stores):
+            store.put([remembered(f"memory {i}")])
+
+        assert [store.count(Where()) for store in stores] == [{"poem": 8}] * 8
+        for store in stores:
+            store.close()
+
+
+def test_a_store_whose_making_was_cut_short_is_made_whole() -> None:
+    with serving() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
+        with closing(ServerStore.open(url, None, LAYOUT)) as store:
+            store.put([remembered("moon")])
+        forget = models.DeleteAlias(alias_name="memshare")
+        client.update_collection_aliases([models.DeleteAliasOperation(delete_alias=forget)])
+
+        with closing(ServerStore.open(url, None, LAYOUT)) as store:
+            assert store.count(Where()) == {"poem": 1}
+
+
+def test_every_field_of_a_condition_has_an_index_and_the_pool_is_the_tenant() -> None:
+    with serving() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
+        ServerStore.open(url, None, LAYOUT).close()
+        schema = client.get_collection("memshare").payload_schema
+
+    assert set(schema) == set(KEYWORDS)
+    kinds = {key: index.params for key, index in schema.items()}
+    assert [key for key, kind in kinds.items() if getattr(kind, "is_tenant", None)] == ["pool"]
+
+
+def test_a_foreign_collection_behind_the_alias_is_not_touched() -> None:
+    with serving() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
+        client.create_collection("theirs", models.VectorParams(size=4, distance=models.Distance.DOT))
+        pointing = models.CreateAlias(collection_name="theirs", alias_name="memshare")
+        client.update_collection_aliases([models.CreateAliasOperation(create_alias=pointing)])
+
+        with pytest.raises(BadInput, match=r"'theirs' at http.* does not say what it was made for"):
+            ServerStore.open(url, None, LAYOUT)
+
+        assert client.get_collection("theirs").payload_schema == {}
