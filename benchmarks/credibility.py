@@ -27,7 +27,7 @@ from memshare.broker.wire.messages import Shown, Turn, VerdictTask
 from memshare.llm.chat import Chat
 from memshare.llm.models import open_chat
 from memshare.llm.structured import ask
-from memshare.memory_service.curate.curate import NewMemory
+from memshare.memory_service.curate.requests import NewMemory
 
 DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)

@@ -15,7 +15,8 @@ from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.wire.messages import Credited, GradedTask, VerdictTask
 from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate, Edit, Forget, NewMemory
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Mode
 from memshare.memory_service.stores.store import Where

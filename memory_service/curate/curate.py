@@ -5,62 +5,21 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Annotated
 from uuid import UUID
 
 import redis
-from pydantic import AfterValidator, Field
 
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Message, Name
 from memshare.memory_service.admit.probation import without
 from memshare.memory_service.admit.seeds import note_seeds
-from memshare.memory_service.memory import Memory, Revision, Status, memory_id
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.memory import Memory, Revision, memory_id
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.credibility_ranking import Credibility, CredibilityRanking
 from memshare.memory_service.recall.recall import Mode, Recall
 from memshare.memory_service.stores.store import Hit, Page, Store, Where, every
 
 BATCH = 200
-
-
-def _written(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it is empty")
-    return text
-
-
-Written = Annotated[str, AfterValidator(_written)]
-
-
-class NewMemory(Message):
-    """A pair, or a statement without a prompt, that a person brings in."""
-
-    pool: Name
-    prompt: Written | None = None
-    answer: Written
-    agent: str | None = None
-    kind: str | None = None
-    submitter: str = "anonymous"
-    score: float | None = Field(default=None, ge=0, le=100)
-
-
-class Edit(Message):
-    """What to change of a memory; None leaves it as it is."""
-
-    id: UUID
-    prompt: Written | None = None
-    answer: Written | None = None
-    status: Status | None = None
-
-
-class Forget(Message):
-    """Which memories to forget: these, all of a submitter, or all of a task."""
-
-    ids: tuple[UUID, ...] = ()
-    submitter: str | None = None
-    task_id: str | None = None
-    with_children: bool = False
 
 
 class Curate:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memshare.broker.errors import TryAgain
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import edge_folder, points
-from memshare.memory_service.stores.store import Hit, Layout, Page, Sparse, Vectors, Where
+from memshare.memory_service.stores.store import Hit, Layout, Page, Query, Sparse, Vectors, Where
 
 log = logging.getLogger(__name__)
 
@@ -84,32 +84,17 @@ class EdgeStore:
         *,
         with_vectors: bool = False,
     ) -> list[Hit]:
-        chosen = _filter(where)
-        rankings: list[edge.Query] = []
-        if dense is not None:
-            rankings.append(edge.Query.Nearest(dense.tolist(), points.DENSE))
-        if sparse is not None:
-            rankings.append(edge.Query.Nearest(edge.SparseVector(*sparse), points.SPARSE))
-        if dense is None or sparse is None:
-            request = edge.QueryRequest(
-                limit,
-                query=rankings[0],
-                filter=chosen,
-                with_payload=True,
-                with_vector=[points.DENSE] if with_vectors else False,
-            )
-        else:
-            request = edge.QueryRequest(
-                limit,
-                query=cast("edge.Fusion", edge.Fusion.Rrf(points.RRF_K)),
-                prefetches=[edge.Prefetch(points.depth(limit), query=one, filter=chosen) for one in rankings],
-                with_payload=True,
-                with_vector=[points.DENSE],
-            )
-        return points.ranked(
-            points.hit(point.payload, point.score, point.vector, dense, fused=sparse is not None)
-            for point in self._shard.query(request)
-        )
+        [hits] = self.search_batch([Query(where, limit, dense, sparse, with_vectors)])
+        return hits
+
+    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        if not queries:
+            return []
+        found = self._shard.query_batch(edge.QueryBatchRequest([_request(query) for query in queries]))
+        return [
+            points.hits(query, ((point.payload, point.score, point.vector) for point in some))
+            for query, some in zip(queries, found, strict=True)
+        ]
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
         found, following = self._shard.scroll(
@@ -166,6 +151,30 @@ def _config(layout: Layout) -> edge.EdgeConfig:
 
 def _vectors(given: Vectors) -> dict[str, edge.NamedVector]:
     return {points.DENSE: given.dense.tolist(), points.SPARSE: edge.SparseVector(*given.sparse)}
+
+
+def _request(query: Query) -> edge.QueryRequest:
+    chosen = _filter(query.where)
+    rankings: list[edge.Query] = []
+    if query.dense is not None:
+        rankings.append(edge.Query.Nearest(query.dense.tolist(), points.DENSE))
+    if query.sparse is not None:
+        rankings.append(edge.Query.Nearest(edge.SparseVector(*query.sparse), points.SPARSE))
+    if not points.is_fused(query):
+        return edge.QueryRequest(
+            query.limit,
+            query=rankings[0],
+            filter=chosen,
+            with_payload=[points.WHOLE],
+            with_vector=[points.DENSE] if query.with_vectors else False,
+        )
+    return edge.QueryRequest(
+        query.limit,
+        query=cast("edge.Fusion", edge.Fusion.Rrf(points.RRF_K)),
+        prefetches=[edge.Prefetch(points.depth(query.limit), query=one, filter=chosen) for one in rankings],
+        with_payload=[points.WHOLE],
+        with_vector=[points.DENSE],
+    )
 
 
 def _filter(where: Where) -> edge.Filter:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memshare.memory_service.memory import Memory, saying
-from memshare.memory_service.stores.store import Hit, Where
+from memshare.memory_service.stores.store import Hit, Query, Where
 
 DENSE = "dense"
 SPARSE = "bm25"
@@ -25,8 +26,11 @@ MAX_POOLS = 10_000
 
 _FUSED_DEPTH = 50
 _BATCH = 256
+_PARSED = 10_000  # memories that are kept parsed, some 5 kB each
 
 T = TypeVar("T")
+Found = tuple[dict[str, Any] | None, float, object]
+"""A point as the engine gives it: payload, score and vectors."""
 
 
 def payload(memory: Memory) -> dict[str, Any]:
@@ -40,7 +44,13 @@ def payload(memory: Memory) -> dict[str, Any]:
 
 def memory(stored: dict[str, Any] | None) -> Memory:
     """The memory that a point was made of."""
-    return Memory.model_validate_json((stored or {})[WHOLE])
+    return _parse((stored or {})[WHOLE])
+
+
+@lru_cache(maxsize=_PARSED)
+def _parse(text: str) -> Memory:
+    """A memory is frozen, so those who find the same text share one; a recall looks at dozens."""
+    return Memory.model_validate_json(text)
 
 
 def conditions(where: Where) -> list[tuple[str, list[str]]]:
@@ -58,33 +68,31 @@ def depth(limit: int) -> int:
     return max(limit, _FUSED_DEPTH)
 
 
-def hit(
-    stored: dict[str, Any] | None,
-    score: float,
-    vector: object,
-    dense: NDArray[np.float32] | None,
-    *,
-    fused: bool,
-) -> Hit:
-    """A point that was found. Searched by the dense vector alone, its score is the cosine; fused, `vector`
-    brings the dense one to take it from."""
+def is_fused(query: Query) -> bool:
+    """Whether a search fuses two rankings."""
+    return query.dense is not None and query.sparse is not None
+
+
+def hits(query: Query, found: Iterable[Found]) -> list[Hit]:
+    """What a search found, best first; equal scores, as fused ranks often have, by similarity and then by id."""
+    unsorted = [_hit(query, *one) for one in found]
+    return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
+
+
+def _hit(query: Query, stored: dict[str, Any] | None, score: float, vector: object) -> Hit:
+    """One point. Searched by the dense vector alone, its score is the cosine; fused, `vector` brings what it takes."""
     own = np.asarray(vector[DENSE], dtype=np.float32) if isinstance(vector, dict) else None
-    if dense is None:
+    if query.dense is None:
         return Hit(memory(stored), score, 0.0, own)
-    if not fused:
+    if not is_fused(query):
         return Hit(memory(stored), score, score, own)
     if own is None:
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
-    return Hit(memory(stored), score, _cosine(dense, own), own)
+    return Hit(memory(stored), score, _cosine(query.dense, own), own)
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
-
-
-def ranked(hits: Iterable[Hit]) -> list[Hit]:
-    """The best first; where scores are equal, as fused ranks often are, the more similar, then by id."""
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

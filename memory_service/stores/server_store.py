@@ -14,7 +14,7 @@ from memshare.memory_service.stores import points
 from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection
 from memshare.memory_service.stores.server_connection import connected
 from memshare.memory_service.stores.server_errors import answering
-from memshare.memory_service.stores.store import Hit, Layout, Page, Sparse, Vectors, Where
+from memshare.memory_service.stores.store import Hit, Layout, Page, Query, Sparse, Vectors, Where
 
 
 class ServerStore:
@@ -63,34 +63,18 @@ class ServerStore:
         *,
         with_vectors: bool = False,
     ) -> list[Hit]:
-        chosen = _filter(where)
-        rankings: list[models.Prefetch] = []
-        if dense is not None:
-            rankings.append(models.Prefetch(query=dense.tolist(), using=points.DENSE, filter=chosen))
-        if sparse is not None:
-            rankings.append(models.Prefetch(query=_sparse(sparse), using=points.SPARSE, filter=chosen))
-        fused = len(rankings) == 2
+        [hits] = self.search_batch([Query(where, limit, dense, sparse, with_vectors)])
+        return hits
+
+    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        if not queries:
+            return []
         with answering(self._address):
-            if fused:
-                found = self._client.query_points(
-                    self._collection,
-                    query=models.RrfQuery(rrf=models.Rrf(k=points.RRF_K)),
-                    prefetch=[one.model_copy(update={"limit": points.depth(limit)}) for one in rankings],
-                    limit=limit,
-                    with_vectors=[points.DENSE],
-                )
-            else:
-                found = self._client.query_points(
-                    self._collection,
-                    query=rankings[0].query,
-                    using=rankings[0].using,
-                    query_filter=chosen,
-                    limit=limit,
-                    with_vectors=[points.DENSE] if with_vectors else False,
-                )
-        return points.ranked(
-            points.hit(point.payload, point.score, point.vector, dense, fused=fused) for point in found.points
-        )
+            found = self._client.query_batch_points(self._collection, [_request(query) for query in queries])
+        return [
+            points.hits(query, ((point.payload, point.score, point.vector) for point in some.points))
+            for query, some in zip(queries, found, strict=True)
+        ]
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
         with answering(self._address):
@@ -119,6 +103,31 @@ def _vectors(given: Vectors) -> dict[str, models.Vector]:
 
 def _sparse(given: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=given.indices, values=given.values)
+
+
+def _request(query: Query) -> models.QueryRequest:
+    chosen = _filter(query.where)
+    rankings: list[models.Prefetch] = []
+    if query.dense is not None:
+        rankings.append(models.Prefetch(query=query.dense.tolist(), using=points.DENSE, filter=chosen))
+    if query.sparse is not None:
+        rankings.append(models.Prefetch(query=_sparse(query.sparse), using=points.SPARSE, filter=chosen))
+    if not points.is_fused(query):
+        return models.QueryRequest(
+            query=rankings[0].query,
+            using=rankings[0].using,
+            filter=chosen,
+            limit=query.limit,
+            with_payload=[points.WHOLE],
+            with_vector=[points.DENSE] if query.with_vectors else False,
+        )
+    return models.QueryRequest(
+        query=models.RrfQuery(rrf=models.Rrf(k=points.RRF_K)),
+        prefetch=[one.model_copy(update={"limit": points.depth(query.limit)}) for one in rankings],
+        limit=query.limit,
+        with_payload=[points.WHOLE],
+        with_vector=[points.DENSE],
+    )
 
 
 def _filter(where: Where) -> models.Filter:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memshare.memory_service.memory import Memory, Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _PAGE = 200
 
@@ -48,6 +49,21 @@ class Where:
     saying: str | None = None
     """What `memshare.memory_service.memory.saying` gives for the answer."""
     ids: Sequence[UUID] | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """One search: which memories are meant, how many are wanted, and the vectors to compare them with.
+
+    At least one of `dense`, of shape (dimension,), and `sparse` is given; with both, the two rankings are fused.
+    """
+
+    where: Where
+    limit: int
+    dense: NDArray[np.float32] | None = None
+    sparse: Sparse | None = None
+    with_vectors: bool = False
+    """Whether hits bring their dense vectors."""
 
 
 class Hit(NamedTuple):
@@ -97,6 +113,10 @@ class Store(Protocol):
 
         Without `dense` the similarity of a hit is 0.
         """
+        ...
+
+    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """The hits of several searches, in the order of the searches, with one request to the engine."""
         ...
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:

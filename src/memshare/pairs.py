@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput
 from memshare.bulk import read_lines, read_object, refuse
-from memshare.memory_service.curate.curate import NewMemory
+from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.memory import Memory
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from memshare.memory_service.stores import bm25
-from memshare.memory_service.stores.store import Store, Where
+from memshare.memory_service.stores.store import Query, Store, Where
 from tests.support.memories import at, prompts, remembered
 
 
@@ -105,3 +105,24 @@ def test_submitters_can_be_left_out_and_several_statuses_be_meant(store: Store) 
     assert found(Where(submitter_not=["eve", "bob"])) == {"ada active", "ada probation"}
     assert found(Where(status=("active", "probation"))) == {"ada active", "eve active", "ada probation"}
     assert found(Where(status="active", submitter_not=["ada"])) == {"eve active"}
+
+
+def test_several_searches_at_once_find_what_each_finds_alone(store: Store) -> None:
+    store.put([remembered(f"tide {i}", 9 * i, pool=f"pool-{i % 2}") for i in range(10)] + [remembered("moon", 170)])
+    queries = [
+        Query(Where(pool="pool-1"), 3, dense=at(0)),
+        Query(Where(), 2, dense=at(0), sparse=bm25.query("moon")),
+        Query(Where(pool="poem"), 5, sparse=bm25.query("moon"), with_vectors=True),
+        Query(Where(pool="nobody's"), 5, dense=at(0)),
+    ]
+
+    together = store.search_batch(queries)
+
+    alone = [store.search(one.where, one.limit, one.dense, one.sparse) for one in queries]
+    assert [prompts(hits) for hits in together] == [prompts(hits) for hits in alone]
+    assert [prompts(hits) for hits in together] == [["tide 1", "tide 3", "tide 5"], ["moon", "tide 0"], ["moon"], []]
+    assert [[hit.similarity for hit in hits] for hits in together] == [
+        pytest.approx([hit.similarity for hit in hits]) for hits in alone
+    ]
+    assert together[2][0].vector == pytest.approx(at(170), abs=1e-6)
+    assert store.search_batch([]) == []

@@ -33,7 +33,8 @@ from memshare.llm.offline.chat import OfflineChat
 from memshare.local.own_redis import connected
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate, Forget
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.encoders.encoder import Encoder
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare.memory_service.memory import Memory, memory_id

@@ -50,17 +50,8 @@ def _upsert(client: QdrantClient, name: str, body: Body) -> object:
 
 
 def _query(client: QdrantClient, name: str, body: Body) -> object:
-    asked = models.QueryRequest.model_validate(body)
-    return client.query_points(
-        name,
-        query=asked.query,
-        using=asked.using,
-        prefetch=asked.prefetch,
-        query_filter=asked.filter,
-        limit=asked.limit or 10,
-        with_payload=asked.with_payload or False,
-        with_vectors=asked.with_vector or False,
-    )
+    asked = models.QueryRequestBatch.model_validate(body).searches
+    return client.query_batch_points(name, asked)
 
 
 def _scroll(client: QdrantClient, name: str, body: Body) -> object:
@@ -95,7 +86,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("DELETE", _COLLECTION, lambda client, name, _: client.delete_collection(name)),
     ("PUT", _COLLECTION + "/index", _index),
     ("PUT", _COLLECTION + "/points", _upsert),
-    ("POST", _COLLECTION + "/points/query", _query),
+    ("POST", _COLLECTION + "/points/query/batch", _query),
     ("POST", _COLLECTION + "/points/scroll", _scroll),
     ("POST", _COLLECTION + "/points/delete", _delete),
     ("POST", _COLLECTION + "/facet", _facet),

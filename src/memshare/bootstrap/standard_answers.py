@@ -12,7 +12,7 @@ from memshare.broker.presence import AgentCard
 from memshare.broker.wire.messages import Message
 from memshare.bulk import read_lines, read_object, refuse
 from memshare.client import Client
-from memshare.memory_service.curate.curate import Written
+from memshare.memory_service.curate.requests import Written
 
 
 class StandardAnswer(Message):

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.curate.curate import Curate, Edit, Forget, NewMemory
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Credit

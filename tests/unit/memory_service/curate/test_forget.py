@@ -8,7 +8,8 @@ import pytest
 import redis
 
 from memshare.broker.errors import BadInput
-from memshare.memory_service.curate.curate import Curate, Forget, NewMemory
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Forget, NewMemory
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.stores.store import Where
