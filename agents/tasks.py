@@ -25,7 +25,8 @@ from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Embed
 from memshare.broker.wire.questions import Question, QuestionTask
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered
-from memshare.memory_service.recall.recall import Recall, Recalled
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.messages import RecallRequest, Recollection
 
 log = logging.getLogger(__name__)
 
@@ -36,11 +37,11 @@ def uncapped(agent: str, submitter: str) -> None:
 
 @dataclass(frozen=True)
 class Answering:
-    """An agent at work, with its model and the pool of memories."""
+    """An agent at work, with its model and the memory service."""
 
     agent: Agent
     chat: Chat
-    pool: Callable[[], Recall]
+    memory: MemoryClient
     prompt_limit: int
     metering: Metering = unmetered
     check_caps: Callable[[str, str], None] = uncapped
@@ -60,22 +61,20 @@ class Answering:
         # Here alone: what was answered is still graded and learnt from.
         self.check_caps(self.agent.name, task.submitter)
 
-        recall = self.pool()
-        began = time.monotonic()
-        embedding = recall.embed(text)
         k = self.agent.memories if task.memories is None else task.memories
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
         if self.reasoner is None:
+            began = time.monotonic()
+            wanted = RecallRequest(pool=self.agent.pool, text=text, k=k, mode=mode, not_shown=task.not_shown)
             with tracing.span("recall"):
-                found = recall.nearest(
-                    self.agent.pool, text, embedding.unpack(), k, mode, fits=lambda one: one.id not in task.not_shown
-                )
-            recalls = [time.monotonic() - began]
-            turns = build_prompt(kind.instructions, [hit.memory for hit in found.hits], task.turns)
-            said = self._ask(turns, found, payer)
+                recalled = self.memory.recall(wanted)
+            recalls, embedding = [time.monotonic() - began], recalled.embedding
+            turns = build_prompt(kind.instructions, [one.memory for one in recalled.found], task.turns)
+            said = self._ask(turns, recalled, payer)
         else:
-            knowledge = Knowledge(recall, self.agent.pool, k, mode, task.not_shown)
+            embedding = self.memory.embed(text)
+            knowledge = Knowledge(self.memory, self.agent.pool, k, mode, task.not_shown)
             said = self.reasoner.answer(task, kind.instructions, knowledge, self.metering, payer)
             recalls = knowledge.seconds
 
@@ -119,7 +118,7 @@ class Answering:
         seconds = round(time.monotonic() - started, 3)
         log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
         question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
-        embedding = self.pool().embed(text)
+        embedding = self.memory.embed(text)
         return Outcome(question, self._graded_next(journey, task, text, task.answer, embedding), "asked")
 
     def _graded_next(
@@ -157,11 +156,11 @@ class Answering:
         verdict = VerdictTask(journey=journey, pool=self.agent.pool, prompt=task.text, shown=said.shown, verdict=0.0)
         return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
 
-    def _ask(self, turns: Sequence[Turn], found: Recalled, payer: Payer) -> Answered:
+    def _ask(self, turns: Sequence[Turn], recalled: Recollection, payer: Payer) -> Answered:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
-        shown = tuple(Shown(id=hit.memory.id, similarity=hit.similarity) for hit in found.hits)
-        return Answered(reply.text, reply.model, shown, found.retriever_version, reply.usage)
+        shown = tuple(Shown(id=one.memory.id, similarity=one.similarity) for one in recalled.found)
+        return Answered(reply.text, reply.model, shown, recalled.retriever_version, reply.usage)
 
 
 def register(

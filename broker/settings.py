@@ -38,6 +38,18 @@ class Settings(BaseSettings):
         description="Redis to use, as redis://HOST:PORT/DB or sentinel://:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME. "
         "Unset: the embedded one of `memshare up`.",
     )
+    memory_url: str | None = Field(
+        default=None,
+        description="Memory service to ask, as http://HOST:PORT. Unset: that of MEMSHARE_DATA, by its socket there.",
+    )
+    memory_token: SecretStr | None = Field(
+        default=None, description="Token that a memory service asks for on a network, and that is sent to it."
+    )
+    memory_listen: str | None = Field(
+        default=None,
+        description="Address that a memory worker serves at, as HOST:PORT; it takes MEMSHARE_MEMORY_TOKEN. "
+        "Unset: a socket in MEMSHARE_DATA.",
+    )
     qdrant_url: str | None = Field(
         default=None,
         description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine.",
@@ -165,7 +177,14 @@ class Settings(BaseSettings):
                 "sentinel://HOST:PORT,HOST:PORT/DB?master=NAME"
             ) from error
 
-    @field_validator("searxng_url")
+    @field_validator("memory_listen")
+    @classmethod
+    def _listens(cls, address: str | None) -> str | None:
+        if address is not None and not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):[0-9]{1,5}", address):
+            raise ValueError("expected HOST:PORT, such as 0.0.0.0:8077")
+        return address
+
+    @field_validator("searxng_url", "memory_url")
     @classmethod
     def _web_address(cls, url: str | None) -> str | None:
         if url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", url):

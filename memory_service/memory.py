@@ -11,6 +11,9 @@ from pydantic import Field
 from memshare.broker.wire.messages import CriterionScore, Message, derived_id
 
 Status = Literal["active", "probation", "hidden"]
+Mode = Literal["dense", "hybrid"]
+"""How memories are searched: by meaning alone, or by meaning and by words."""
+
 SHOWN: tuple[Status, ...] = ("active", "probation")
 
 

@@ -1,11 +1,14 @@
-"""Builds the memory service and serves its queue; `celery -A memshare.memory_service.worker worker` runs it."""
+"""Builds the memory service: the owner of encoder and pool, which consumes its queue and answers at its door.
+
+`celery -A memshare.memory_service.worker worker` runs it.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
 
-from celery import Celery
+from celery import Celery, signals
 
 from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.connection import connect
@@ -14,7 +17,11 @@ from memshare.broker.settings import Settings
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.pool import encoder_generation as generation
+from memshare.memory_service.door.app import door_app
+from memshare.memory_service.door.recalls import Recalls
+from memshare.memory_service.door.server import DoorServer, listen
+from memshare.memory_service.door.service import Service
+from memshare.memory_service.pool import encoder_generation
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.pool.pool_sizes import PoolSizes
 from memshare.memory_service.tasks import register as register_tasks
@@ -23,7 +30,23 @@ from memshare.memory_service.tasks import register as register_tasks
 @functools.cache
 def open_pool(settings: Settings) -> Pool:
     """The pool as this process sees it, shared by its threads."""
-    return generation.open_pool(settings, connect(settings.redis))
+    return encoder_generation.open_pool(settings, connect(settings.redis))
+
+
+@functools.cache
+def _recalls(settings: Settings) -> Recalls:
+    return Recalls(open_pool(settings))
+
+
+@functools.cache
+def open_door(settings: Settings) -> DoorServer:
+    """The door of this process, open to who asks."""
+    pool = open_pool(settings)
+    service = Service(pool, Curate(pool, connect(settings.redis)))
+    token = settings.memory_token.get_secret_value() if settings.memory_token else None
+    door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
+    door.start()
+    return door
 
 
 def _register(app: Celery, settings: Settings) -> None:
@@ -34,13 +57,14 @@ def _register(app: Celery, settings: Settings) -> None:
         settle=functools.cache(
             lambda: Settle(open_pool(settings), client, Lessons(settings.lesson_share), probation=settings.probation)
         ),
-        curate=functools.cache(lambda: Curate(open_pool(settings), client)),
+        recalls=lambda: _recalls(settings),
     )
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:
     if MEMORY_QUEUE in queues:
-        open_pool(settings)
+        door = open_door(settings)
+        signals.worker_shutdown.connect(lambda **_: door.close(), weak=False)
 
 
 @functools.cache

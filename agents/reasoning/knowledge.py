@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from datetime import UTC, date, datetime
-from typing import Annotated
+from datetime import date
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
 from memshare.agents.reasoning.short_term import Item
 from memshare.broker.observe import tracing
-from memshare.memory_service.memory import Memory, folded
-from memshare.memory_service.recall.recall import Mode, Recall
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.messages import RecallRequest, Word
+from memshare.memory_service.memory import Memory, Mode
 from memshare.memory_service.stores.store import Where
-
-Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
 
 
 class Filters(BaseModel):
@@ -37,49 +32,44 @@ class Filters(BaseModel):
 class Knowledge:
     """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
 
-    def __init__(self, recall: Recall, pool: str, k: int, mode: Mode, not_shown: Collection[UUID] = ()) -> None:
-        self._recall = recall
+    def __init__(self, memory: MemoryClient, pool: str, k: int, mode: Mode, not_shown: tuple[UUID, ...] = ()) -> None:
+        self._memory = memory
         self._pool = pool
         self._k = k
-        self._mode: Mode = mode
+        self._mode = mode
         self._not_shown = not_shown
+        self._version: int | None = None
         self.seconds: list[float] = []
-        """How long each search took, without encoding."""
+        """How long each search took."""
 
     @property
     def retriever_version(self) -> int:
-        """The version of the retriever that is in use for the pool."""
-        return self._recall.nearest(self._pool, "", np.zeros(0, np.float32), 0, self._mode).retriever_version
+        """The version of the retriever that the last search used, or that is in use where there was none."""
+        if self._version is None:
+            self._version = self._memory.recall(RecallRequest(pool=self._pool, text="", k=0)).retriever_version
+        return self._version
 
-    def vector(self, text: str) -> NDArray[np.float32]:
-        """A text's vector, of shape (dimension,)."""
-        return self._recall.embed(text).unpack()
-
-    def search(self, text: str, vector: NDArray[np.float32], filters: Filters) -> list[Item]:
+    def search(self, text: str, filters: Filters) -> list[Item]:
         """The memories that are nearest to a text, best first."""
         if self._k == 0:
             return []
-        among = Where(agent=filters.agent, kind=filters.kind, submitter=filters.submitter)
+        wanted = RecallRequest(
+            pool=self._pool,
+            text=text,
+            k=self._k,
+            mode=self._mode,
+            among=Where(agent=filters.agent, kind=filters.kind, submitter=filters.submitter),
+            since=filters.since,
+            until=filters.until,
+            words=tuple(filters.words or ()),
+            not_shown=self._not_shown,
+        )
         began = time.monotonic()
-
-        def may_be_shown(memory: Memory) -> bool:
-            return memory.id not in self._not_shown and fits(memory, filters)
-
         with tracing.span("recall"):
-            recalled = self._recall.nearest(self._pool, text, vector, self._k, self._mode, among, may_be_shown)
+            recalled = self._memory.recall(wanted)
         self.seconds.append(time.monotonic() - began)
-        return [_item(hit.memory, hit.similarity) for hit in recalled.hits]
-
-
-def fits(memory: Memory, filters: Filters) -> bool:
-    """Whether a memory is of the time and has the words that are asked for."""
-    day = datetime.fromtimestamp(memory.created, UTC).date()
-    text = folded(f"{memory.prompt or ''} {memory.answer}")
-    return (
-        (filters.since is None or day >= filters.since)
-        and (filters.until is None or day <= filters.until)
-        and all(folded(word) in text for word in filters.words or ())
-    )
+        self._version = recalled.retriever_version
+        return [_item(one.memory, one.similarity) for one in recalled.found]
 
 
 def _item(memory: Memory, similarity: float) -> Item:

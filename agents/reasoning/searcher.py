@@ -28,11 +28,10 @@ class SearcherArguments(Arguments):
 
 
 def run(arguments: SearcherArguments, context: Context) -> Result:
-    vector = context.knowledge.vector(arguments.query)
     library, web = context.sources.library, context.sources.web
 
     def in_documents() -> list[Item]:
-        found = library.search(arguments.query, vector, FOUND, context.documents) if library else []
+        found = library.search(arguments.query, FOUND, context.documents) if library else []
         return [Item("passage", one.text, one.source, one.title, one.memory_id, one.similarity) for one in found]
 
     def in_web() -> list[Item]:
@@ -40,7 +39,7 @@ def run(arguments: SearcherArguments, context: Context) -> Result:
         return [Item("link", one.snippet, one.url, one.title) for one in found]
 
     ways: dict[Place, Callable[[], list[Item]]] = {
-        "memory": lambda: context.knowledge.search(arguments.query, vector, arguments.filters),
+        "memory": lambda: context.knowledge.search(arguments.query, arguments.filters),
         "documents": in_documents,
         "web": in_web,
     }

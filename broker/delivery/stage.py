@@ -27,6 +27,7 @@ from memshare.broker.observe.masking import shortened
 from memshare.broker.observe.metrics import Sample, count
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.presence import WORKER_INCARNATION
+from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message, Record, derived_id
 
 M = TypeVar("M", bound=Message)
@@ -204,16 +205,6 @@ def _journey_of(body: dict[str, Any]) -> Any:
 def _priority(request: Any) -> int:
     priority = (request.delivery_info or {}).get("priority")
     return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
-
-
-def readable(error: ValidationError, what: str) -> str:
-    """A validation error as one line: which field, what is wrong with it."""
-    first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    given = first["input"]
-    not_this = f", not {given!r}" if isinstance(given, int | float) else ""
-    return f"{what}: {field + ': ' if field else ''}{message}{not_this}."
 
 
 def _entry_of(following: Following, parent: Entry) -> Entry:

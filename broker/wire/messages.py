@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_MEMORIES = 20
 
@@ -48,6 +50,8 @@ class Embedding(Message):
 
     def unpack(self) -> NDArray[np.float32]:
         """The vector, of shape (dimension,)."""
+        import numpy as np  # who only passes an embedding on does without it
+
         return np.frombuffer(base64.b64decode(self.data), dtype="<f4")
 
 

@@ -16,8 +16,8 @@ from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import Memory, Revision, memory_id
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.credibility_ranking import Credibility, CredibilityRanking
-from memshare.memory_service.recall.recall import Mode, Recall
-from memshare.memory_service.stores.store import Hit, Page, Store, Where, every
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Page, Store, Where, every
 
 BATCH = 200
 
@@ -29,11 +29,6 @@ class Curate:
         self._pool = pool
         self._client = client
         self._ranking = CredibilityRanking(client)
-
-    def search(self, pool: str, text: str, k: int, mode: Mode) -> list[Hit]:
-        """What an agent with this task would be shown."""
-        recall = self._pool()
-        return recall.nearest(pool, text, recall.embed(text).unpack(), k, mode).hits
 
     def page(self, where: Where, limit: int, after: UUID | None) -> Page:
         return self._pool().store.page(where, limit, after)
@@ -110,7 +105,7 @@ class Curate:
         note_seeds(self._client, self._pool().store, doomed.values())
         return list(doomed)
 
-    def standing(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
+    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
         """Memories with their credibility and their rivals; unknown ids are left out."""
         found = []
         for pool, memories in _by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):

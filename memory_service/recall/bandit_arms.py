@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -30,6 +31,9 @@ return 1
 """
 KEEP_MARKER = 30 * 86_400  # seconds for which it is known that a task has credited; longer than it is sent again
 _UPPER = np.triu_indices(D)
+_PLACES = np.zeros((D, D), dtype=np.intp)  # of the numbers of a symmetric matrix in its upper triangle
+_PLACES[_UPPER] = np.arange(len(_UPPER[0]))
+_PLACE_OF = np.maximum(_PLACES, _PLACES.T).ravel()
 
 
 class Credit(NamedTuple):
@@ -61,13 +65,16 @@ class Arms:
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""
-        texts = self._client.hmget(arms_key(pool), [str(one) for one in memories]) if memories else []
-        return [_read(None if text is None else str(text)) for text in texts]
+        return read_arms(self.ask(self._client, pool, memories)) if memories else []
+
+    def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
+        """Ask for the arms of some memories, in a pipeline too; `read_arms` reads the reply."""
+        return client.hmget(arms_key(pool), [str(one) for one in memories])
 
     def some(self, pool: str, most: int) -> list[Arm]:
         """The arms of up to so many of a pool's memories, chosen at random; all of them have been credited."""
         found = self._client.hrandfield(arms_key(pool), most, withvalues=True) or []
-        return [_read(str(text)) for text in found[1::2]]
+        return read_arms(str(text) for text in found[1::2])
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Forget what memories were worth."""
@@ -80,10 +87,13 @@ def arms_key(pool: str) -> str:
     return f"memshare:credibility:{pool}"
 
 
-def _read(text: str | None) -> Arm:
-    if text is None:
-        return Arm.untried()
-    count, *sums = (float(word) for word in text.split())
-    upper = np.zeros((D, D))
-    upper[_UPPER] = sums[:-D]
-    return Arm(np.eye(D) + upper + np.triu(upper, 1).T, np.array(sums[-D:]), int(count))
+def read_arms(texts: Iterable[str | None]) -> list[Arm]:
+    """Arms as they lie in Redis; a memory that was never credited has none there."""
+    return [Arm.untried() if text is None else _read(text) for text in texts]
+
+
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> Arm:
+    numbers = np.array(text.split(), dtype=np.float64)
+    a = numbers[1 : 1 + len(_UPPER[0])][_PLACE_OF].reshape(D, D)
+    return Arm(a + np.eye(D), numbers[-D:], int(numbers[0]))

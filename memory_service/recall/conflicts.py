@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
 import redis
@@ -47,9 +48,11 @@ class Conflicts:
 
     def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, list[UUID]]:
         """Those of some memories that have rivals, with them."""
-        texts = self._client.hmget(links_key(pool), [str(one) for one in memories]) if memories else []
-        pairs = zip(memories, texts, strict=True)
-        return {one: [UUID(rival) for rival in str(text).split()] for one, text in pairs if text}
+        return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
+
+    def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
+        """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
+        return client.hmget(links_key(pool), [str(one) for one in memories])
 
     def pairs(self, pool: str) -> list[tuple[UUID, UUID]]:
         """Every two memories of a pool that contradict each other."""
@@ -62,6 +65,12 @@ class Conflicts:
         names = [str(one) for one in memories]
         if names:
             self._drop(keys=[links_key(pool)], args=names)
+
+
+def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, list[UUID]]:
+    """Those of some memories that have rivals, as these lie in Redis."""
+    pairs = zip(memories, texts, strict=True)
+    return {one: [UUID(rival) for rival in text.split()] for one, text in pairs if text}
 
 
 def links_key(pool: str) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 import redis
 
 from memshare.memory_service.memory import SHOWN, Memory
-from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.memory_service.recall.bandit_arms import Arms, read_arms
+from memshare.memory_service.recall.conflicts import Conflicts, read_rivals
 from memshare.memory_service.recall.credibility import FLOOR, corrected, features, in_general, upper_bounds
 from memshare.memory_service.stores.store import Hit, Store, Where
 
@@ -23,10 +23,19 @@ class Credibility(NamedTuple):
     credits: int
 
 
+class FoundFor(NamedTuple):
+    """What was found in a pool for the text of a task."""
+
+    pool: str
+    text: str
+    hits: Sequence[Hit]
+
+
 class CredibilityRanking:
     """What is known of memories beside themselves: their arms and their conflicts."""
 
     def __init__(self, client: redis.Redis) -> None:
+        self._client = client
         self.arms = Arms(client)
         self.conflicts = Conflicts(client)
 
@@ -37,22 +46,29 @@ class CredibilityRanking:
         bounds = upper_bounds(arms, contexts)
         return [Credibility(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
 
-    def ranked(self, store: Store, pool: str, text: str, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits for a task that may be shown, best first.
+    def ranked(self, store: Store, tasks: Sequence[FoundFor]) -> list[list[Hit]]:
+        """The hits for each task that may be shown, best first; one look at Redis for all of them.
 
         Not shown are those below the floor, and of two that contradict each other the less credible one.
         """
-        ids = [hit.memory.id for hit in hits]
-        contexts = np.array([features(hit.memory, text, hit.similarity) for hit in hits])
-        bounds = upper_bounds(self.arms.of(pool, ids), contexts)
-        rivals = self.conflicts.rivals(pool, ids)
-        beaten = self._beaten(store, pool, [hit.memory for hit in hits if hit.memory.id in rivals], rivals)
-        kept = [
-            (corrected(hit.score, p), hit)
-            for hit, p in zip(hits, bounds, strict=True)
-            if p >= FLOOR and hit.memory.id not in beaten
-        ]
-        return [hit for _, hit in sorted(kept, key=lambda pair: -pair[0])]
+        ids = [[hit.memory.id for hit in task.hits] for task in tasks]
+        with self._client.pipeline(transaction=False) as look:
+            for task, some in zip(tasks, ids, strict=True):
+                if some:
+                    self.arms.ask(look, task.pool, some)
+                    self.conflicts.ask(look, task.pool, some)
+            replies = iter(look.execute())
+        looks = [(read_arms(next(replies)), read_rivals(some, next(replies))) if some else ([], {}) for some in ids]
+        contexts = [features(hit.memory, task.text, hit.similarity) for task in tasks for hit in task.hits]
+        bounds = iter(upper_bounds([arm for arms, _ in looks for arm in arms], np.array(contexts)))
+        ranked = []
+        for task, (_, rivals) in zip(tasks, looks, strict=True):
+            contested = [hit.memory for hit in task.hits if hit.memory.id in rivals]
+            beaten = self._beaten(store, task.pool, contested, rivals)
+            judged = [(hit, next(bounds)) for hit in task.hits]
+            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in beaten]
+            ranked.append([hit for _, hit in sorted(kept, key=lambda pair: -pair[0])])
+        return ranked
 
     def _beaten(self, store: Store, pool: str, memories: Sequence[Memory], rivals: dict[UUID, list[UUID]]) -> set[UUID]:
         """Those of whom a rival that could be shown is more credible; of equal ones the older stays."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -12,17 +11,14 @@ from numpy.typing import NDArray
 
 from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.encoders.encoder import Encoder
-from memshare.memory_service.memory import SHOWN, Memory
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.memory import SHOWN, Memory, Mode
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.recall.select_shown import choose, used_up
+from memshare.memory_service.recall.search_steps import Ranked, Search, Wanted, search_steps
 from memshare.memory_service.stores.bm25 import document, query
-from memshare.memory_service.stores.store import Hit, Sparse, Store, Vectors, Where
-
-Mode = Literal["dense", "hybrid"]
+from memshare.memory_service.stores.store import Hit, Query, Sparse, Store, Vectors, Where
 
 CANDIDATES = 10  # of each ranking (INMS, arXiv 2404.09982)
-SPARE = 2  # memories looked at for each one that is shown, as some have the same prompt
 
 
 class Recalled(NamedTuple):
@@ -62,6 +58,10 @@ class Recall:
         """The vector of a text, ready to travel with a message, so that it is made once a journey."""
         return Embedding.pack(self._encoder.name, self._encoder.encode([text])[0])
 
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of some texts, of shape (len(texts), dimension)."""
+        return self._encoder.encode(texts)
+
     def vector(self, embedding: Embedding | None, text: str) -> NDArray[np.float32]:
         """The vector that came with a message; made here when none did, or another encoder made it."""
         if embedding is not None and embedding.encoder == self._encoder.name:
@@ -73,46 +73,46 @@ class Recall:
         """What the store keeps of memories beside themselves."""
         return vectors_of(self._encoder, memories)
 
-    def nearest(
-        self,
-        pool: str,
-        text: str,
-        vector: NDArray[np.float32],
-        k: int,
-        mode: Mode,
-        among: Where | None = None,
-        fits: Callable[[Memory], bool] = lambda _: True,
-    ) -> Recalled:
-        """The k best memories of a pool that may be shown together (`memshare.memory_service.recall.select_shown`).
+    def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense") -> Recalled:
+        """The k best memories of a pool that may be shown together (`memshare.memory_service.recall.select_shown`)."""
+        return self.nearest_each([Wanted(pool, text, vector, k, mode)])[0]
 
-        `among` narrows by fields, whatever pool and status it names; `fits` by anything else, which looks at all that
-        the fields leave.
-        """
-        base = replace(among or Where(), pool=pool, status=SHOWN)
-        adapter = self._retriever.adapter(pool)
-        if k == 0:
-            return Recalled([], adapter.version)
-        turned, words = adapter(vector), query(text) if mode == "hybrid" else None
-        shown: list[Hit] = []
-        seen: list[Hit] = []
-        # Where there are no others, one submitter may fill the places that are left.
-        for each in (max(1, int(k * self._share)), k):
-            where, limit = base, SPARE * k
-            shown = choose([*shown, *seen], k, each)
-            while len(shown) < k:
-                hits = self.store.search(where, limit, dense=turned, sparse=words)
-                hits, found = [hit for hit in hits if fits(hit.memory)], len(hits)
-                ranked = self._ranking.ranked(self.store, pool, text, hits) if self._ranking and hits else hits
-                seen += ranked
-                shown = choose([*shown, *ranked], k, each)
-                if found < limit:
-                    break
-                full, no_newcomer = used_up(shown, each)
-                narrower = replace(base, status="active" if no_newcomer else SHOWN, submitter_not=full)
-                where, limit = narrower, SPARE * (limit if narrower == where else k)
-            if not where.submitter_not:
-                break  # nobody was left out, so all there is has been seen
-        return Recalled(choose([*shown, *seen], k, k), adapter.version)
+    def nearest_each(self, wanted: Sequence[Wanted]) -> list[Recalled]:
+        """The same for several tasks at once: they share each look at the store and at Redis."""
+        adapters = self._retriever.adapters({one.pool for one in wanted})
+        turned = [adapters[one.pool](one.vector) for one in wanted]
+        words = [query(one.text) if one.mode == "hybrid" else None for one in wanted]
+        steps = [search_steps(one, self._share) for one in wanted]
+        chosen: dict[int, list[Hit]] = {}
+        asked: dict[int, Search] = {}
+
+        def go_on(place: int, found: Ranked | None) -> None:
+            try:
+                asked[place] = steps[place].send(found)
+            except StopIteration as end:
+                asked.pop(place, None)
+                chosen[place] = end.value
+
+        for place in range(len(wanted)):
+            go_on(place, None)
+        while asked:
+            places = list(asked)
+            queries = [Query(*asked[place], turned[place], words[place]) for place in places]
+            hits = self.store.search_batch(queries)
+            fitting = [
+                [hit for hit in some if wanted[place].fits(hit.memory)]
+                for place, some in zip(places, hits, strict=True)
+            ]
+            ranked = self._ranked([wanted[place] for place in places], fitting)
+            for place, some, best in zip(places, hits, ranked, strict=True):
+                go_on(place, Ranked(best, is_all=len(some) < asked[place].limit))
+        return [Recalled(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
+
+    def _ranked(self, wanted: Sequence[Wanted], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
+        if self._ranking is None:
+            return list(hits)
+        tasks = [FoundFor(one.pool, one.text, some) for one, some in zip(wanted, hits, strict=True)]
+        return self._ranking.ranked(self.store, tasks)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """What the retriever could have found for a memory's prompt, with vectors: the best by words and by cosine.
@@ -122,8 +122,10 @@ class Recall:
         where = Where(pool=memory.pool, status=SHOWN)
         turned = self._retriever.adapter(memory.pool)(vector)
         found: dict[UUID, Hit] = {}
-        for words, meaning in ((query(memory.key), None), (None, turned)):
-            hits = self.store.search(where, CANDIDATES + 1, dense=meaning, sparse=words, with_vectors=True)
+        most = CANDIDATES + 1
+        by_words = Query(where, most, sparse=query(memory.key), with_vectors=True)
+        by_meaning = Query(where, most, dense=turned, with_vectors=True)
+        for hits in self.store.search_batch([by_words, by_meaning]):
             others = [hit for hit in hits if hit.memory.id != memory.id][:CANDIDATES]
             found |= {hit.memory.id: hit for hit in others}
         return list(found.values())

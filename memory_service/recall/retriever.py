@@ -6,6 +6,7 @@ import base64
 import hashlib
 import logging
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,10 +112,17 @@ class Retriever:
         self._refused: set[tuple[str, int]] = set()
 
     def adapter(self, pool: str) -> Adapter:
-        """The adapter in use; when a new version cannot be used, the one from before it."""
+        """The adapter of one pool; see `adapters`."""
+        return self.adapters([pool])[pool]
+
+    def adapters(self, pools: Collection[str]) -> dict[str, Adapter]:
+        """The adapters in use, by pool; when a new version cannot be used, the one from before it."""
+        names = list(pools)
+        texts = self._client.mget([version_key(pool, self._encoder.name) for pool in names]) if names else []
+        return {pool: self._adapter(pool, int(text or 0)) for pool, text in zip(names, texts, strict=True)}
+
+    def _adapter(self, pool: str, version: int) -> Adapter:
         current = self._loaded.get(pool, Adapter())
-        text = self._client.get(version_key(pool, self._encoder.name))
-        version = int(text) if text else 0
         if version == current.version or (pool, version) in self._refused:
             return current
         with self._lock:

@@ -7,30 +7,31 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.result import AsyncResult
 from pydantic import ValidationError
 
 from memshare.agents.roster import cards
-from memshare.broker.app import MEMORY_QUEUE, make_app, queue_named
+from memshare.broker.app import make_app
 from memshare.broker.connection import connect, reaching
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.ledger import Entry, Ledger, publish
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
-from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput, Unreachable
-from memshare.broker.observe.masking import shortened
 from memshare.broker.presence import AgentCard, Presence, present
 from memshare.broker.settings import Settings, load_settings
+from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import AgentTask
 from memshare.journey import Journey, read_journey
 from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.door.client import MemoryClient
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 
 
 class Client:
-    """A connection to the queues. Cheap to make, safe to share between threads.
+    """A connection to the queues, and in `memories` to the memory service.
+
+    Cheap to make, safe to share between threads.
 
     >>> Client().submit("poem", "A limerick about a lighthouse", kind="limerick").get(timeout=60)["answer"]
     """
@@ -41,6 +42,7 @@ class Client:
         self._redis = connect(self.settings.redis, tries=1)
         self.ledger = Ledger(self._redis, self.settings.keep_days)
         self.dead_letters = DeadLetters(self._redis, self.ledger)
+        self.memories = MemoryClient(self.settings)
         self._cards = {card.name: card for card in cards(self.settings)}
 
     def submit(
@@ -154,27 +156,6 @@ class Client:
         with reaching(self.settings.redis):
             return present(self._redis)
 
-    def ask_memory(self, question: str, timeout: float = 60, **arguments: Any) -> Any:
-        """Ask the memory service, such as `ask_memory("stats")`; raises `Unreachable` when none is there."""
-        self.require_worker(MEMORY_QUEUE)
-        with reaching(self.settings.redis):
-            waiting = self.app.send_task(
-                f"memory_service.{question}",
-                kwargs=arguments,
-                kwargsrepr=shortened(arguments),
-                queue=queue_named(MEMORY_QUEUE),  # type: ignore[arg-type] # the stubs know of names only
-                priority=0,
-                expires=timeout,
-            )
-            try:
-                reply = waiting.get(timeout=timeout)
-                waiting.forget()  # nobody reads it again, and it would lie in Redis for days
-                return reply
-            except CeleryTimeoutError as error:
-                raise Unreachable(
-                    f"The memory service did not answer within {timeout:.0f} s; it may be busy. Try again."
-                ) from error
-
     def require_worker(self, queue: str) -> None:
         """Raises `Unreachable` when no worker serves a queue."""
         if not any(queue in worker.queues for worker in self.workers()):
@@ -185,6 +166,7 @@ class Client:
     def close(self) -> None:
         """Let go of Redis. Results hold a subscription until they are collected, and they refer to themselves."""
         gc.collect()
+        self.memories.close()
         self.app.close()
         self._redis.close()
 

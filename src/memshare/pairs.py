@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
-from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.checking import readable
 from memshare.bulk import read_lines, read_object, refuse
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.memory import Memory
 
 
-def read_pairs(
-    file: Path, pool: str | None, pool_of_agent: Mapping[str, str]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -> tuple[list[Memory], list[NewMemory]]:
     """The exported memories and the new pairs of a file.
 
     A pair's pool is its own, else its agent's, else `pool`. Raises `BadInput` that names the wrong lines.
     """
-    whole, pairs, faults = [], [], []
+    whole: list[Memory] = []
+    pairs: list[NewMemory] = []
+    faults: list[str] = []
     for number, line in read_lines(file):
         try:
             value = read_object(line)
             if "id" in value:
-                whole.append(Memory.model_validate(value).model_dump(mode="json"))
+                whole.append(Memory.model_validate(value))
                 continue
             if value.get("pool") is None:
                 value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
             if value["pool"] is None:
                 raise BadInput("no pool: give one in the line, an agent that has one, or --pool")
-            pairs.append(NewMemory.model_validate(value).model_dump(mode="json"))
+            pairs.append(NewMemory.model_validate(value))
         except ValidationError as error:
             faults.append(f"{file}:{number}: {readable(error, 'the memory')}")
         except BadInput as error:

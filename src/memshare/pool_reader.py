@@ -13,13 +13,12 @@ from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.presence import present
 from memshare.broker.settings import Settings
 from memshare.client import Client
-from memshare.memory_pages import PAGE
-from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.encoder_generation import name_in_use
 from memshare.memory_service.pool.move import Pages
 from memshare.memory_service.stores.open_store import layout_in_use, open_store
 from memshare.memory_service.stores.store import Page, Where
 
+PAGE = 200
 OWNER = "memshare retriever"
 
 
@@ -50,8 +49,7 @@ def pool_pages(settings: Settings, client: redis.Redis) -> Iterator[tuple[Pages,
 
 def _asked(client: Client) -> Pages:
     def page(after: UUID | None) -> Page:
-        found = client.ask_memory("page", where={}, limit=PAGE, after=str(after) if after else None)
-        memories = [Memory.model_validate(memory) for memory in found["memories"]]
-        return Page(memories, UUID(found["after"]) if found["after"] else None)
+        found = client.memories.page(Where(), PAGE, after)
+        return Page(list(found.memories), found.after)
 
     return page

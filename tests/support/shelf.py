@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memshare.agents.reasoning.sources import Link, Page, Passage, Sources
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import derived_id
@@ -22,9 +19,7 @@ class Shelf:
         self.links = links
         self.opened: list[str] = []
 
-    def search(
-        self, text: str, _vector: NDArray[np.float32] | None = None, k: int = 5, documents: Sequence[str] = ()
-    ) -> list[Any]:
+    def search(self, text: str, k: int = 5, documents: Sequence[str] = ()) -> list[Any]:
         words = text.casefold().split()
         return [
             Passage(text=told[:200], source=name, title=name, similarity=0.5, memory_id=document_id(name))

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 import redis
 
+from memshare.broker.settings import Settings
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Layout, Store
+from tests.support.doors import open_door
 from tests.support.word_encoder import WordEncoder
 
 
@@ -41,3 +44,10 @@ def pool(recall: Recall, redis_client: redis.Redis) -> Pool:
         raise AssertionError(f"nothing was moved to {encoder!r}")
 
     return Pool(redis_client, recall, no_other)
+
+
+@pytest.fixture
+def memory(settings: Settings, pool: Pool, redis_client: redis.Redis, tmp_path: Path) -> Iterator[MemoryClient]:
+    """The memory service of the pool, behind its real door."""
+    with open_door(settings.model_copy(update={"data": tmp_path}), pool, redis_client) as client:
+        yield client

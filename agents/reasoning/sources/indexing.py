@@ -13,19 +13,18 @@ from redis.exceptions import LockError
 from memshare.agents.reasoning.sources.documents import Documents
 from memshare.agents.reasoning.sources.passages import KIND, document_id, memories_of, passage_id
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.stores.store import Where, every
+from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.door.client import BATCH, MemoryClient
+from memshare.memory_service.stores.store import Where
 
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 120  # since the last sign of life; one that was killed holds the lock for no longer
 PATIENCE = 500  # seconds that a worker waits for another one to index
 _POLL = 0.2
-_BATCH = 32
 
 
-def index(pool: Pool, name: str, documents: Documents, client: redis.Redis) -> dict[str, UUID]:
+def index(memory: MemoryClient, name: str, documents: Documents, client: redis.Redis) -> dict[str, UUID]:
     """Bring the pool `name` up to date with the documents; returns the id of each by what it is called.
 
     A document that has not changed is not read again; one that cannot be read is left out, and the log says why.
@@ -35,14 +34,14 @@ def index(pool: Pool, name: str, documents: Documents, client: redis.Redis) -> d
     lock = client.lock(f"memshare:index:{name}", timeout=LOCK_SECONDS, blocking_timeout=PATIENCE, sleep=_POLL)
     try:
         with lock:
-            return _Index(pool, name, documents, alive=lambda: lock.reacquire()).update()
+            return _Index(memory, name, documents, alive=lambda: lock.reacquire()).update()
     except LockError as error:
         raise TryAgain("Another worker is indexing the documents.", wait=30) from error
 
 
 class _Index:
-    def __init__(self, pool: Pool, name: str, documents: Documents, alive: Callable[[], object]) -> None:
-        self._pool = pool
+    def __init__(self, memory: MemoryClient, name: str, documents: Documents, alive: Callable[[], object]) -> None:
+        self._memory = memory
         self._name = name
         self._documents = documents
         self._alive = alive
@@ -69,26 +68,20 @@ class _Index:
     def _stored(self) -> Mapping[UUID, set[UUID]]:
         """The passages of each document that are in the store."""
         stored: defaultdict[UUID, set[UUID]] = defaultdict(set)
-        recall = self._pool()
-        for memory in every(recall.store, Where(pool=self._name, kind=KIND)):
-            for document in memory.parents:
-                stored[document].add(memory.id)
+        for passage in self._memory.every(Where(pool=self._name, kind=KIND)):
+            for document in passage.parents:
+                stored[document].add(passage.id)
         return stored
 
     def _add(self, source: str, document: UUID, data: bytes) -> None:
         page = self._documents.page(source, data)
         created = self._documents.path(source).stat().st_mtime
         passages = memories_of(self._name, document, page, created)[::-1]
-        for start in range(0, len(passages), _BATCH):
+        for start in range(0, len(passages), BATCH):
             self._alive()
-            self._put(passages[start : start + _BATCH])
+            self._memory.restore(passages[start : start + BATCH])
         log.info("Indexed %r: %d passages.", source, len(passages))
-
-    def _put(self, passages: list[Memory]) -> None:
-        with self._pool.writing() as recall:
-            recall.store.put(list(zip(passages, recall.vectors(passages), strict=True)))
 
     def _remove(self, passages: Sequence[UUID]) -> None:
         if passages:
-            with self._pool.writing() as recall:
-                recall.store.delete(passages)
+            self._memory.forget(Forget(ids=tuple(passages)))

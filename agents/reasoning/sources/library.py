@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
-
-import numpy as np
-from numpy.typing import NDArray
 
 from memshare.agents.reasoning.sources.passages import KIND, Passage, passage_of
 from memshare.broker.errors import BadInput
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.bm25 import query
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.messages import SearchRequest
 from memshare.memory_service.stores.store import Where
 
 __all__ = ["Library", "Passage"]
@@ -20,9 +17,9 @@ __all__ = ["Library", "Passage"]
 class Library:
     """The documents of the settings as they were when they were indexed. Safe to use from many threads."""
 
-    def __init__(self, pool: Callable[[], Recall], name: str, documents: Mapping[str, UUID]) -> None:
+    def __init__(self, memory: MemoryClient, name: str, documents: Mapping[str, UUID]) -> None:
         """`name` is that of the documents' own pool, `documents` their ids by what they are called."""
-        self._pool = pool
+        self._memory = memory
         self._name = name
         self._documents = dict(documents)
 
@@ -31,18 +28,17 @@ class Library:
         """What the documents are called, in order."""
         return sorted(self._documents)
 
-    def search(self, text: str, vector: NDArray[np.float32], k: int, documents: Sequence[str] = ()) -> list[Passage]:
+    def search(self, text: str, k: int, documents: Sequence[str] = ()) -> list[Passage]:
         """The best k passages by reciprocal rank of words and cosine, best first.
 
-        `vector` is that of the text, of shape (dimension,). With `documents`, of these files and folders only;
-        raises `BadInput` for one that is not in the index.
+        With `documents`, of these files and folders only; raises `BadInput` for one that is not in the index.
         """
         chosen = [one for name in documents for one in self._named(name)]
         if k < 1:
             return []
         where = Where(pool=self._name, kind=KIND, status="active", parents=chosen if documents else None)
-        recall = self._pool()
-        return [passage_of(hit) for hit in recall.store.search(where, k, dense=vector, sparse=query(text))]
+        found = self._memory.search(SearchRequest(text=text, k=k, mode="hybrid", where=where))
+        return [passage_of(one) for one in found]
 
     def _named(self, name: str) -> list[UUID]:
         folder = name.rstrip("/") + "/"

@@ -14,7 +14,9 @@ from memshare.agents.reasoning.sources.searxng import SearXNG
 from memshare.agents.reasoning.sources.web_search import WebSearch
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
-from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.door.client import MemoryClient
+
+PATIENCE = 120  # seconds that a worker waits for the memory service, which may start at the same time
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,11 @@ class Sources:
     web: WebSearch | None
 
 
-def open_sources(settings: Settings, pool: Pool) -> Sources:
+def open_sources(settings: Settings, memory: MemoryClient) -> Sources:
     """The sources of the settings; documents that are new or have changed are indexed first, which takes a while.
 
-    Raises `BadInput` for documents that are not there, `TryAgain` while another worker indexes them.
+    Raises `BadInput` for documents that are not there, `TryAgain` while another worker indexes them,
+    or where the memory service is away.
     """
     fetcher = Fetcher(settings.browser_allowed, settings.browser_seconds, settings.browser_bytes)
     web = SearXNG(settings.searxng_url, settings.browser_seconds) if settings.searxng_url else None
@@ -37,5 +40,6 @@ def open_sources(settings: Settings, pool: Pool) -> Sources:
         return Sources(None, Browser(None, fetcher), web)
     documents = Documents(settings.document_places, settings.browser_bytes)
     name = pool_of(documents.places)
-    found = index(pool, name, documents, connect(settings.redis))
-    return Sources(Library(pool, name, found), Browser(documents, fetcher), web)
+    memory.wait_until_ready(PATIENCE)
+    found = index(memory, name, documents, connect(settings.redis))
+    return Sources(Library(memory, name, found), Browser(documents, fetcher), web)

@@ -10,8 +10,8 @@ from uuid import UUID
 from memshare.agents.reasoning.sources.cutting import pieces
 from memshare.agents.reasoning.sources.page import Page
 from memshare.broker.wire.messages import Message, derived_id
+from memshare.memory_service.door.messages import Found
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Hit
 
 LENGTH = 800
 """Most characters of a passage: of these the bundled encoder reads all."""
@@ -70,8 +70,8 @@ def memories_of(pool: str, document: UUID, page: Page, created: float) -> list[M
     ]
 
 
-def passage_of(hit: Hit) -> Passage:
+def passage_of(found: Found) -> Passage:
     """The passage that was found."""
-    heading, _, text = hit.memory.answer.partition("\n")
+    heading, _, text = found.memory.answer.partition("\n")
     title, _, source = heading.partition(_BETWEEN)
-    return Passage(text=text, source=source, title=title, similarity=hit.similarity, memory_id=hit.memory.id)
+    return Passage(text=text, source=source, title=title, similarity=found.similarity, memory_id=found.memory.id)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
+from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message
 from memshare.bulk import read_lines, read_object, refuse
 from memshare.client import Client

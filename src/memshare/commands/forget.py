@@ -12,6 +12,7 @@ from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.local.own_redis import connected, encoder_in_use
+from memshare.memory_service.curate.requests import Forget
 
 
 def forget(
@@ -32,17 +33,12 @@ def forget(
 
     Example: memshare memories forget --submitter mallory --with-children
     """
-    which = {
-        "ids": [str(one) for one in memory_ids or ()],
-        "submitter": submitter,
-        "task_id": task,
-        "with_children": with_children,
-    }
+    which = Forget(ids=tuple(memory_ids or ()), submitter=submitter, task_id=task, with_children=with_children)
     client = Client()
-    forgotten = client.ask_memory("forget", which=which)
-    taught = _retrievers(client, [UUID(one) for one in forgotten], roll_back, ask=not as_json and sys.stdin.isatty())
+    forgotten = client.memories.forget(which)
+    taught = _retrievers(client, forgotten, roll_back, ask=not as_json and sys.stdin.isatty())
     if as_json:
-        print_json({"forgotten": forgotten, "retrievers": taught})
+        print_json({"forgotten": [str(one) for one in forgotten], "retrievers": taught})
     else:
         console.print(f"Forgot {len(forgotten)} memories.")
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
 from rich.progress import track
 
 from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, table
-from memshare.memory_pages import PAGE, all_memories, credibility_of, require_pool, with_standing
+from memshare.memory_pages import as_json as json_of
+from memshare.memory_pages import credibility_of, require_pool
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.door.client import BATCH
+from memshare.memory_service.stores.store import Where
 
 app = typer.Typer(
     help="Knowledge: statements that agents are shown, and what they have been worth.", no_args_is_help=True
@@ -41,8 +46,8 @@ def add(
     """
     client = Client()
     require_pool(client, pool)
-    [added] = client.ask_memory("add", memories=[_statement(text, about, pool, submitter)])
-    print_json({"id": added}) if as_json else print(added)
+    [added] = client.memories.add([_statement(text, about, pool, submitter)])
+    print_json({"id": str(added)}) if as_json else print(added)
 
 
 @app.command()
@@ -55,8 +60,8 @@ def update(
 
     Example: memshare know update 1c6f… "The museum is closed on Tuesdays."
     """
-    memory = Client().ask_memory("edit", change={"id": str(memory_id), "answer": text})
-    print_json(memory) if as_json else console.print(f"Changed {memory['id']}.")
+    memory = Client().memories.edit(checked(Edit, "The statement", id=memory_id, answer=text))
+    print_json(memory.model_dump(mode="json")) if as_json else console.print(f"Changed {memory.id}.")
 
 
 @app.command()
@@ -65,8 +70,8 @@ def delete(memory_id: KnowledgeId, as_json: Json = False) -> None:
 
     Example: memshare know delete 1c6f…
     """
-    forgotten = Client().ask_memory("forget", which={"ids": [str(memory_id)]})
-    print_json({"deleted": forgotten}) if as_json else console.print(f"Deleted {memory_id}.")
+    forgotten = Client().memories.forget(Forget(ids=(memory_id,)))
+    print_json({"deleted": [str(one) for one in forgotten]}) if as_json else console.print(f"Deleted {memory_id}.")
 
 
 @app.command("list")
@@ -77,13 +82,14 @@ def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
     """
     client = Client()
     require_pool(client, pool)
-    found = with_standing(client, list(all_memories(client, {"pool": pool, "kind": KIND})))
-    found.sort(key=lambda memory: -memory["credibility"]["p"])
+    found = client.memories.judge([one.id for one in client.memories.every(Where(pool=pool, kind=KIND))])
+    found.sort(key=lambda one: -one.credibility.p)
     if as_json:
-        print_json(found)
+        print_json([json_of(one) for one in found])
         return
     rows = [
-        (credibility_of(one), one["id"], short(one["prompt"] or "–", 40), short(one["answer"], 60)) for one in found
+        (credibility_of(one), str(one.memory.id), short(one.memory.prompt or "–", 40), short(one.memory.answer, 60))
+        for one in found
     ]
     console.print(table("credibility", "id", "about", "statement", rows=rows) if rows else f"Pool {pool!r} has none.")
 
@@ -95,22 +101,23 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
     Example: memshare know why 1c6f…
     """
     client = Client()
-    [memory] = with_standing(client, [client.ask_memory("show", memory=str(memory_id))])
-    rivals = with_standing(client, [{"id": one} for one in memory["conflicts"]])
-    children = list(all_memories(client, {"parents": [str(memory_id)]}))
+    judged = client.memories.judge_one(memory_id)
+    rivals = client.memories.judge(judged.conflicts)
+    children = list(client.memories.every(Where(parents=[memory_id])))
     if as_json:
-        print_json(memory | {"conflicts": rivals, "children": [child["id"] for child in children]})
+        conflicts = [json_of(rival) for rival in rivals]
+        print_json(json_of(judged) | {"conflicts": conflicts, "children": [str(child.id) for child in children]})
         return
-    console.print(f"[bold]{memory['answer']}[/]", highlight=False)
-    console.print(f"By {memory['submitter']}, {_day(memory['created'])}; pool {memory['pool']}, {memory['status']}.")
-    if memory["prompt"]:
-        console.print(f"About: {memory['prompt']}", highlight=False)
-    for revision in memory["history"]:
-        console.print(f"Until {_day(revision['until'])}: {revision['answer']}", style="dim", highlight=False)
-    times = memory["credibility"]["credits"]
-    console.print(f"Credibility {credibility_of(memory)} after {times} answers that used it.")
+    memory = judged.memory
+    console.print(f"[bold]{memory.answer}[/]", highlight=False)
+    console.print(f"By {memory.submitter}, {_day(memory.created)}; pool {memory.pool}, {memory.status}.")
+    if memory.prompt:
+        console.print(f"About: {memory.prompt}", highlight=False)
+    for revision in memory.history:
+        console.print(f"Until {_day(revision.until)}: {revision.answer}", style="dim", highlight=False)
+    console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} answers that used it.")
     for rival in rivals:
-        console.print(f"[yellow]Contradicted[/] ({credibility_of(rival)}): {rival['answer']}", highlight=False)
+        console.print(f"[yellow]Contradicted[/] ({credibility_of(rival)}): {rival.memory.answer}", highlight=False)
     console.print(f"{len(children)} memories were written with it.")
 
 
@@ -128,11 +135,11 @@ def import_documents(
     client = Client()
     require_pool(client, pool)
     statements = [_statement(text, None, pool, submitter) for file in files for text in _paragraphs(file)]
-    parts = [statements[start : start + PAGE] for start in range(0, len(statements), PAGE)]
+    parts = [statements[start : start + BATCH] for start in range(0, len(statements), BATCH)]
     ids = [
-        one
+        str(one)
         for part in track(parts, "Importing", console=errors, transient=True)
-        for one in client.ask_memory("add", timeout=300, memories=part)
+        for one in client.memories.add(part)
     ]
     print_json({"ids": ids}) if as_json else console.print(f"Imported {len(ids)} statements.")
 
@@ -157,8 +164,8 @@ def _paragraphs(file: Path) -> list[str]:
     return [piece for part in parts for piece in pieces(part, LONGEST_STATEMENT)]
 
 
-def _statement(text: str, about: str | None, pool: str, submitter: str) -> dict[str, Any]:
-    return {"pool": pool, "prompt": about, "answer": text, "kind": KIND, "submitter": submitter}
+def _statement(text: str, about: str | None, pool: str, submitter: str) -> NewMemory:
+    return checked(NewMemory, "The statement", pool=pool, prompt=about, answer=text, kind=KIND, submitter=submitter)
 
 
 def _day(seconds: float) -> str:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import typer
 from rich.panel import Panel
 
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.forget import forget
 from memshare.commands.options import Json
 from memshare.commands.transfer import export, import_memories
 from memshare.console import console, errors, moment, print_json, short, table
-from memshare.memory_pages import all_memories, credibility_of, require_pool, with_standing
+from memshare.memory_pages import as_json as json_of
+from memshare.memory_pages import credibility_of, require_pool
+from memshare.memory_service.curate.requests import Edit, NewMemory
+from memshare.memory_service.door.messages import RecallRequest
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores.store import Where
 
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
 app.command()(export)
@@ -41,11 +47,12 @@ def search(
     require_pool(client, pool)
     if not text.strip():
         raise BadInput("The text to search for is empty.")
-    hits = client.ask_memory("search", pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense")
+    wanted = RecallRequest(pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense")
+    found = client.memories.recall(wanted).found
     if as_json:
-        print_json(hits)
+        print_json([one.model_dump(mode="json") for one in found])
         return
-    rows = [(f"{hit['similarity']:.3f}", *_row(hit["memory"])) for hit in hits]
+    rows = [(f"{one.similarity:.3f}", *_row(one.memory)) for one in found]
     console.print(
         table("similarity", "id", "score", "kind", "prompt", "answer", rows=rows)
         if rows
@@ -71,24 +78,23 @@ def list_memories(
         raise BadInput(f"Memories cannot be sorted by {sort!r}: --sort id, or --sort credibility.")
     client = Client()
     require_pool(client, pool)
-    where = {"pool": pool, "agent": agent, "kind": kind, "submitter": submitter}
-    found: list[dict[str, Any]] = []
-    for memory in all_memories(client, {name: value for name, value in where.items() if value}):
+    found: list[Memory] = []
+    for memory in client.memories.every(Where(pool=pool, agent=agent, kind=kind, submitter=submitter)):
         if len(found) == limit and sort == "id":
             errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
             break
         found.append(memory)
-    if sort == "credibility":
-        found = with_standing(client, found)
-        found = sorted(found, key=lambda memory: -memory["credibility"]["p"])[:limit]
-    if as_json:
-        print_json(found)
-        return
     columns, rows = ["id", "score", "kind", "prompt", "answer"], [_row(memory) for memory in found]
+    shown = [memory.model_dump(mode="json") for memory in found]
     if sort == "credibility":
-        columns = ["credibility", *columns]
-        rows = [(credibility_of(memory), *row) for memory, row in zip(found, rows, strict=True)]
-    console.print(table(*columns, rows=rows) if found else "No memories.")
+        judged = client.memories.judge([memory.id for memory in found])
+        judged = sorted(judged, key=lambda one: -one.credibility.p)[:limit]
+        columns, shown = ["credibility", *columns], [json_of(one) for one in judged]
+        rows = [(credibility_of(one), *_row(one.memory)) for one in judged]
+    if as_json:
+        print_json(shown)
+        return
+    console.print(table(*columns, rows=rows) if rows else "No memories.")
 
 
 @app.command()
@@ -99,23 +105,23 @@ def conflicts(pool: Pool = None, as_json: Json = False) -> None:
     """
     client = Client()
     require_pool(client, pool)
-    pools = [pool] if pool else sorted(client.ask_memory("stats")["by_pool"])
-    pairs = [pair for one in pools for pair in client.ask_memory("conflicts", pool=one)]
-    memories = {one["id"]: one for one in with_standing(client, [{"id": one} for pair in pairs for one in pair])}
+    pools = [pool] if pool else sorted(client.memories.stats().by_pool)
+    pairs = [pair for one in pools for pair in client.memories.conflicts(one)]
+    memories = {one.memory.id: one for one in client.memories.judge([one for pair in pairs for one in pair])}
     found = [[memories[one] for one in pair] for pair in pairs if all(one in memories for one in pair)]
     if as_json:
-        print_json(found)
+        print_json([[json_of(one) for one in pair] for pair in found])
         return
     rows = [
         (
             credibility_of(one),
-            one["id"],
-            one["credibility"]["credits"],
-            short(one["prompt"] or "–", 40),
-            short(one["answer"], 50),
+            str(one.memory.id),
+            one.credibility.credits,
+            short(one.memory.prompt or "–", 40),
+            short(one.memory.answer, 50),
         )
         for pair in found
-        for one in sorted(pair, key=lambda memory: -memory["credibility"]["p"])
+        for one in sorted(pair, key=lambda one: -one.credibility.p)
     ]
     console.print(
         table("credibility", "id", "credits", "prompt", "answer", rows=rows) if rows else "No two memories contradict."
@@ -128,28 +134,26 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
     Example: memshare memories show 1c6f…
     """
-    client = Client()
-    [memory] = with_standing(client, [client.ask_memory("show", memory=str(memory_id))])
+    judged = Client().memories.judge_one(memory_id)
     if as_json:
-        print_json(memory)
+        print_json(json_of(judged))
         return
+    memory = judged.memory
     console.print(
-        f"[bold]{memory['id']}[/] · pool {memory['pool']} · {memory['kind'] or 'no kind'} "
-        f"· {memory['status']} · {moment(memory['created'])}"
+        f"[bold]{memory.id}[/] · pool {memory.pool} · {memory.kind or 'no kind'} "
+        f"· {memory.status} · {moment(memory.created)}"
     )
     console.print(
-        f"by {memory['submitter']} · model: {memory['model'] or '–'} · score {_score(memory)} "
-        f"· task {memory['task_id'] or '–'}"
+        f"by {memory.submitter} · model: {memory.model or '–'} · score {_score(memory)} · task {memory.task_id or '–'}"
     )
-    if memory["prompt"]:
-        console.print(Panel(memory["prompt"], title="prompt", title_align="left", border_style="dim"))
-    console.print(Panel(memory["answer"], title="answer", title_align="left"))
-    times = memory["credibility"]["credits"]
-    console.print(f"Credibility {credibility_of(memory)} after {times} tasks that were shown it.")
-    if memory["conflicts"]:
-        console.print("Contradicts: " + ", ".join(memory["conflicts"]))
-    if memory["parents"]:
-        console.print("Its answer was shown: " + ", ".join(memory["parents"]))
+    if memory.prompt:
+        console.print(Panel(memory.prompt, title="prompt", title_align="left", border_style="dim"))
+    console.print(Panel(memory.answer, title="answer", title_align="left"))
+    console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} tasks that were shown it.")
+    if judged.conflicts:
+        console.print("Contradicts: " + ", ".join(map(str, judged.conflicts)))
+    if memory.parents:
+        console.print("Its answer was shown: " + ", ".join(map(str, memory.parents)))
 
 
 @app.command()
@@ -168,16 +172,11 @@ def add(
     """
     client = Client()
     require_pool(client, pool)
-    memory = {
-        "pool": pool,
-        "prompt": prompt,
-        "answer": answer,
-        "kind": kind,
-        "submitter": submitter,
-        "score": score,
-    }
-    [added] = client.ask_memory("add", memories=[memory])
-    print_json({"id": added}) if as_json else print(added)
+    memory = checked(
+        NewMemory, "The memory", pool=pool, prompt=prompt, answer=answer, kind=kind, submitter=submitter, score=score
+    )
+    [added] = client.memories.add([memory])
+    print_json({"id": str(added)}) if as_json else print(added)
 
 
 @app.command()
@@ -196,9 +195,9 @@ def edit(
     """
     if prompt is answer is status is None:
         raise BadInput("Say what to change: --prompt, --answer or --status.")
-    change = {"id": str(memory_id), "prompt": prompt, "answer": answer, "status": status}
-    memory = Client().ask_memory("edit", change=change)
-    print_json(memory) if as_json else console.print(f"Changed {memory['id']}.")
+    change = checked(Edit, "The change", id=memory_id, prompt=prompt, answer=answer, status=status)
+    memory = Client().memories.edit(change)
+    print_json(memory.model_dump(mode="json")) if as_json else console.print(f"Changed {memory.id}.")
 
 
 @app.command()
@@ -207,24 +206,22 @@ def stats(as_json: Json = False) -> None:
 
     Example: memshare memories stats
     """
-    found = Client().ask_memory("stats")
+    found = Client().memories.stats()
     if as_json:
-        print_json(found)
+        print_json(found.model_dump())
     else:
-        console.print(
-            table("pool", "memories", rows=[*sorted(found["by_pool"].items()), ("[bold]all[/]", found["total"])])
-        )
+        console.print(table("pool", "memories", rows=[*sorted(found.by_pool.items()), ("[bold]all[/]", found.total)]))
 
 
-def _row(memory: dict[str, Any]) -> tuple[str, ...]:
+def _row(memory: Memory) -> tuple[str, ...]:
     return (
-        memory["id"],
+        str(memory.id),
         _score(memory),
-        memory["kind"] or "–",
-        short(memory["prompt"] or "–", 40),
-        short(memory["answer"], 40),
+        memory.kind or "–",
+        short(memory.prompt or "–", 40),
+        short(memory.answer, 40),
     )
 
 
-def _score(memory: dict[str, Any]) -> str:
-    return "–" if memory["score"] is None else f"{memory['score']:.1f}"
+def _score(memory: Memory) -> str:
+    return "–" if memory.score is None else f"{memory.score:.1f}"

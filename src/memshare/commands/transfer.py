@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,9 @@ from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.files import new_file
-from memshare.memory_pages import PAGE, all_memories, require_pool
+from memshare.memory_pages import require_pool
+from memshare.memory_service.door.client import BATCH
+from memshare.memory_service.stores.store import Where
 from memshare.pairs import read_pairs
 
 
@@ -28,13 +29,13 @@ def export(
     """
     client = Client()
     require_pool(client, pool)
-    by_pool = client.ask_memory("stats")["by_pool"]
+    by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count = 0
     with Progress(console=errors, transient=True) as progress, new_file(file) as out:
         bar = progress.add_task("Exporting", total=total)
-        for memory in all_memories(client, {"pool": pool} if pool else {}):
-            out.write(json.dumps(memory, ensure_ascii=False) + "\n")
+        for memory in client.memories.every(Where(pool=pool)):
+            out.write(memory.model_dump_json() + "\n")
             count += 1
             progress.advance(bar)
     print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {count} memories to {file}.")
@@ -54,10 +55,9 @@ def import_memories(
     whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
     with Progress(console=errors, transient=True) as progress:
         bar = progress.add_task("Importing", total=len(whole) + len(pairs))
-        for question, memories in (("restore", whole), ("add", pairs)):
-            for start in range(0, len(memories), PAGE):
-                batch = memories[start : start + PAGE]
-                client.ask_memory(question, timeout=300, memories=batch)
-                progress.advance(bar, len(batch))
+        for start in range(0, len(whole), BATCH):
+            progress.advance(bar, len(client.memories.restore(whole[start : start + BATCH])))
+        for start in range(0, len(pairs), BATCH):
+            progress.advance(bar, len(client.memories.add(pairs[start : start + BATCH])))
     count = len(whole) + len(pairs)
     print_json({"imported": count}) if as_json else console.print(f"Imported {count} memories.")

@@ -104,7 +104,7 @@ def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
             try:
                 done = client.ledger.done()
                 if time.monotonic() - counted > COUNT_MEMORIES_EVERY and done != done_then:
-                    memories = client.ask_memory("stats", timeout=5)["total"]
+                    memories = client.memories.stats(timeout=5).total
                     counted, done_then = time.monotonic(), done
                 waiting = client.ledger.open_messages()
                 if not as_json:

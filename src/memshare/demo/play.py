@@ -12,6 +12,7 @@ from typing import Any
 from memshare.broker.errors import Unreachable
 from memshare.client import Client
 from memshare.journey import Journey
+from memshare.memory_service.curate.requests import NewMemory
 
 FOLDER = Path(__file__).parent
 ROUND = 9  # one task of each kind
@@ -57,9 +58,9 @@ def play(client: Client, progress: Progress) -> list[Played]:
     for number, these in enumerate(rounds):
         what = "First round, no memories" if number == 0 else f"Round {number + 1} of {len(rounds)}"
         if number == 1:
-            pairs = [seed | {"pool": pools[seed["agent"]], "submitter": "seeds"} for seed in seeds]
-            ids = client.ask_memory("add", memories=pairs)
-            names |= {memory: f"seed {place}" for place, memory in enumerate(ids, 1)}
+            pairs = [NewMemory(**seed, pool=pools[seed["agent"]], submitter="seeds") for seed in seeds]
+            ids = client.memories.add(pairs)
+            names |= {str(memory): f"seed {place}" for place, memory in enumerate(ids, 1)}
         again = number == len(rounds) - 1
         done = len(played)
         labels = [f"task {place}" + (" again" if again else "") for place in range(1 if again else done + 1, total + 1)]

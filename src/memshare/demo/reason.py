@@ -10,6 +10,7 @@ from memshare.broker.errors import Unreachable
 from memshare.client import Client
 from memshare.demo.play import STALLED_AFTER, Progress, read
 from memshare.journey import Journey
+from memshare.memory_service.curate.requests import NewMemory
 
 AGENT = "reasoning"
 PAGES = Path(__file__).parent / "pages"
@@ -19,7 +20,7 @@ def reason(client: Client, progress: Progress) -> list[Journey]:
     """The journeys of all questions; the facts are in the agent's pool before the first one."""
     questions, facts = read("questions.jsonl"), read("facts.jsonl")
     pool = client.agents()[AGENT].pool
-    client.ask_memory("add", memories=[fact | {"pool": pool, "submitter": "seeds"} for fact in facts])
+    client.memories.add([NewMemory(**fact, pool=pool, submitter="seeds") for fact in facts])
     journeys = []
     for place, question in enumerate(questions):
         progress("Questions", place, len(questions))

@@ -10,9 +10,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
+from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message, derived_id
 from memshare.bulk import read_lines, read_object, refuse
 from memshare.memory_service.memory import folded

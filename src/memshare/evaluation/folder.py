@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import Result

@@ -9,6 +9,7 @@ from uuid import UUID
 from memshare.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.variants import Setup
+from memshare.memory_service.curate.requests import Edit, NewMemory
 from memshare.memory_service.memory import memory_id
 
 AT_ONCE = 200  # memories in a message
@@ -85,21 +86,20 @@ class Queues(Protocol):
 def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
     """Puts pairs into pools as memories that are trusted, given as (pool, agent, pair)."""
     memories = [
-        {
-            "pool": pool,
-            "agent": agent,
-            "kind": pair.item.kind,
-            "prompt": pair.item.prompt,
-            "answer": pair.answer,
-            "score": pair.score,
-            "submitter": pair.by,
-        }
+        NewMemory(
+            pool=pool,
+            agent=agent,
+            kind=pair.item.kind,
+            prompt=pair.item.prompt,
+            answer=pair.answer,
+            score=pair.score,
+            submitter=pair.by,
+        )
         for pool, agent, pair in pairs
     ]
 
     def change(client: Client) -> None:
-        for start in range(0, len(memories), AT_ONCE):
-            client.ask_memory("add", timeout=600, memories=memories[start : start + AT_ONCE])
+        client.memories.add(memories)
 
     return change
 
@@ -109,6 +109,6 @@ def edit(answers: Mapping[UUID, str]) -> Change:
 
     def change(client: Client) -> None:
         for memory, answer in answers.items():
-            client.ask_memory("edit", change={"id": str(memory), "answer": answer})
+            client.memories.edit(Edit(id=memory, answer=answer))
 
     return change

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import ValidationError
 
-from memshare.broker.delivery.stage import readable
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message
 from memshare.bulk import read_lines
 from memshare.evaluation.charts import draw

@@ -6,6 +6,7 @@ from memshare.agents.roster import Agent, load_roster
 from memshare.agents.tasks import Answering
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
@@ -21,11 +22,11 @@ def remember(recall: Recall, *prompts: str, pool: str = "poem") -> list[Memory]:
     return memories
 
 
-def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall) -> None:
+def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall, memory: MemoryClient) -> None:
     near, far = remember(recall, "old lamp by the sea", "old shoe")
     task = AgentTask(prompt="new lamp by the sea", kind="limerick")
 
-    outcome = Answering(POEM, ScriptedChat("There was a lamp"), lambda: recall, 100).run("journey-1", task)
+    outcome = Answering(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
 
     answer = outcome.record
     assert isinstance(answer, Answer)
@@ -39,12 +40,14 @@ def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall) -
     assert answer.seconds >= 0
 
 
-def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the_kind(recall: Recall) -> None:
+def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the_kind(
+    recall: Recall, memory: MemoryClient
+) -> None:
     remember(recall, "old lamp by the sea", "old shoe")
     chat = ScriptedChat("There was a lamp")
 
     task = AgentTask(prompt="new lamp by the sea", kind="limerick")
-    Answering(POEM, chat, lambda: recall, 100).run("journey-1", task)
+    Answering(POEM, chat, memory, 100).run("journey-1", task)
 
     assert [(turn.role, turn.content) for turn in chat.conversations[0]] == [
         ("system", POEM.kinds["limerick"].instructions),
@@ -56,11 +59,13 @@ def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the
     ]
 
 
-def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall, encoder: WordEncoder) -> None:
+def test_what_is_graded_and_remembered_is_the_users_prompt_alone(
+    recall: Recall, encoder: WordEncoder, memory: MemoryClient
+) -> None:
     (shown,) = remember(recall, "old lamp")
     task = AgentTask(prompt="new lamp", kind="limerick", submitter="ada")
 
-    outcome = Answering(POEM, ScriptedChat("There was a lamp"), lambda: recall, 100).run("journey-1", task)
+    outcome = Answering(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
 
     assert outcome.following is not None
     assert outcome.following[:3] == ("scorer.score", "scorer", "score")
@@ -74,8 +79,8 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(recall: Recall,
     assert pair.embedding.unpack() == pytest.approx(encoder.encode(["new lamp"])[0])
 
 
-def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(recall: Recall) -> None:
-    answering = Answering(POEM, ScriptedChat("A", "B"), lambda: recall, 100)
+def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: MemoryClient) -> None:
+    answering = Answering(POEM, ScriptedChat("A", "B"), memory, 100)
     tasks = [AgentTask(prompt="lamp"), AgentTask(prompt="lamp", remember=False)]
 
     pairs = [outcome.following.body for task in tasks if (outcome := answering.run("journey-1", task)).following]
@@ -83,14 +88,14 @@ def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(recall: Recall
     assert [pair.remember for pair in pairs if isinstance(pair, AnsweredTask)] == [True, False]
 
 
-def test_the_prompt_is_encoded_once(recall: Recall, encoder: WordEncoder) -> None:
+def test_the_prompt_is_encoded_once(memory: MemoryClient, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
-    Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="new lamp"))
+    Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="new lamp"))
 
     assert encoder.encoded == ["new lamp"]
 
 
-def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(recall: Recall) -> None:
+def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(memory: MemoryClient) -> None:
     chat = ScriptedChat("There was a lamp")
     turns = [
         {"role": "user", "content": "A limerick"},
@@ -98,7 +103,7 @@ def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(recal
         {"role": "user", "content": "A lamp"},
     ]
 
-    outcome = Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
+    outcome = Answering(POEM, chat, memory, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
 
     assert [turn.role for turn in chat.conversations[0]] == ["system", "user", "assistant", "user"]
     assert outcome.following is not None
@@ -108,41 +113,41 @@ def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(recal
 
 @pytest.mark.parametrize(("asked", "shown"), [(None, 3), (0, 0), (1, 1), (20, 5)])
 def test_a_task_says_how_many_memories_it_is_shown_else_the_roster_does(
-    recall: Recall, asked: int | None, shown: int
+    recall: Recall, asked: int | None, shown: int, memory: MemoryClient
 ) -> None:
     remember(recall, "red lamp", "blue lamp", "green lamp", "grey lamp", "black lamp")
     chat = ScriptedChat("There was a lamp")
 
-    outcome = Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
+    outcome = Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
 
     assert isinstance(outcome.record, Answer)
     assert len(outcome.record.memories) == shown
     assert len(chat.conversations[0]) == 2 + 2 * shown
 
 
-def test_memories_of_another_pool_are_not_shown(recall: Recall) -> None:
+def test_memories_of_another_pool_are_not_shown(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "old lamp", pool="plan")
 
     chat = ScriptedChat("There was")
-    outcome = Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="old lamp"))
+    outcome = Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="old lamp"))
 
     assert isinstance(outcome.record, Answer)
     assert outcome.record.memories == ()
     assert recall.nearest("plan", "old lamp", recall.embed("old lamp").unpack(), 3, "dense").hits
 
 
-def test_an_unknown_kind_is_refused_before_the_model_is_asked(recall: Recall) -> None:
+def test_an_unknown_kind_is_refused_before_the_model_is_asked(memory: MemoryClient) -> None:
     chat = ScriptedChat()
 
     with pytest.raises(BadInput, match="has no kind 'haiku'"):
-        Answering(POEM, chat, lambda: recall, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
+        Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
 
     assert chat.conversations == []
 
 
-def test_a_prompt_over_the_limit_is_refused_before_it_is_encoded(recall: Recall, encoder: WordEncoder) -> None:
+def test_a_prompt_over_the_limit_is_refused_before_it_is_encoded(memory: MemoryClient, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
-    answering = Answering(POEM, chat, lambda: recall, prompt_limit=1_000)
+    answering = Answering(POEM, chat, memory, prompt_limit=1_000)
 
     with pytest.raises(BadInput, match="The prompt has 1,001 characters; at most 1,000 are taken"):
         answering.run("journey-1", AgentTask(prompt="x" * 1_001))

@@ -13,6 +13,7 @@ from memshare.llm.limits.budget import Budget, Cap, Holder
 from memshare.llm.limits.metered import Metered, unmetered
 from memshare.llm.limits.prices import Prices
 from memshare.llm.limits.usage import UsageLog, Used
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.recall.recall import Recall
 from tests.support.scripted_chat import ScriptedChat
 
@@ -37,13 +38,13 @@ def test_a_task_over_its_cap_waits_before_anything_is_paid(redis_client: redis.R
         answering.run("journey-1", AgentTask(prompt="lamp" * 100, submitter="ada"))
 
 
-def test_an_answer_is_charged_to_its_agent_and_its_submitter(redis_client: redis.Redis, recall: Recall) -> None:
+def test_an_answer_is_charged_to_its_agent_and_its_submitter(redis_client: redis.Redis, memory: MemoryClient) -> None:
     usage = UsageLog(redis_client)
     poem = load_roster(None)["poem"]
     answering = Answering(
         poem,
         ScriptedChat("There was a lamp"),
-        lambda: recall,
+        memory,
         100,
         lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
     )

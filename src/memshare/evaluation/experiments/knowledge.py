@@ -11,6 +11,7 @@ from memshare.evaluation.data import Item, Split
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab, Marks
 from memshare.evaluation.queues import Change, Pair
+from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.memory import folded
 
 SHORT = 12  # words; who asks for a sonnet does not expect to be told one
@@ -76,7 +77,7 @@ def _is_short(item: Item) -> bool:
 
 def _delete(memories: Sequence[UUID]) -> Change:
     def change(client: Client) -> None:
-        client.ask_memory("forget", which={"ids": [str(memory) for memory in memories]})
+        client.memories.forget(Forget(ids=tuple(memories)))
 
     return change
 

@@ -10,6 +10,7 @@ from memshare.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab
 from memshare.memory_service.recall.retriever import version_key
+from memshare.memory_service.stores.store import Where
 
 ASIDE = ":aside"
 
@@ -62,8 +63,7 @@ def _consolidate(client: Client) -> str | None:
         except (BadInput, Worse) as error:
             return f"The encoder was not consolidated: {error}"
     # Who reads goes on with the old one while the new one is being opened; who writes waits for it.
-    [one] = client.ask_memory("page", where={}, limit=1, after=None)["memories"]
-    client.ask_memory("restore", timeout=600, memories=[one])
+    client.memories.restore(client.memories.page(Where(), limit=1).memories)
     return None
 
 

@@ -13,15 +13,15 @@ from memshare.agents.reasoning.limits import Limits
 from memshare.agents.reasoning.registry import OPERATORS
 from memshare.agents.reasoning.sources import Sources
 from memshare.llm.chat import Chat
-from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.door.client import MemoryClient
 from tests.support.shelf import sources
 
 MakeEngine = Callable[..., Engine]
 
 
 @pytest.fixture
-def knowledge(recall: Recall) -> Knowledge:
-    return Knowledge(recall, "reasoning", 3, "hybrid")
+def knowledge(memory: MemoryClient) -> Knowledge:
+    return Knowledge(memory, "reasoning", 3, "hybrid")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Step,
 from memshare.llm.chat import Chat, Reply
 from memshare.llm.limits.metered import Payer
 from memshare.llm.reply_replay import Unfinished
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
@@ -40,9 +41,9 @@ AGENT: Agent = load_roster(None)["reasoning"]
 DOCUMENTS = {"mill.html": "The mill was built by Ada Korn."}
 
 
-def answering(recall: Recall, chat: Chat, chats: dict[str, Chat] | None = None, **limits: float) -> Answering:
+def answering(memory: MemoryClient, chat: Chat, chats: dict[str, Chat] | None = None, **limits: float) -> Answering:
     reasoner = Reasoner(Limits(**limits), chat, chats or {}, sources(DOCUMENTS))  # type: ignore[arg-type]
-    return Answering(AGENT, chat, lambda: recall, 1_000, reasoner=reasoner)
+    return Answering(AGENT, chat, memory, 1_000, reasoner=reasoner)
 
 
 def answer(outcome: Outcome) -> Answer:
@@ -63,16 +64,16 @@ def verified(*shares: Any) -> ScriptedChat:
     )
 
 
-def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall: Recall) -> None:
-    memory = remember(recall, "who built the mill", "Ada Korn did.")
+def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall: Recall, memory: MemoryClient) -> None:
+    stored = remember(recall, "who built the mill", "Ada Korn did.")
 
-    outcome = answering(recall, verified(("k1", 0.75), ("k2", 0.25))).run(
+    outcome = answering(memory, verified(("k1", 0.75), ("k2", 0.25))).run(
         "journey-1", AgentTask(prompt="Who built the mill?", submitter="ada")
     )
 
     found = answer(outcome)
     assert (found.answer, found.model, found.agent) == ("Ada Korn.", "scripted", "reasoning")
-    assert [(one.id, one.share) for one in found.memories] == [(memory.id, 0.75), (document_id("mill.html"), 0.25)]
+    assert [(one.id, one.share) for one in found.memories] == [(stored.id, 0.75), (document_id("mill.html"), 0.25)]
     assert found.usage == Usage(prompt_tokens=30, completion_tokens=15)
     assert [step.operator for step in found.steps] == ["coordinator", "searcher", "responder", "discriminator"]
     assert outcome.following is not None
@@ -85,22 +86,24 @@ def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall
     assert pair.shown == found.memories
 
 
-def test_a_memory_that_was_found_and_not_used_is_not_said_to_be_shown(recall: Recall) -> None:
+def test_a_memory_that_was_found_and_not_used_is_not_said_to_be_shown(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "who built the mill", "Ada Korn did.")
 
-    outcome = answering(recall, verified(("k2", 1.0))).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, verified(("k2", 1.0))).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert [one.id for one in answer(outcome).memories] == [document_id("mill.html")]
 
 
-def test_an_answer_that_was_rejected_says_so_and_is_not_graded_but_its_knowledge_is_blamed(recall: Recall) -> None:
-    memory = remember(recall, "who built the mill", "Bob did.")
+def test_an_answer_that_was_rejected_says_so_and_is_not_graded_but_its_knowledge_is_blamed(
+    recall: Recall, memory: MemoryClient
+) -> None:
+    stored = remember(recall, "who built the mill", "Bob did.")
     chat = ScriptedChat(
         planned(search("mill", "memory"), RESPOND, CHECK), answered("Bob.", "k1"),
         judged(False, "It is a guess", k1=1.0), *[planned(coordinate())] * 9,
     )  # fmt: skip
 
-    outcome = answering(recall, chat, depth=3).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat, depth=3).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert answer(outcome).answer == (
         "This could not be verified: it reached its limit of 3 levels of depth. "
@@ -111,14 +114,14 @@ def test_an_answer_that_was_rejected_says_so_and_is_not_graded_but_its_knowledge
     blamed = outcome.following.body
     assert isinstance(blamed, VerdictTask)
     assert (blamed.verdict, blamed.prompt, blamed.pool) == (0.0, "Who built the mill?", "reasoning")
-    assert [(one.id, one.share) for one in blamed.shown] == [(memory.id, 1.0)]
+    assert [(one.id, one.share) for one in blamed.shown] == [(stored.id, 1.0)]
 
 
-def test_an_answer_that_was_not_checked_says_so_and_nothing_follows(recall: Recall) -> None:
+def test_an_answer_that_was_not_checked_says_so_and_nothing_follows(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "who built the mill", "Bob did.")
     chat = ScriptedChat(planned(search("mill"), RESPOND, CHECK), answered("Bob.", "k1"))
 
-    outcome = answering(recall, chat, tokens=30).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat, tokens=30).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert answer(outcome).answer == (
         "This could not be verified: its budget of 30 tokens is used up. "
@@ -128,18 +131,18 @@ def test_an_answer_that_was_not_checked_says_so_and_nothing_follows(recall: Reca
     assert outcome.following is None
 
 
-def test_a_rejected_answer_that_rested_on_no_memory_blames_none(recall: Recall) -> None:
+def test_a_rejected_answer_that_rested_on_no_memory_blames_none(memory: MemoryClient) -> None:
     chat = ScriptedChat(
         planned(search("mill"), RESPOND, CHECK), answered("Bob.", "k1"), judged(False), *[planned(coordinate())] * 9
     )
 
-    outcome = answering(recall, chat, depth=2).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat, depth=2).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert [one.share for one in answer(outcome).memories] == [0.0]
     assert outcome.following is None
 
 
-def test_a_run_that_had_to_wait_does_not_pay_again_for_what_was_said(recall: Recall) -> None:
+def test_a_run_that_had_to_wait_does_not_pay_again_for_what_was_said(memory: MemoryClient) -> None:
     class Held(ScriptedChat):
         held = True
 
@@ -152,7 +155,7 @@ def test_a_run_that_had_to_wait_does_not_pay_again_for_what_was_said(recall: Rec
     small.name = "small"
     unfinished = Unfinished()
     working = replace(
-        answering(recall, big, {"discriminator": small}),
+        answering(memory, big, {"discriminator": small}),
         metering=lambda chat, payer: unfinished.resumed(chat, payer.journey),
     )
     task = AgentTask(prompt="Who built the mill?")
@@ -166,10 +169,10 @@ def test_a_run_that_had_to_wait_does_not_pay_again_for_what_was_said(recall: Rec
     assert len(big.conversations) == 2
 
 
-def test_a_run_without_any_answer_says_so(recall: Recall) -> None:
+def test_a_run_without_any_answer_says_so(memory: MemoryClient) -> None:
     chat = ScriptedChat(*[planned(coordinate())] * 9)
 
-    outcome = answering(recall, chat).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert answer(outcome).answer == (
         "This could not be verified: it reached its limit of 5 levels of depth. No answer was found."
@@ -177,7 +180,7 @@ def test_a_run_without_any_answer_says_so(recall: Recall) -> None:
     assert outcome.following is None
 
 
-def test_every_model_is_paid_by_the_task_and_its_replies_are_kept_apart(recall: Recall) -> None:
+def test_every_model_is_paid_by_the_task_and_its_replies_are_kept_apart(memory: MemoryClient) -> None:
     payers: dict[str, Payer] = {}
 
     @contextmanager
@@ -188,7 +191,7 @@ def test_every_model_is_paid_by_the_task_and_its_replies_are_kept_apart(recall: 
     big = ScriptedChat(planned(RESPOND, CHECK), answered("Ada."))
     small = ScriptedChat(judged(True))
     small.name = "small"
-    working = replace(answering(recall, big, {"discriminator": small, "browser": small}), metering=metered)
+    working = replace(answering(memory, big, {"discriminator": small, "browser": small}), metering=metered)
 
     outcome = working.run("journey-1", AgentTask(prompt="Who built the mill?", submitter="ada"))
 
@@ -199,30 +202,30 @@ def test_every_model_is_paid_by_the_task_and_its_replies_are_kept_apart(recall: 
     }
 
 
-def test_a_model_of_an_operator_that_there_is_not_is_refused(recall: Recall) -> None:
+def test_a_model_of_an_operator_that_there_is_not_is_refused(memory: MemoryClient) -> None:
     chat = ScriptedChat()
 
     with pytest.raises(BadInput, match=r"\[models\] names 'poet', which is no operator. There are: coordinator, "):
-        answering(recall, chat, {"poet": chat})
+        answering(memory, chat, {"poet": chat})
 
 
-def test_a_task_without_memories_does_not_search_the_pool(recall: Recall) -> None:
+def test_a_task_without_memories_does_not_search_the_pool(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "who built the mill", "Bob did.")
     chat = ScriptedChat(planned(search("mill", "memory"), RESPOND, CHECK), answered("Ada."), judged(True))
 
-    outcome = answering(recall, chat).run("journey-1", AgentTask(prompt="Who built the mill?", memories=0))
+    outcome = answering(memory, chat).run("journey-1", AgentTask(prompt="Who built the mill?", memories=0))
 
     assert answer(outcome).steps[1].said == "memory: 0 found"
 
 
 @pytest.mark.parametrize("words", ["x" * 50_000, "汉" * 50_000])
-def test_what_is_recorded_of_a_run_is_bounded(recall: Recall, words: str) -> None:
+def test_what_is_recorded_of_a_run_is_bounded(memory: MemoryClient, words: str) -> None:
     chat = ScriptedChat(
         planned(search("mill")) | {"thought": words[:2_000]}, planned(RESPOND, CHECK), answered(words[:20_000]),
         judged(True, words[:2_000]),
     )  # fmt: skip
 
-    found = answer(answering(recall, chat).run("journey-1", AgentTask(prompt="Who?")))
+    found = answer(answering(memory, chat).run("journey-1", AgentTask(prompt="Who?")))
 
     assert max(len(step.said) for step in found.steps) == 1_000
     assert len(found.answer) == 20_000

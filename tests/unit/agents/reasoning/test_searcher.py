@@ -10,6 +10,7 @@ from memshare.agents.reasoning.engine import Engine
 from memshare.agents.reasoning.knowledge import Filters, Knowledge
 from memshare.agents.reasoning.sources import Link, Sources
 from memshare.broker.errors import TryAgain
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
@@ -81,13 +82,12 @@ def test_what_is_hidden_is_not_found_by_any_filter(recall: Recall, found: Callab
     assert found(search("lamp", "memory", agent="plan"))[0] == []
 
 
-def test_a_task_that_wants_no_memories_gets_none(recall: Recall) -> None:
+def test_a_task_that_wants_no_memories_gets_none(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "lamp one", "of May")
-    none, some = (Knowledge(recall, "reasoning", k, "hybrid") for k in (0, 3))
-    vector = some.vector("lamp")
+    none, some = (Knowledge(memory, "reasoning", k, "hybrid") for k in (0, 3))
 
-    assert none.search("lamp", vector, Filters()) == []
-    assert len(some.search("lamp", vector, Filters())) == 1
+    assert none.search("lamp", Filters()) == []
+    assert len(some.search("lamp", Filters())) == 1
 
 
 def test_the_web_is_searched_where_it_is_set_up(found: Callable[..., Any]) -> None:

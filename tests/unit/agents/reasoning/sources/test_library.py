@@ -14,11 +14,14 @@ from memshare.agents.reasoning.sources.documents import Documents
 from memshare.agents.reasoning.sources.indexing import index
 from memshare.agents.reasoning.sources.passages import LENGTH, pool_of
 from memshare.broker.errors import BadInput, TryAgain
+from memshare.broker.settings import Settings
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.store import Store, Vectors, Where, every
+from tests.support.doors import open_door
 from tests.support.word_encoder import WordEncoder
 
 LAMP = "<html><head><title>The lamp</title></head><body><p>The lamp was lit by Ada Marsh in 1874.</p></body></html>"
@@ -35,28 +38,23 @@ def folder(tmp_path: Path, make_pdf: Callable[..., bytes]) -> Path:
 
 
 @pytest.fixture
-def open_library(pool: Pool, folder: Path, redis_client: redis.Redis) -> Callable[[], Library]:
+def open_library(memory: MemoryClient, folder: Path, redis_client: redis.Redis) -> Callable[[], Library]:
     def opened() -> Library:
-        documents = Documents([folder], 100_000)
+        documents = Documents([folder], 1_000_000)
         name = pool_of(documents.places)
-        return Library(pool, name, index(pool, name, documents, redis_client))
+        return Library(memory, name, index(memory, name, documents, redis_client))
 
     return opened
 
 
-@pytest.fixture
-def find(encoder: WordEncoder) -> Callable[..., list[Passage]]:
-    def found(library: Library, text: str, k: int = 1, documents: tuple[str, ...] = ()) -> list[Passage]:
-        return library.search(text, encoder.encode([text])[0], k, documents)
-
-    return found
+def find(library: Library, text: str, k: int = 1, documents: tuple[str, ...] = ()) -> list[Passage]:
+    return library.search(text, k, documents)
 
 
-Find = Callable[..., list[Passage]]
 Open = Callable[[], Library]
 
 
-def test_a_passage_is_found_with_its_source_and_title(open_library: Open, find: Find, pool: Pool) -> None:
+def test_a_passage_is_found_with_its_source_and_title(open_library: Open, pool: Pool) -> None:
     library = open_library()
 
     [lamp] = find(library, "who lit the lamp in 1874")
@@ -70,7 +68,7 @@ def test_a_passage_is_found_with_its_source_and_title(open_library: Open, find: 
     assert (stored.kind, stored.submitter, stored.prompt, stored.status) == ("passage", "documents", None, "active")
 
 
-def test_a_long_document_is_cut_into_passages_between_its_paragraphs(open_library: Open, find: Find) -> None:
+def test_a_long_document_is_cut_into_passages_between_its_paragraphs(open_library: Open) -> None:
     passages = find(open_library(), "ship tea", 20, ("long.txt",))
 
     assert len(passages) > 5
@@ -78,7 +76,7 @@ def test_a_long_document_is_cut_into_passages_between_its_paragraphs(open_librar
     assert len({one.memory_id for one in passages}) == len(passages)
 
 
-def test_only_the_documents_and_folders_that_are_named_are_searched(open_library: Open, find: Find) -> None:
+def test_only_the_documents_and_folders_that_are_named_are_searched(open_library: Open) -> None:
     library = open_library()
 
     assert {one.source for one in find(library, "the lamp", 50)} == {"lamp.html", "long.txt", "old/tides.pdf"}
@@ -104,7 +102,7 @@ def test_an_unchanged_document_is_encoded_once(open_library: Open, encoder: Word
 
 
 def test_a_changed_document_replaces_what_it_said_and_no_other_is_encoded(
-    open_library: Open, find: Find, folder: Path, encoder: WordEncoder
+    open_library: Open, folder: Path, encoder: WordEncoder
 ) -> None:
     open_library()
     encoder.encoded.clear()
@@ -118,7 +116,7 @@ def test_a_changed_document_replaces_what_it_said_and_no_other_is_encoded(
     assert not any("Ada" in one.text for one in find(library, "Ada Marsh lamp", 50))
 
 
-def test_a_removed_document_is_found_no_more(open_library: Open, find: Find, folder: Path, pool: Pool) -> None:
+def test_a_removed_document_is_found_no_more(open_library: Open, folder: Path, pool: Pool) -> None:
     open_library()
     (folder / "long.txt").unlink()
 
@@ -147,20 +145,29 @@ class BreaksOff:
 
 
 def test_a_document_whose_indexing_was_broken_off_is_indexed_again(
-    open_library: Open, find: Find, folder: Path, store: Store, encoder: WordEncoder, redis_client: redis.Redis
+    open_library: Open,
+    folder: Path,
+    store: Store,
+    encoder: WordEncoder,
+    redis_client: redis.Redis,
+    settings: Settings,
 ) -> None:
     (folder / "lamp.html").unlink()
-    (folder / "long.txt").write_text("\n\n".join(f"Ship number {n} carried {'tea ' * 40}." for n in range(300)))
+    (folder / "long.txt").write_text("\n\n".join(f"Ship number {n} carried {'tea ' * 40}." for n in range(2_500)))
     breaking = BreaksOff(store)
     recall = Recall(breaking, encoder, Retriever(redis_client, encoder))  # type: ignore[arg-type]
-    documents = Documents([folder], 100_000)
+    documents = Documents([folder], 1_000_000)
     name = pool_of(documents.places)
 
-    with pytest.raises(TryAgain, match="the store is away"):
-        index(Pool(redis_client, recall, lambda _: recall), name, documents, redis_client)
+    away = settings.model_copy(update={"data": folder})
+    with (
+        open_door(away, Pool(redis_client, recall, lambda _: recall), redis_client) as memory,
+        pytest.raises(TryAgain, match="the store is away"),
+    ):
+        index(memory, name, documents, redis_client)
     assert 0 < store.count(Where(kind="passage"))[name] == breaking.taken
 
-    assert len(find(open_library(), "ship tea", 500, ("long.txt",))) > 2 * breaking.taken
+    assert len(find(open_library(), "ship tea", 1_000, ("long.txt",))) > 2 * breaking.taken
 
 
 def test_a_document_that_cannot_be_read_is_left_out_and_the_others_are_not(
@@ -168,7 +175,7 @@ def test_a_document_that_cannot_be_read_is_left_out_and_the_others_are_not(
 ) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 no more")
     (folder / "empty.txt").write_text("")
-    (folder / "large.txt").write_bytes(b"x " * 100_000)
+    (folder / "large.txt").write_bytes(b"x " * 1_000_000)
 
     with caplog.at_level(logging.WARNING):
         library = open_library()
@@ -186,7 +193,7 @@ def test_workers_that_start_together_index_once(open_library: Open, encoder: Wor
 
 
 def test_documents_of_another_folder_are_in_another_pool(
-    open_library: Open, find: Find, tmp_path: Path, pool: Pool, redis_client: redis.Redis
+    open_library: Open, tmp_path: Path, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:
     library = open_library()
     other = tmp_path / "other"
@@ -195,7 +202,7 @@ def test_documents_of_another_folder_are_in_another_pool(
     documents = Documents([other], 100_000)
     name = pool_of(documents.places)
 
-    second = Library(pool, name, index(pool, name, documents, redis_client))
+    second = Library(memory, name, index(memory, name, documents, redis_client))
 
     assert {one.source for one in find(second, "lamp", 50)} == {"cat.txt"}
     assert "cat.txt" not in {one.source for one in find(library, "lamp", 50)}

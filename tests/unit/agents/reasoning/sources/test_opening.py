@@ -8,14 +8,14 @@ import pytest
 from memshare.agents.reasoning.sources import open_sources
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.settings import Settings, load_settings
-from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.door.client import MemoryClient
 from tests.support.page_server import PageServer
 
 
 def test_without_settings_there_is_a_browser_of_public_pages_and_nothing_else(
-    settings: Settings, pool: Pool, web: PageServer
+    settings: Settings, memory: MemoryClient, web: PageServer
 ) -> None:
-    sources = open_sources(settings, pool)
+    sources = open_sources(settings, memory)
 
     assert (sources.library, sources.web) == (None, None)
     with pytest.raises(GiveUp, match="MEMSHARE_BROWSER_NETWORKS"):
@@ -23,7 +23,9 @@ def test_without_settings_there_is_a_browser_of_public_pages_and_nothing_else(
     assert web.asked == []
 
 
-def test_what_the_settings_name_is_opened(settings: Settings, pool: Pool, web: PageServer, tmp_path: Path) -> None:
+def test_what_the_settings_name_is_opened(
+    settings: Settings, memory: MemoryClient, web: PageServer, tmp_path: Path
+) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "a.txt").write_text("High at noon.")
     (tmp_path / "b.md").write_text("# Low\n\nLow at six.")
@@ -35,7 +37,7 @@ def test_what_the_settings_name_is_opened(settings: Settings, pool: Pool, web: P
         }
     )
 
-    sources = open_sources(named, pool)
+    sources = open_sources(named, memory)
 
     assert sources.library is not None
     assert sources.library.sources == ["b.md", "one/a.txt"]
@@ -44,9 +46,9 @@ def test_what_the_settings_name_is_opened(settings: Settings, pool: Pool, web: P
     assert sources.web is not None
 
 
-def test_documents_that_are_not_there_are_bad_input(settings: Settings, pool: Pool, tmp_path: Path) -> None:
+def test_documents_that_are_not_there_are_bad_input(settings: Settings, memory: MemoryClient, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="MEMSHARE_DOCUMENTS"):
-        open_sources(settings.model_copy(update={"documents": str(tmp_path / "none")}), pool)
+        open_sources(settings.model_copy(update={"documents": str(tmp_path / "none")}), memory)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""Reading what others wrote: a value as one of our forms, or an error that says in one line what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from memshare.broker.errors import BadInput
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def checked(form: type[T], what: str, /, **fields: Any) -> T:
+    """The form with these fields; raises `BadInput` that names `what` was given and the field that does not fit."""
+    try:
+        return form.model_validate(fields)
+    except ValidationError as error:
+        raise BadInput(readable(error, what)) from error
+
+
+def readable(error: ValidationError, what: str) -> str:
+    """A validation error as one line: which field, what is wrong with it."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    given = first["input"]
+    not_this = f", not {given!r}" if isinstance(given, int | float) else ""
+    return f"{what}: {field + ': ' if field else ''}{message}{not_this}."

@@ -1,0 +1,110 @@
+"""What is asked of the memory service at its door, and what it answers, as frozen models that refuse unknown fields."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message
+from memshare.memory_service.memory import Memory, Mode
+from memshare.memory_service.stores.store import Where
+
+LONGEST_PAGE = 1_000  # memories
+
+Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+
+
+class RecallRequest(Message):
+    """Which memories may be shown with a task: the k best of a pool that fulfil every condition.
+
+    `among` narrows by fields (its pool and status do not count), `since` and `until` are days (UTC) on which a memory
+    was made, `words` all stand in it, and those in `not_shown` are left out.
+    """
+
+    pool: str
+    text: str
+    k: int = Field(ge=0, le=MAX_MEMORIES)
+    mode: Mode = "dense"
+    among: Where = Where()
+    since: date | None = None
+    until: date | None = None
+    words: tuple[Word, ...] = Field(default=(), max_length=10)
+    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
+
+
+class Found(Message):
+    """A memory that was found, and its cosine similarity to the text."""
+
+    memory: Memory
+    similarity: float
+
+
+class Recollection(Message):
+    """What was recalled, best first, and the vector of the text, which is made once a journey."""
+
+    found: tuple[Found, ...]
+    embedding: Embedding
+    retriever_version: int
+
+
+class EmbedRequest(Message):
+    """A text to encode."""
+
+    text: str
+
+
+class SearchRequest(Message):
+    """The k memories nearest to a text, whatever has become of them; credibility does not count."""
+
+    text: str
+    k: int = Field(ge=1, le=LONGEST_PAGE)
+    mode: Mode = "dense"
+    where: Where = Where()
+
+
+class PageRequest(Message):
+    """Some memories in the order of their ids, from `after` on (itself included)."""
+
+    where: Where = Where()
+    limit: int = Field(default=200, ge=1, le=LONGEST_PAGE)
+    after: UUID | None = None
+
+
+class MemoryPage(Message):
+    """Some memories, and where the next page starts, if there is one."""
+
+    memories: tuple[Memory, ...]
+    after: UUID | None
+
+
+class Stats(Message):
+    """How many memories there are, in all and by pool."""
+
+    total: int
+    by_pool: dict[str, int]
+
+
+class Credibility(Message):
+    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+
+    p: float
+    credits: int
+
+
+class JudgedMemory(Message):
+    """A memory with its credibility and the memories that contradict it."""
+
+    memory: Memory
+    credibility: Credibility
+    conflicts: tuple[UUID, ...]
+
+
+class Refusal(Message):
+    """Why a request was not fulfilled: it cannot be (`bad input`, `give up`), or not now (`try again`)."""
+
+    kind: Literal["bad input", "try again", "give up"]
+    error: str
+    wait: float | None = None

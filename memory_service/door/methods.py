@@ -1,0 +1,72 @@
+"""The methods of the door: what each takes and gives, known to the server and to the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from memshare.broker.wire.messages import Embedding
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.door.messages import (
+    EmbedRequest,
+    Found,
+    JudgedMemory,
+    MemoryPage,
+    PageRequest,
+    RecallRequest,
+    Recollection,
+    SearchRequest,
+    Stats,
+)
+from memshare.memory_service.memory import Memory
+
+LARGEST_BODY = 64 * 2**20  # bytes
+
+Request = TypeVar("Request")
+Reply = TypeVar("Reply")
+
+
+@dataclass(frozen=True)
+class Method(Generic[Request, Reply]):
+    """One thing that can be asked of the memory service: POST /NAME with JSON, answered with JSON.
+
+    One that only reads may be asked again when the connection breaks.
+    """
+
+    name: str
+    request: Any
+    """The type of the request, and of the reply: such as `list[UUID]`."""
+    reply: Any
+    reads: bool = True
+    seconds: float = 30.0
+    """How long a client waits for the answer."""
+
+    @cached_property
+    def takes(self) -> TypeAdapter[Request]:
+        return TypeAdapter(self.request)
+
+    @cached_property
+    def gives(self) -> TypeAdapter[Reply]:
+        return TypeAdapter(self.reply)
+
+
+RECALL: Method[RecallRequest, Recollection] = Method("recall", RecallRequest, Recollection)
+EMBED: Method[EmbedRequest, Embedding] = Method("embed", EmbedRequest, Embedding)
+SEARCH: Method[SearchRequest, tuple[Found, ...]] = Method("search", SearchRequest, tuple[Found, ...])
+PAGE: Method[PageRequest, MemoryPage] = Method("page", PageRequest, MemoryPage)
+STATS: Method[None, Stats] = Method("stats", None, Stats)
+GET: Method[UUID, Memory] = Method("get", UUID, Memory)
+ADD: Method[list[NewMemory], list[UUID]] = Method("add", list[NewMemory], list[UUID], reads=False, seconds=300.0)
+RESTORE: Method[list[Memory], list[UUID]] = Method("restore", list[Memory], list[UUID], reads=False, seconds=300.0)
+EDIT: Method[Edit, Memory] = Method("edit", Edit, Memory, reads=False)
+FORGET: Method[Forget, list[UUID]] = Method("forget", Forget, list[UUID], reads=False, seconds=300.0)
+JUDGE: Method[list[UUID], list[JudgedMemory]] = Method("judge", list[UUID], list[JudgedMemory])
+CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[tuple[UUID, UUID]])
+
+METHODS: tuple[Method[Any, Any], ...] = (
+    RECALL, EMBED, SEARCH, PAGE, STATS, GET, ADD, RESTORE, EDIT, FORGET, JUDGE, CONFLICTS,
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""What the memory service does for those who ask at its door; each method takes and gives what travels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from memshare.broker.wire.messages import Embedding
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.door.messages import (
+    Credibility,
+    EmbedRequest,
+    Found,
+    JudgedMemory,
+    MemoryPage,
+    PageRequest,
+    SearchRequest,
+    Stats,
+)
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.bm25 import query
+
+
+class Service:
+    """All but `recall`, which is answered in batches (`memshare.memory_service.door.recalls`)."""
+
+    def __init__(self, pool: Callable[[], Recall], curate: Curate) -> None:
+        self._pool = pool
+        self._curate = curate
+
+    def embed(self, request: EmbedRequest) -> Embedding:
+        return self._pool().embed(request.text)
+
+    def search(self, request: SearchRequest) -> tuple[Found, ...]:
+        recall = self._pool()
+        words = query(request.text) if request.mode == "hybrid" else None
+        [vector] = recall.encode([request.text])
+        hits = recall.store.search(request.where, request.k, dense=vector, sparse=words)
+        return tuple(Found(memory=hit.memory, similarity=hit.similarity) for hit in hits)
+
+    def page(self, request: PageRequest) -> MemoryPage:
+        page = self._curate.page(request.where, request.limit, request.after)
+        return MemoryPage(memories=tuple(page.memories), after=page.after)
+
+    def stats(self, _: None) -> Stats:
+        by_pool = self._curate.stats()
+        return Stats(total=sum(by_pool.values()), by_pool=by_pool)
+
+    def get(self, memory_id: UUID) -> Memory:
+        return self._curate.get(memory_id)
+
+    def add(self, memories: Sequence[NewMemory]) -> list[UUID]:
+        return self._curate.add(memories)
+
+    def restore(self, memories: Sequence[Memory]) -> list[UUID]:
+        return self._curate.restore(memories)
+
+    def edit(self, edit: Edit) -> Memory:
+        return self._curate.edit(edit)
+
+    def forget(self, forget: Forget) -> list[UUID]:
+        return self._curate.forget(forget)
+
+    def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
+        return [
+            JudgedMemory(memory=memory, credibility=Credibility(**known._asdict()), conflicts=tuple(rivals))
+            for memory, known, rivals in self._curate.judge(ids)
+        ]
+
+    def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
+        return self._curate.conflicts(pool)

@@ -1,0 +1,80 @@
+"""The searches that one recall takes, step by step, so that the recalls of many tasks can make theirs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare.memory_service.memory import SHOWN, Memory, Mode
+from memshare.memory_service.recall.select_shown import choose, used_up
+from memshare.memory_service.stores.store import Hit, Where
+
+SPARE = 2  # memories looked at for each one that is shown, as some have the same prompt
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
+
+    `among` narrows by fields, whatever pool and status it names; `fits` by anything else, which looks at all that the
+    fields leave.
+    """
+
+    pool: str
+    text: str
+    vector: NDArray[np.float32]
+    k: int
+    mode: Mode = "dense"
+    among: Where = field(default_factory=Where)
+    fits: Callable[[Memory], bool] = lambda _: True
+
+
+class Search(NamedTuple):
+    """One search: which memories, and how many at most."""
+
+    where: Where
+    limit: int
+
+
+class Ranked(NamedTuple):
+    """What a search found that may be shown, best first; `is_all` where the store has no more of it."""
+
+    hits: list[Hit]
+    is_all: bool
+
+
+def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ranked | None, list[Hit]]:
+    """Gives a search, is sent what it found, and so on; returns the memories to show, best first.
+
+    At most `submitter_share` of them come from one submitter where there are others.
+    """
+    k = wanted.k
+    if k == 0:
+        return []
+    base = Search(replace(wanted.among, pool=wanted.pool, status=SHOWN), SPARE * k)
+    first: Ranked | None = None
+    shown: list[Hit] = []
+    seen: list[Hit] = []
+    # Where there are no others, one submitter may fill the places that are left.
+    for each in (max(1, int(k * submitter_share)), k):
+        search = base
+        shown = choose([*shown, *seen], k, each)
+        while len(shown) < k:
+            found = first if search is base and first else (yield search)
+            if found is None:
+                raise TypeError("A search is answered by what it found.")
+            first = first or found
+            seen += found.hits
+            shown = choose([*shown, *found.hits], k, each)
+            if found.is_all:
+                break
+            full, no_newcomer = used_up(shown, each)
+            narrower = replace(base.where, status="active" if no_newcomer else SHOWN, submitter_not=full)
+            search = Search(narrower, SPARE * (search.limit if narrower == search.where else k))
+        if not search.where.submitter_not:
+            break  # nobody was left out, so all there is has been seen
+    return choose([*shown, *seen], k, k)
