@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
-from memshare.memory_service.pool.pool import BEFORE
+from memshare.memory_service.pool.encoder_names import BEFORE
 from memshare.memory_service.recall.retriever import PublishedAdapter
 from memshare.retriever_trainer.accuracy import Array, Example, pairwise_accuracy
 from memshare.retriever_trainer.lesson_log import LessonLog, retrievers

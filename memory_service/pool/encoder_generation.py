@@ -1,51 +1,23 @@
-"""A generation of the pool: an encoder, and the store of the vectors that it made.
-
-The first encoder is the one of the settings. Consolidation trains it on, and the encoder that comes out is
-named after it: `all-MiniLM-L6-v2@3f2a9c1b`, with a hash of its weights.
-"""
+"""A generation of the pool: an encoder, and the store of the vectors that it made."""
 
 from __future__ import annotations
 
-import re
 import sys
 import weakref
-from pathlib import Path
 
 import redis
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
 from memshare.memory_service.encoders.encoder import Encoder, SharedBatches, open_encoder
-from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
-from memshare.memory_service.pool.pool import ENCODER, Pool
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare.memory_service.pool.encoder_names import ENCODER, first_name, folder_of, origin_of
+from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.open_store import layout_in_use, open_store, put_in_use
 from memshare.memory_service.stores.store import Layout
-
-_TUNED = re.compile(r"(?P<first>.+)@[0-9a-f]{8}")
-
-
-def first_name(settings: Settings) -> str:
-    """The name of the encoder of the settings."""
-    return settings.encoder or BUNDLED
-
-
-def tuned_name(name: str, digest: str) -> str:
-    """The name of an encoder that was trained on from `name`; `digest` is a hash of its weights, in hexadecimal."""
-    return f"{origin_of(name)}@{digest[:8]}"
-
-
-def origin_of(name: str) -> str:
-    """The encoder that a name goes back to."""
-    tuned = _TUNED.fullmatch(name)
-    return tuned["first"] if tuned else name
-
-
-def folder_of(settings: Settings, name: str) -> Path:
-    """Where an encoder that came out of consolidation lies."""
-    return settings.encoders_dir / re.sub("[^A-Za-z0-9.@_-]+", "-", name)
 
 
 def encoder_named(settings: Settings, name: str) -> Encoder:

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 import redis
 
 from memshare.broker.errors import MemshareError, TryAgain
+from memshare.memory_service.pool.encoder_names import ENCODER
 from memshare.memory_service.pool.write_gate import WriteGate
 from memshare.memory_service.recall.recall import Recall
 
 log = logging.getLogger(__name__)
 
-ENCODER = "memshare:encoder"  # the name of the encoder in use
-BEFORE = "memshare:encoder:before"  # and of the one before it, whose store is kept
 TRY_AGAIN_AFTER = 30.0  # seconds, when a new generation cannot be opened
 
 

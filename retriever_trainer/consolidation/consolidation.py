@@ -19,7 +19,8 @@ from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
-from memshare.memory_service.pool.encoder_generation import encoder_named, first_name, folder_of, tuned_name
+from memshare.memory_service.pool.encoder_generation import encoder_named
+from memshare.memory_service.pool.encoder_names import first_name, folder_of, tuned_name
 from memshare.memory_service.pool.move import Pages
 from memshare.memory_service.stores.store import Store
 from memshare.retriever_trainer.consolidation.carry_over import carry_over

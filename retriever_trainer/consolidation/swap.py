@@ -9,8 +9,8 @@ import redis
 
 from memshare.broker.settings import Settings
 from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.pool.encoder_names import BEFORE, ENCODER
 from memshare.memory_service.pool.move import Move, Pages
-from memshare.memory_service.pool.pool import BEFORE, ENCODER
 from memshare.memory_service.pool.write_gate import WriteGate
 from memshare.memory_service.stores.open_store import open_store, put_in_use
 from memshare.memory_service.stores.store import Layout, Store

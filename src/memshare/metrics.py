@@ -17,7 +17,7 @@ from memshare.broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOL
 from memshare.broker.presence import present
 from memshare.llm.limits.budget import Budget
 from memshare.llm.limits.usage import UsageLog
-from memshare.memory_service.pool.pool import ENCODER
+from memshare.memory_service.pool.encoder_names import ENCODER
 from memshare.memory_service.recall.bandit_arms import Arms
 from memshare.memory_service.recall.credibility import as_shown, upper_bounds
 from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key

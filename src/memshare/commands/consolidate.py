@@ -33,7 +33,7 @@ def consolidate(
 
     Example: memshare retriever consolidate
     """
-    from memshare.memory_service.pool.encoder_generation import first_name, origin_of
+    from memshare.memory_service.pool.encoder_names import first_name, origin_of
     from memshare.pool_reader import pool_pages
     from memshare.retriever_trainer.consolidation.consolidation import Consolidation
 
@@ -55,8 +55,7 @@ def consolidate(
 
 def back_to_encoder_before(settings: Settings, *, as_json: bool) -> None:
     """Re-encode with the encoder before the last consolidation what is new since, and use it again."""
-    from memshare.memory_service.pool.encoder_generation import first_name, origin_of
-    from memshare.memory_service.pool.pool import BEFORE
+    from memshare.memory_service.pool.encoder_names import BEFORE, first_name, origin_of
     from memshare.pool_reader import pool_pages
     from memshare.retriever_trainer.consolidation.consolidation import Consolidation
 

@@ -70,7 +70,6 @@ def _answers(settings: Settings) -> bool:
 def encoder_in_use(settings: Settings, client: redis.Redis) -> str:
     """The name of the encoder whose vectors the pool has, or will have."""
     # The store's engines take a second to import, so they are imported where they are used.
-    from memshare.memory_service.pool.encoder_generation import first_name
-    from memshare.memory_service.pool.pool import ENCODER
+    from memshare.memory_service.pool.encoder_names import ENCODER, first_name
 
     return str(client.get(ENCODER) or first_name(settings))

@@ -8,7 +8,7 @@ import redis
 
 from memshare.broker.settings import Settings
 from memshare.broker.wire.lessons import LessonTask
-from memshare.memory_service.pool.pool import BEFORE
+from memshare.memory_service.pool.encoder_names import BEFORE
 from memshare.memory_service.recall.retriever import adapter_key
 from memshare.retriever_trainer.labels import Labels
 from memshare.retriever_trainer.learn import Learn

@@ -10,8 +10,8 @@ import redis
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
 from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
-from memshare.memory_service.pool.encoder_generation import folder_of, name_in_use, open_pool, origin_of, tuned_name
-from memshare.memory_service.pool.pool import ENCODER
+from memshare.memory_service.pool.encoder_generation import name_in_use, open_pool
+from memshare.memory_service.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
 from memshare.memory_service.stores.open_store import layout_in_use
 from memshare.memory_service.stores.store import Where
 from tests.support.memories import remembered

@@ -8,7 +8,8 @@ import pytest
 import redis
 
 from memshare.broker.errors import TryAgain, Unreachable
-from memshare.memory_service.pool.pool import ENCODER, Pool
+from memshare.memory_service.pool.encoder_names import ENCODER
+from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.edge_store import EdgeStore

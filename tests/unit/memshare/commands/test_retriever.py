@@ -13,7 +13,7 @@ from memshare.broker.errors import MemshareError
 from memshare.broker.presence import Presence, announce
 from memshare.broker.settings import Settings, load_settings
 from memshare.commands.retriever import app
-from memshare.memory_service.pool.pool import BEFORE, ENCODER
+from memshare.memory_service.pool.encoder_names import BEFORE, ENCODER
 from memshare.memory_service.stores.open_store import open_store
 from memshare.memory_service.stores.store import Layout
 from memshare.retriever_trainer.learn import Learn

@@ -13,8 +13,9 @@ from memshare.broker.settings import Settings
 from memshare.broker.wire.lessons import Candidate, LessonTask
 from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.encoder_generation import folder_of, name_in_use, open_pool
-from memshare.memory_service.pool.pool import BEFORE, Pool
+from memshare.memory_service.pool.encoder_generation import name_in_use, open_pool
+from memshare.memory_service.pool.encoder_names import BEFORE, folder_of
+from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Where
 from memshare.retriever_trainer.consolidation.consolidation import Consolidation
