@@ -7,6 +7,8 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import repeat
 
 from memshare.memory_service.stores.store import Sparse
 
@@ -22,11 +24,14 @@ _CJK = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # hangul
 )
+_WORD = re.compile(r"\w+")
 _RUN = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?:(?![{_CJK}])\w)+")
 
 
 def tokens(text: str) -> list[str]:
     """The words of a text in lower case; a run of Chinese, Japanese or Korean as its character bigrams."""
+    if text.isascii():  # most texts, and five times as fast
+        return _WORD.findall(text.lower())
     found: list[str] = []
     for match in _RUN.finditer(unicodedata.normalize("NFKC", text).casefold()):
         run = match.group()
@@ -41,19 +46,26 @@ def document(text: str) -> Sparse:
     """The vector a text is stored with: each token's saturated frequency, less in a longer text."""
     found = tokens(text)
     saturation = _K1 * (1 - _B + _B * len(found) / AVERAGE_LENGTH)
-    return _sparse((token, tf * (_K1 + 1) / (tf + saturation)) for token, tf in Counter(found).items())
+    counted = Counter(found)
+    weights = {tf: tf * (_K1 + 1) / (tf + saturation) for tf in set(counted.values())}
+    return _sparse(counted, map(weights.__getitem__, counted.values()))
 
 
 def query(text: str) -> Sparse:
     """The vector a text is searched with: 1 for every token, however often it occurs."""
-    return _sparse((token, 1.0) for token in set(tokens(text)))
+    return _sparse(set(tokens(text)), repeat(1.0))
 
 
-def _sparse(weights: Iterable[tuple[str, float]]) -> Sparse:
+def _sparse(tokens: Iterable[str], weights: Iterable[float]) -> Sparse:
     """Tokens become indices by CRC-32, the same in every process; tokens that collide share an index."""
     summed: dict[int, float] = {}
-    for token, weight in weights:
-        index = zlib.crc32(token.encode())
+    for token, weight in zip(tokens, weights, strict=False):
+        index = _index(token)
         summed[index] = summed.get(index, 0.0) + weight
     indices = sorted(summed)
     return Sparse(indices, [summed[index] for index in indices])
+
+
+@lru_cache(maxsize=50_000)
+def _index(token: str) -> int:
+    return zlib.crc32(token.encode())

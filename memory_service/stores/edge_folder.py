@@ -75,7 +75,10 @@ def prepare(folder: Path, layout: Layout) -> Path:
     except TryAgain as error:
         raise BadInput(str(error)) from error
     require_same(
-        found, StoreMetadata.of(layout), f"The pool in {str(folder)!r}", "start with another MEMSHARE_DATA folder"
+        found,
+        StoreMetadata.of(layout),
+        f"The pool in {str(folder)!r}",
+        "start with another MEMSHARE_DATA folder and another Redis",
     )
     return folder / _ENGINE
 
@@ -103,8 +106,7 @@ def taken(folder: Path) -> Unreachable:
         who = "by a process that has not yet said who it is"
     return Unreachable(
         f"The pool in {str(folder)!r} is open already, {who}, and only one process can have it open."
-        " Stop that one, give this one another MEMSHARE_DATA folder,"
-        " or set MEMSHARE_QDRANT_URL: a Qdrant server is for any number of processes."
+        " Stop that one, or set MEMSHARE_QDRANT_URL: a Qdrant server is for any number of processes."
     )
 
 
@@ -133,11 +135,20 @@ def _read_metadata(folder: Path) -> StoreMetadata:
     except ValidationError as error:
         raise BadInput(
             f"{str(folder / _METADATA)!r} does not say what the pool was made for: {error.errors()[0]['msg']}."
-            " Put it back from a copy, or start with another MEMSHARE_DATA folder."
+            " Put it back from a copy, or start with another MEMSHARE_DATA folder and another Redis."
         ) from error
 
 
 def _write(path: Path, content: Message) -> None:
+    """Write a file in one step, so that after a loss of power it is the old one or the new one, and whole."""
     aside = path.with_suffix(f".{os.getpid()}.aside")
-    aside.write_text(content.model_dump_json(indent=1) + "\n")
+    with aside.open("w", encoding="utf-8") as file:
+        file.write(content.model_dump_json(indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
     aside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the rename is in the folder
+    finally:
+        os.close(folder)

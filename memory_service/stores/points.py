@@ -38,8 +38,17 @@ def payload(memory: Memory) -> dict[str, Any]:
 
     The engine takes and gives back one text far faster than nested fields.
     """
-    fields = memory.model_dump(mode="json", include=set(KEYWORDS))
-    return {**fields, "saying": saying(memory.answer), WHOLE: memory.model_dump_json()}
+    return {
+        "pool": memory.pool,
+        "status": memory.status,
+        "agent": memory.agent,
+        "kind": memory.kind,
+        "submitter": memory.submitter,
+        "task_id": memory.task_id,
+        "parents": [str(parent) for parent in memory.parents],
+        "saying": saying(memory.answer),
+        WHOLE: memory.model_dump_json(),
+    }
 
 
 def memory(stored: dict[str, Any] | None) -> Memory:
