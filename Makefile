@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format lint types contract bench evaluate faults pictures clean
+.PHONY: help install demo test quick check format lint types contract bench evaluate faults pictures clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -19,19 +19,22 @@ help:  ## Show this help
 	$(BIN)/pip install --quiet --editable '.[$*]' $(CONSTRAINTS)
 	@touch $@
 
-.venv/.installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --editable . $(CONSTRAINTS)
-	@touch $@
-
-install: .venv/.installed  ## Make .venv and install memshare into it
+# `evaluate` brings `local`: all that one machine can do.
+install: .venv/.installed-evaluate  ## Make .venv and install memshare into it, with all that runs on one machine
 
 demo: install  ## Watch 54 tasks become answers, grades and shared memories
 	@$(BIN)/memshare demo
 
-test: .venv/.installed-test  ## Install what the tests need and run them all
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+# A process for each processor; the tests of a file stay together, as they share what is slow to make.
+PYTEST = $(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 
-check: format lint types contract test  ## Format, lint, types, import contract and tests
+test: .venv/.installed-test  ## Install what the tests need and run them all
+	$(PYTEST)
+
+quick: .venv/.installed-test  ## Run unit tests for under a minute: none that needs Redis or a pool, or is marked slow
+	$(PYTEST) --quick tests/unit
+
+check: format lint types contract test  ## Format, lint, types, import contract and all tests: what CI runs
 
 format: .venv/.installed-dev
 	$(BIN)/ruff format --check .
@@ -52,7 +55,7 @@ DATA ?= ../shared/data
 MODELS ?= offline
 OUT ?= evaluation
 ITEMS ?= 100
-evaluate: .venv/.installed  ## Run every experiment on the files of DATA, with MODELS, and make a page of it in OUT
+evaluate: install  ## Run every experiment on the files of DATA, with MODELS, and make a page of it in OUT
 	$(BIN)/memshare evaluate all --yes --models $(MODELS) --out $(OUT) --items $(ITEMS) --data benchmarks/plans.jsonl \
 	  $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl)
 	$(BIN)/memshare report $(OUT)

