@@ -1,0 +1,138 @@
+"""The wheel, built from the sdist, has everything in one package and lives beside others that are called as our parts.
+
+The test that asks the package index runs in CI only; beside it stands one that needs no network: packages of these
+names are put into an environment that borrows the installed dependencies.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "memshare"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+NAMESAKES = ("agents", "llm")
+"""What openai-agents and llm install at the top, and two folders of ours are called."""
+
+CHECK = """
+import agents, llm, memshare
+from memshare import BadInput, Client
+print(memshare.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    [found] = built.glob("*.whl")
+    return found
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """The Python of an empty environment, whose path has spaces."""
+    folder = tmp_path / "a path with spaces"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    return folder / "bin" / "python"
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=os.environ | {"PYTHONPATH": ""}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def pip_install(python: Path, *what: str | Path) -> None:
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *what)
+
+
+def site_packages(python: Path) -> Path:
+    return next((python.parents[1] / "lib").glob("python*/site-packages"))
+
+
+def our_files() -> set[str]:
+    """Every file of the packages, by its path in the wheel; links are followed."""
+    found = (
+        Path(folder, name)
+        for folder, _, names in os.walk(PACKAGE, followlinks=True)
+        for name in names
+        if Path(folder).name != "__pycache__"
+    )
+    return {file.relative_to(PACKAGE.parent).as_posix() for file in found}
+
+
+def test_the_wheel_has_every_file_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    assert inside == our_files()
+    assert {PurePosixPath(name).suffix for name in inside} >= {".py", ".toml", ".jsonl", ".html", ".css", ".j2", ".txt"}
+    assert "memshare/py.typed" in inside
+    assert {name.partition("/")[0] for name in inside} == {"memshare"}
+
+
+def test_in_the_sdist_the_links_are_folders(built: Path) -> None:
+    [sdist] = built.glob("*.tar.gz")
+
+    with tarfile.open(sdist) as archive:
+        members = {member.name.partition("/")[2]: member for member in archive}
+
+    assert members["src/memshare/broker/errors.py"].isfile()
+    assert not [name for name, member in members.items() if member.issym() or member.islnk()]
+
+
+def test_it_is_imported_beside_other_packages_called_agents_and_llm(wheel: Path, environment: Path) -> None:
+    folder = site_packages(environment)
+    # The installed dependencies are found; an editable memshare is not, as files that end in .pth count only at home.
+    (folder / "borrowed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    for name in NAMESAKES:
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("MINE = True\n", encoding="utf-8")
+
+    pip_install(environment, "--no-deps", "--no-index", wheel)
+
+    assert Path(run(environment, "-I", "-c", CHECK).strip()).is_relative_to(folder)
+    assert run(environment, "-I", "-c", "import agents, llm; print(agents.MINE, llm.MINE)") == "True True\n"
+    assert "Usage: memshare" in run(environment.with_name("memshare"), "--help")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("CI"), reason="installs from the package index, which CI does")
+def test_it_is_installed_beside_openai_agents_and_llm(wheel: Path, environment: Path) -> None:
+    pip_install(environment, wheel, "openai-agents", "llm")
+
+    assert Path(run(environment, "-I", "-c", CHECK).strip()).is_relative_to(site_packages(environment))
+    assert run(environment, "-I", "-c", "import agents, llm; print(agents.Agent.__name__, llm.Model.__name__)") == (
+        "Agent Model\n"
+    )
+    assert "Usage: memshare" in run(environment.with_name("memshare"), "--help")
+    installed = {path.name for path in site_packages(environment).iterdir()}
+    assert not {"torch", "onnxruntime", "qdrant_client", "numpy"} & installed
+
+
+def test_what_the_metadata_says_is_what_the_project_says(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = archive.read(name).decode()
+
+    for extra in PROJECT["optional-dependencies"]:
+        assert f"Provides-Extra: {extra}\n" in metadata

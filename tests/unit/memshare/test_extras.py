@@ -1,0 +1,72 @@
+"""Without an extra's packages the client and the command line work; what needs them says which extra brings them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from memshare.extras import NeedsExtra, needs_extra, require
+from memshare.lazy_commands import COMMANDS
+from tests.support.deployment import ROOT
+
+
+def light(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of a memshare that was installed without extras."""
+    program = [sys.executable, "-m", "tests.support.light_install", *arguments]
+    return subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["up"], "memshare up needs more packages: pip install 'memshare[local]'."),
+        (["evaluate", "all", "--help"], "memshare evaluate needs more packages: pip install 'memshare[evaluate]'."),
+        (["retriever", "status"], "memshare retriever needs more packages: pip install 'memshare[trainer]'."),
+        (["worker", "poem"], "memshare worker poem needs more packages: pip install 'memshare[agents]'."),
+        (["worker", "memory"], "memshare worker memory needs more packages: pip install 'memshare[memory]'."),
+    ],
+)
+def test_a_command_that_lacks_packages_says_in_one_line_which_extra_brings_them(
+    arguments: list[str], named: str
+) -> None:
+    done = light(*arguments)
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"memshare: {named}\n")
+
+
+def test_the_client_and_every_command_that_needs_no_extra_are_there_without_one() -> None:
+    names = [name for name, command in COMMANDS.items() if command.extra is None]
+    code = (
+        "from tests.support.light_install import hide_extras; hide_extras()\n"
+        "from memshare import Client; from memshare.lazy_commands import load\n"
+        f"for name in {names}: load(name)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert "submit" in names
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_no_module_of_an_extra_is_another_error() -> None:
+    assert (
+        needs_extra("This", ModuleNotFoundError("No module named 'memshare.nothing'", name="memshare.nothing")) is None
+    )
+    assert needs_extra("This", ImportError("cannot import name 'OpenAI' from 'openai'", name="openai")) is None
+    assert str(needs_extra("This", ModuleNotFoundError("No module named 'openai'", name="openai"))) == (
+        "This needs more packages: pip install 'memshare[agents]'."
+    )
+
+
+def test_where_everything_is_installed_nothing_is_missed() -> None:
+    for extra in ("agents", "memory", "trainer", "metrics", "local", "evaluate"):
+        require("This", extra)
+
+
+def test_an_extra_needs_what_it_brings_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memshare.extras.find_spec", lambda module: None if module == "openai" else module)
+
+    for extra in ("agents", "trainer", "local", "evaluate"):
+        with pytest.raises(NeedsExtra, match=rf"\[{extra}\]"):
+            require("This", extra)
+    require("This", "memory")
