@@ -39,8 +39,9 @@ def _register(app: Celery, settings: Settings) -> None:
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    """Only the model is opened, so that no fault hides; torch comes with the first lesson."""
     if TRAINER_QUEUE in queues:
-        _learn(settings)
+        open_limited(settings, settings.model_for("trainer"), connections=1)
 
 
 part = Part(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm)

@@ -73,11 +73,13 @@ def worker_app(*parts: Part) -> Celery:
             forget(settings.heartbeat)
             if settings.metrics_port is not None:
                 worker_metrics.serve(settings.metrics_port, sender)
-            for part in parts:
+            served = list(app.amqp.queues.consume_from)
+            serving = _serving(parts, settings, served)
+            for part in serving:
                 part.register(app, settings)
             if not _forks(sender.pool_cls):  # torch must not be forked once warm
-                for part in parts:
-                    part.warm(settings, list(app.amqp.queues.consume_from))
+                for part in serving:
+                    part.warm(settings, served)
             signals.task_received.connect(functools.partial(_hold, app, settings), weak=False)
 
     @signals.worker_shutting_down.connect(weak=False)
@@ -89,11 +91,17 @@ def worker_app(*parts: Part) -> Celery:
     def watch(sender: Any, **_: Any) -> None:
         if sender.app is app:
             settings = load_settings()
-            cards = [card for part in parts for card in part.cards(settings)]
-            pulses = [] if _forks(type(sender.pool)) else [part.pulse for part in parts]
+            serving = _serving(parts, settings, list(app.amqp.queues.consume_from))
+            cards = [card for part in serving for card in part.cards(settings)]
+            pulses = [] if _forks(type(sender.pool)) else [part.pulse for part in serving]
             Watch(app, settings, sender, cards, pulses).start()
 
     return app
+
+
+def _serving(parts: Sequence[Part], settings: Settings, served: Sequence[str]) -> list[Part]:
+    """The parts of which a queue is served; the others are not even imported."""
+    return [part for part in parts if set(part.queues(settings)) & set(served)]
 
 
 def _forks(pool: type) -> bool:

@@ -8,24 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.broker.wire.messages import Message
 from memshare.memory_service.encoders.encoder import Encoder
 from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
 from memshare.retriever_trainer.consolidation import probe
 from memshare.retriever_trainer.consolidation.finetune import TextLesson
+from memshare.retriever_trainer.consolidation.outcome import Figure
 from memshare.retriever_trainer.consolidation.relearn import relearn
 
 MOST_LOST = 0.02  # nDCG on the probe
 
 Adapters = Mapping[str, NDArray[np.float32]]
 """The weights in use of each pool that has learnt something."""
-
-
-class Figure(Message):
-    """What was measured of the encoder in use, with its adapters, and of the one that is to replace it."""
-
-    before: float
-    after: float
 
 
 class PoolLessons(NamedTuple):

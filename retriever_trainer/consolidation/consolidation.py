@@ -15,19 +15,19 @@ from typing import Protocol
 import redis
 import torch
 
-from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Message
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
 from memshare.memory_service.pool.encoder_generation import encoder_named
 from memshare.memory_service.pool.encoder_names import first_name, folder_of, tuned_name
 from memshare.memory_service.pool.move import Pages
 from memshare.memory_service.stores.store import Store
 from memshare.retriever_trainer.consolidation.carry_over import carry_over
-from memshare.retriever_trainer.consolidation.check import MOST_LOST, Adapters, Check, Figure, PoolLessons, check
+from memshare.retriever_trainer.consolidation.check import MOST_LOST, Adapters, Check, PoolLessons, check
 from memshare.retriever_trainer.consolidation.consolidation_lock import alone
 from memshare.retriever_trainer.consolidation.finetune import TextLesson, fine_tune
 from memshare.retriever_trainer.consolidation.lesson_texts import Texts, as_texts, general_anchors, read_texts
+from memshare.retriever_trainer.consolidation.outcome import Consolidated, Worse
 from memshare.retriever_trainer.consolidation.swap import swap
 from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
 
@@ -38,22 +38,6 @@ SEED = 0
 class Progress(Protocol):
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Told what is being done, how far it is, and what it goes up to where that is known."""
-
-
-class Consolidated(Message):
-    """What a consolidation did; `held_out_accuracy` and `probe_ndcg` are None where nothing was trained."""
-
-    encoder_before: str
-    encoder: str
-    pools: tuple[str, ...]
-    lessons: int
-    memories: int
-    held_out_accuracy: Figure | None = None
-    probe_ndcg: Figure | None = None
-
-
-class Worse(MemshareError):
-    """The trained encoder failed its check, so nothing was changed."""
 
 
 class Consolidation:

@@ -1,30 +1,44 @@
-"""One worker for any of the queues; `celery -A memshare.worker worker` runs it too."""
+"""One worker for any of the queues; `celery -A memshare.worker worker` runs it too.
 
-import memshare.agents.worker
-import memshare.memory_service.worker
-import memshare.retriever_trainer.worker
-import memshare.scorer.worker
-from memshare.agents.roster import load_roster
-from memshare.broker.runtime.worker import worker_app
+A package is imported only where one of its queues is served: a worker of agents takes 100 MB, not a gigabyte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from memshare.agents.roster import cards, load_roster
+from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare.broker.presence import AgentCard
+from memshare.broker.runtime.worker import Part, worker_app
 from memshare.broker.settings import Settings
-from memshare.llm.limits.prices import load_prices
-from memshare.llm.models import open_chat
-from memshare.scorer.rubric import all_rubrics
+
+
+def _part_of(
+    module: str,
+    queues: Callable[[Settings], Sequence[str]],
+    cards: Callable[[Settings], Sequence[AgentCard]] = lambda _: (),
+) -> Part:
+    """The part of a package, which is imported when it is used."""
+
+    def part() -> Part:
+        found: Part = import_module(module).part
+        return found
+
+    return Part(
+        queues=queues,
+        register=lambda app, settings: part().register(app, settings),
+        warm=lambda settings, served: part().warm(settings, served),
+        cards=cards,
+        pulse=lambda settings, served: part().pulse(settings, served),
+    )
+
 
 parts = (
-    memshare.agents.worker.part,
-    memshare.scorer.worker.part,
-    memshare.memory_service.worker.part,
-    memshare.retriever_trainer.worker.part,
+    _part_of("memshare.agents.worker", lambda settings: list(load_roster(settings.agents_dir)), cards),
+    _part_of("memshare.scorer.worker", lambda _: [SCORER_QUEUE]),
+    _part_of("memshare.memory_service.worker", lambda _: [MEMORY_QUEUE]),
+    _part_of("memshare.retriever_trainer.worker", lambda _: [TRAINER_QUEUE]),
 )
 app = worker_app(*parts)
-
-
-def check(settings: Settings) -> None:
-    """Raise `BadInput` for what a worker would refuse: a broken file, a model it cannot open, a missing key."""
-    roster = load_roster(settings.agents_dir)
-    all_rubrics(settings.agents_dir)
-    load_prices(settings.prices)
-    named = {agent.model for agent in roster.values() if agent.model}
-    for model in {settings.model_for("agents"), settings.model_for("scorer"), settings.model_for("trainer"), *named}:
-        open_chat(model, timeout=settings.model_timeout, connections=1)

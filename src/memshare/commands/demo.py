@@ -25,7 +25,8 @@ from memshare.demo.play import Played, Progress, play
 from memshare.demo.reason import AGENT as REASONING
 from memshare.demo.reason import PAGES, reason
 from memshare.demo.summary import Summary, summarise
-from memshare.local.supervisor import Supervisor, hold_folder
+from memshare.local.data_folder import hold_folder
+from memshare.local.supervisor import Supervisor
 
 T = TypeVar("T")
 

@@ -19,14 +19,18 @@ from memshare.broker.settings import load_settings
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, print_json
-from memshare.local.supervisor import Supervisor, hold_folder
-from memshare.worker import check
+from memshare.local.data_folder import hold_folder
+from memshare.local.preflight import check
+from memshare.local.supervisor import Supervisor
 
 REFRESH = 1.0  # seconds
 COUNT_MEMORIES_EVERY = 5.0  # seconds
 
 
 def up(
+    agents: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Processes that answer. [default: one for each processor]")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Data folder. [default: MEMSHARE_DATA or ~/.memshare]")] = None,
     flower_port: Annotated[int, typer.Option(help="Port of Flower; 0 leaves it out.")] = 5555,
     flower_host: Annotated[
@@ -34,7 +38,7 @@ def up(
     ] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
-    """Run Redis, one worker for all queues and Flower until Ctrl-C. The data stays in its folder.
+    """Run Redis, the memory service, agents, scorer, trainer and Flower until Ctrl-C. The data stays in its folder.
 
     Example: memshare up --data ./data
     """
@@ -44,7 +48,7 @@ def up(
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
         check(settings)
-        supervisor = Supervisor(settings, flower_port=flower_port or None, flower_host=flower_host)
+        supervisor = Supervisor(settings, agents=agents, flower_port=flower_port or None, flower_host=flower_host)
         ready = False
         try:
             with console.status("Starting …"):

@@ -11,7 +11,8 @@ from memshare.broker.settings import Settings, load_settings
 from memshare.client import Client
 from memshare.evaluation.request import Request, roster_of
 from memshare.evaluation.variants import Setup, write_variants
-from memshare.local.supervisor import Supervisor, hold_folder
+from memshare.local.data_folder import hold_folder
+from memshare.local.supervisor import Supervisor
 
 ELSEWHERE = ("MEMSHARE_REDIS_URL", "MEMSHARE_QDRANT_URL", "MEMSHARE_ENCODERS", "MEMSHARE_DOCUMENTS")
 KEEP_DAYS = 3650  # an experiment can be gone on with as long as its folder is there

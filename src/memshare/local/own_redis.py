@@ -13,7 +13,9 @@ from memshare.broker import redis_server
 from memshare.broker.connection import DOWN, connect, reaching
 from memshare.broker.errors import Unreachable
 from memshare.broker.settings import Settings
-from memshare.local.supervisor import ends_with_parent, hold_folder
+from memshare.local.child import ends_with_parent
+from memshare.local.data_folder import hold_folder
+from memshare.memory_service.pool.encoder_names import ENCODER, first_name
 
 START_WITHIN = 120  # seconds; it reads its log first
 STOP_WITHIN = 30  # seconds
@@ -69,7 +71,4 @@ def _answers(settings: Settings) -> bool:
 
 def encoder_in_use(settings: Settings, client: redis.Redis) -> str:
     """The name of the encoder whose vectors the pool has, or will have."""
-    # The store's engines take a second to import, so they are imported where they are used.
-    from memshare.memory_service.pool.encoder_names import ENCODER, first_name
-
     return str(client.get(ENCODER) or first_name(settings))

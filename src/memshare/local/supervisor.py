@@ -1,72 +1,47 @@
-"""Runs everything on one machine: Redis, one worker for all queues and, if wanted, Flower."""
+"""Runs everything on one machine: Redis, the memory service, agents, scorer, trainer and, if wanted, Flower."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 
 import redis
 
+from memshare.agents.roster import load_roster
 from memshare.broker import redis_server
+from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare.broker.connection import connect, reaching
-from memshare.broker.errors import BadInput, MemshareError, Unreachable
+from memshare.broker.errors import BadInput, Unreachable
 from memshare.broker.presence import present
 from memshare.broker.settings import Settings
+from memshare.local.child import Child, ends_with_parent
+from memshare.local.environment import environment_of
 
 READY_WITHIN = 600  # seconds; a large pool builds its index first
-SHORTEST_LIFE = 5  # seconds; a child that dies sooner waits as long before it is started again
-PR_SET_PDEATHSIG = 1
-
-
-@dataclass
-class Child:
-    """A process that is started again when it dies."""
-
-    name: str
-    start: Callable[[], subprocess.Popen[bytes]]
-    log: Path
-    process: subprocess.Popen[bytes] = field(init=False)
-    started: float = field(init=False)
-    restarts: int = 0
-
-    def __post_init__(self) -> None:
-        self.process, self.started = self.start(), time.monotonic()
-
-    def revive(self) -> bool:
-        """Start it again if it has died; True when it has."""
-        if self.process.poll() is None or time.monotonic() - self.started < SHORTEST_LIFE:
-            return False
-        self.process, self.started = self.start(), time.monotonic()
-        self.restarts += 1
-        return True
-
-    def stop(self, patience: float) -> None:
-        if self.process.poll() is not None:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(patience)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 class Supervisor:
     """The processes of one data folder. Use it inside `hold_folder`."""
 
-    def __init__(self, settings: Settings, *, flower_port: int | None = None, flower_host: str = "127.0.0.1") -> None:
-        """Raises `BadInput` where Flower would be open to other machines and ask for no password."""
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        agents: int | None = None,
+        flower_port: int | None = None,
+        flower_host: str = "127.0.0.1",
+    ) -> None:
+        """`agents` is the number of processes for the agents' queues; by default one for each processor.
+
+        Raises `BadInput` where Flower would be open to other machines and ask for no password."""
         if flower_port and not is_loopback(flower_host) and settings.flower_auth is None:
             raise BadInput(
                 f"Flower on {flower_host!r} can be reached from other machines, so it needs a password: set "
@@ -76,11 +51,8 @@ class Supervisor:
         self.children: list[Child] = []
         self._flower_port, self._flower_host = flower_port, flower_host
         self._logs = settings.data / "logs"
-        self._environment = os.environ | {"MEMSHARE_DATA": str(settings.data)}
-        for name, value in (("REDIS", settings.redis_url), ("QDRANT", settings.qdrant_url)):
-            self._environment.pop(f"MEMSHARE_{name}_URL", None)
-            if value:
-                self._environment[f"MEMSHARE_{name}_URL"] = value
+        self._agents = agents or processors()
+        self._environment = environment_of(settings)
         self._flower_environment = dict(self._environment)
         if settings.flower_auth is not None:  # not an option, which everybody on the machine could read
             self._flower_environment["FLOWER_BASIC_AUTH"] = settings.flower_auth.get_secret_value()
@@ -91,7 +63,7 @@ class Supervisor:
         return f"http://{host}:{self._flower_port}" if self._flower_port else None
 
     def start(self) -> None:
-        """Start the children one after the other; returns when the worker takes tasks."""
+        """Start the children; returns when every worker takes tasks."""
         self._logs.mkdir(parents=True, exist_ok=True)
         if self._flower_port:
             _require_free(self._flower_host, self._flower_port)
@@ -103,14 +75,19 @@ class Supervisor:
             ending = ends_with_parent(signal.SIGTERM)
             self.children.append(Child("redis", lambda: redis_server.start(self.settings.data, preexec_fn=ending), log))
         self._wait_for("Redis", lambda client: bool(client.ping()))
-        self._run("worker", "-m", "memshare", "worker", "--all")
+        if self.settings.memory_url is None:
+            self._run_worker("memory", MEMORY_QUEUE)
+        for number in range(1, self._agents + 1):
+            self._run_worker(f"agents-{number}", *load_roster(self.settings.agents_dir))
+        self._run_worker("scorer", SCORER_QUEUE)
+        self._run_worker("trainer", TRAINER_QUEUE)
         if self._flower_port:
             self._run(
                 "flower",
                 "-m",
                 "celery",
                 "-A",
-                "memshare.worker",
+                "memshare.local.flower",
                 "flower",
                 f"--address={self._flower_host}",
                 f"--port={self._flower_port}",
@@ -119,16 +96,19 @@ class Supervisor:
                 f"--db={self.settings.data / 'flower.db'}",
                 environment=self._flower_environment,
             )
-        self._wait_for("The worker", lambda client: any(p.pid == self._pid("worker") for p in present(client)))
+        self._wait_for("A worker", self._all_present)
 
     def revive(self) -> list[Child]:
         """Start again what has died; returns what was started."""
         return [child for child in self.children if child.revive()]
 
     def stop(self) -> None:
-        """End the children, Redis last; tasks that run may finish first."""
+        """End the children, the memory service and Redis last; tasks that run may finish first."""
+        for child in self.children:
+            if child.name not in ("redis", "memory"):
+                child.process.terminate()
         for child in reversed(self.children):
-            child.stop(patience=self.settings.grace + 10 if child.name == "worker" else 10)
+            child.stop(patience=10 if child.name in ("redis", "flower") else self.settings.grace + 10)
         redis_server.socket_path(self.settings.data).unlink(missing_ok=True)
 
     def _run(self, name: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
@@ -148,8 +128,13 @@ class Supervisor:
 
         self.children.append(Child(name, start, log))
 
-    def _pid(self, name: str) -> int:
-        return next(child.process.pid for child in self.children if child.name == name)
+    def _run_worker(self, name: str, *queues: str) -> None:
+        self._run(name, "-m", "memshare", "worker", *queues)
+
+    def _all_present(self, client: redis.Redis) -> bool:
+        there = {worker.pid for worker in present(client)}
+        workers = [child for child in self.children if child.name not in ("redis", "flower")]
+        return all(child.process.pid in there for child in workers)
 
     def _wait_for(self, what: str, ready: Callable[[redis.Redis], bool]) -> None:
         client = connect(self.settings.redis, tries=0)
@@ -166,28 +151,9 @@ class Supervisor:
         raise Unreachable(f"{what} was not ready after {READY_WITHIN} s. See {self._logs}.")
 
 
-@contextlib.contextmanager
-def hold_folder(data: Path) -> Iterator[None]:
-    """Hold a data folder for this process; raises when it cannot be written, or another holds it."""
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-        lock = (data / "up.lock").open("a+")
-    except OSError as error:
-        raise BadInput(f"The data folder {str(data)!r} cannot be written: {error.strerror}.") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            lock.seek(0)
-            raise MemshareError(
-                f"memshare runs already on {str(data)!r} (process {lock.read().strip() or 'unknown'}). "
-                "Use it as it is, end it with Ctrl-C, or give another folder with --data."
-            ) from error
-        lock.seek(0)
-        lock.truncate()
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def is_loopback(host: str) -> bool:
@@ -208,14 +174,6 @@ def _require_free(host: str, port: int) -> None:
                 f"Flower cannot listen on {host}:{port}: {error.strerror}. Give another port with --flower-port, or 0 "
                 "for none."
             ) from error
-
-
-def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
-    """What a child runs first so that it ends when its parent is killed; only Linux can do that."""
-    if not sys.platform.startswith("linux"):
-        return None
-    library = ctypes.CDLL(None)
-    return lambda: library.prctl(PR_SET_PDEATHSIG, int(sign))
 
 
 def _last_line(log: Path) -> str:

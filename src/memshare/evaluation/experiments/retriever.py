@@ -9,8 +9,10 @@ from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab
+from memshare.local import consolidating
 from memshare.memory_service.recall.retriever import version_key
 from memshare.memory_service.stores.store import Where
+from memshare.retriever_trainer.consolidation.outcome import Job, Worse
 
 ASIDE = ":aside"
 
@@ -50,25 +52,13 @@ def _adapters_on(client: Client) -> None:
 
 
 def _consolidate(client: Client) -> str | None:
-    # torch takes seconds to import, and only this needs it.
-    from memshare.pool_reader import pool_pages
-    from memshare.retriever_trainer.consolidation.consolidation import Consolidation, Worse
-
-    with (
-        closing(connect(client.settings.redis)) as own,
-        pool_pages(client.settings, own) as (pages, name),
-    ):
-        try:
-            Consolidation(client.settings, own, pages, name, _silent).train(None)
-        except (BadInput, Worse) as error:
-            return f"The encoder was not consolidated: {error}"
+    try:
+        consolidating.run(client.settings, Job())
+    except (BadInput, Worse) as error:
+        return f"The encoder was not consolidated: {error}"
     # Who reads goes on with the old one while the new one is being opened; who writes waits for it.
     client.memories.restore(client.memories.page(Where(), limit=1).memories)
     return None
-
-
-def _silent(what: str, done: int, total: int | None) -> None:
-    """The experiment has a progress bar of its own."""
 
 
 RETRIEVER = Experiment(

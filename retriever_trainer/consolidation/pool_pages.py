@@ -1,4 +1,4 @@
-"""Reads the pool page by page from a command, whoever has it open."""
+"""Reads the pool page by page, whoever has it open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.presence import present
 from memshare.broker.settings import Settings
-from memshare.client import Client
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.pool.encoder_generation import name_in_use
 from memshare.memory_service.pool.move import Pages
 from memshare.memory_service.stores.open_store import layout_in_use, open_store
@@ -40,16 +40,16 @@ def pool_pages(settings: Settings, client: redis.Redis) -> Iterator[tuple[Pages,
             " `memshare up`, or a worker of the queue 'memory': it completes the move. Then try again."
         )
     if not settings.qdrant_url and any(MEMORY_QUEUE in worker.queues for worker in present(client)):
-        with closing(Client(settings)) as asking:
-            yield _asked(asking), name
+        with closing(MemoryClient(settings)) as memory:
+            yield _asked(memory), name
         return
     with closing(open_store(settings, layout, OWNER)) as store:
         yield (lambda after: store.page(Where(), PAGE, after)), name
 
 
-def _asked(client: Client) -> Pages:
+def _asked(memory: MemoryClient) -> Pages:
     def page(after: UUID | None) -> Page:
-        found = client.memories.page(Where(), PAGE, after)
+        found = memory.page(Where(), PAGE, after)
         return Page(list(found.memories), found.after)
 
     return page
