@@ -15,7 +15,7 @@ import redis
 
 from memshare.broker import redis_server
 from memshare.broker.connection import DOWN, connect
-from memshare.local.supervisor import ends_with_parent
+from memshare.local.child import ends_with_parent
 from tests.faults.hosts import Host, enter
 
 START_WITHIN = 60  # seconds; it reads its log first

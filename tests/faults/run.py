@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memshare.broker.errors import Unreachable
 from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores.store import Where
 from tests.faults.cluster import LEASE, Cluster, Setup, cluster
 from tests.faults.count import Count, count
 from tests.faults.forks import Forks
@@ -141,11 +142,4 @@ def _ended(made: Cluster, started: float, loses: bool) -> float | None:
 def _memories(made: Cluster) -> list[Memory]:
     if made.store:
         return made.store.memories()
-    found: list[Memory] = []
-    after = None
-    while True:
-        page = made.client.ask_memory("page", where={}, limit=256, after=after)
-        found += [Memory.model_validate(one) for one in page["memories"]]
-        after = page["after"]
-        if after is None:
-            return found
+    return list(made.client.memories.every(Where()))

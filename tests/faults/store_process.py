@@ -11,7 +11,7 @@ from pathlib import Path
 
 from qdrant_client import QdrantClient
 
-from memshare.local.supervisor import ends_with_parent
+from memshare.local.child import ends_with_parent
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.points import WHOLE
 from memshare.memory_service.stores.server_collection import ALIAS

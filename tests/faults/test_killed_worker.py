@@ -32,7 +32,7 @@ def test_what_a_killed_worker_was_doing_is_done_by_the_next_one_and_once(
 
         journeys = [deployment.settled(task.id, within=120) for task in tasks]
         assert [journey.outcome for journey in journeys] == ["stored"] * 5
-        assert deployment.client.ask_memory("stats")["by_pool"]["poem"] >= 5
+        assert deployment.client.memories.stats().by_pool["poem"] >= 5
         ledger = deployment.client.ledger
         wait_for(lambda: not any(ledger.open_messages().values()), 30, "every lesson to be learnt")
         done = ledger.done()

@@ -94,7 +94,7 @@ def read(url: str) -> dict:
 def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deployment: Deployment, flower: str) -> None:
     # Flower hears what is said from the moment at which it listens, which is after it answers.
     wait_for(
-        lambda: deployment.client.ask_memory("stats") and read(f"{flower}/api/tasks"), 60, "Flower to hear the worker"
+        lambda: deployment.client.memories.stats() and read(f"{flower}/api/tasks"), 60, "Flower to hear the worker"
     )
     url = kombu_url(deployment.settings.redis)
     outsider = Celery(broker=url, backend=url)
@@ -103,7 +103,9 @@ def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deploym
     stumbled = deployment.client.submit("logic", f"Stumble once. {PROMPT}")
     for task in (ours, stumbled, plain):  # nothing is known of a plain one before a worker has begun it
         deployment.settled(task.id)
-    deployment.client.ask_memory("search", pool="poem", text=PROMPT, k=3, mode="dense")
+    asked = {"pool": "poem", "text": PROMPT, "k": 3}
+    found = outsider.send_task("memory_service.recall", [asked], queue="memory").get(timeout=30)
+    assert found["found"][0]["memory"]["prompt"] == PROMPT
     deployment.client.submit("plan", f"Slowly, slowly. {PROMPT}")
 
     def shown() -> dict[str, dict]:
@@ -114,7 +116,7 @@ def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deploym
         "agents.logic",
         "scorer.score",
         "memory_service.settle",
-        "memory_service.search",
+        "memory_service.recall",
         "agents.plan",
     }
     wait_for(lambda: {task["name"] for task in shown().values()} >= wanted, 30, "Flower to have seen every stage")

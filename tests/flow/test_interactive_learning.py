@@ -19,6 +19,7 @@ from memshare.broker.connection import connect
 from memshare.broker.delivery.ledger import journey_key
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import derived_id
+from memshare.memory_service.curate.requests import Forget
 from memshare.scorer.rubric import BUNDLED
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
@@ -86,7 +87,7 @@ def empty_pool(deployment: Deployment) -> Iterator[None]:
     """No memory, no journey, and no call of another test."""
     MODEL.refused, MODEL.delay = "", 0.0
     yield
-    deployment.client.ask_memory("forget", which={"submitter": "anonymous"})
+    deployment.client.memories.forget(Forget(submitter="anonymous"))
     with connect(deployment.settings.redis) as client:
         client.delete("memshare:kept", *client.scan_iter("memshare:journey:*"))
 
@@ -159,7 +160,7 @@ def test_learning_that_is_stopped_and_killed_goes_on_and_pays_for_nothing_twice(
 
     assert found.pop("before") == len(done)
     assert found == LEARNT
-    assert deployment.client.ask_memory("stats")["by_pool"]["verse"] == 4 + 6, "the seeds, and ada's answers"
+    assert deployment.client.memories.stats().by_pool["verse"] == 4 + 6, "the seeds, and ada's answers"
     made = calls(deployment)
     of_what_had_ended = [call for call in made if any(ids[one] in call for one in done)]
     assert len(of_what_had_ended) == 2 * len(done), "one question and one grading for each"
@@ -186,7 +187,7 @@ def test_a_standard_answer_becomes_a_trusted_seed_of_no_task_and_its_journey_say
     journey = deployment.client.journey(question_id(ANSWERS["First"]))
     assert (journey.what, journey.state, journey.agent, journey.kind) == ("standard answer", "settled", "ada", "ode")
     assert (journey.prompt, journey.answer, journey.outcome) == ("Verse 1 on First", ANSWERS["First"], "stored")
-    memory = deployment.client.ask_memory("show", memory=str(journey.memory_id))
+    memory = deployment.client.memories.get(journey.memory_id).model_dump(mode="json")
     assert (memory["task_id"], memory["status"], memory["model"]) == (None, "active", None)
     assert memory["score"] == pytest.approx(95)
     queued = deployment.client.ledger.journey(journey.task_id)["task"]

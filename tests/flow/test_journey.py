@@ -14,6 +14,7 @@ from memshare.broker.app import kombu_url
 from memshare.broker.connection import connect
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.settings import Settings
+from memshare.memory_service.curate.requests import Forget
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
@@ -126,7 +127,7 @@ def test_what_is_stored_is_the_users_own_prompt_and_nothing_of_the_augmented_one
 
     journey = deployment.settled(deployment.client.submit("logic", prompt, kind="riddle", submitter="ada").id)
 
-    memory = deployment.client.ask_memory("show", memory=str(journey.memory_id))
+    memory = deployment.client.memories.get(journey.memory_id).model_dump(mode="json")
     assert memory["prompt"] == prompt
     assert memory["submitter"] == "ada"
     assert memory["task_id"] == journey.task_id
@@ -136,14 +137,14 @@ def test_what_is_stored_is_the_users_own_prompt_and_nothing_of_the_augmented_one
 
 def test_a_poor_answer_is_not_remembered(deployment: Deployment) -> None:
     CHAT.script = graded(0.8)
-    before = deployment.client.ask_memory("stats")["total"]
+    before = deployment.client.memories.stats().total
 
     journey = deployment.settled(deployment.client.submit("plan", "A plan to learn Latin", kind="study").id)
 
     assert journey.outcome == "rejected"
     assert journey.score.total == pytest.approx(80)
     assert journey.memory_id is None
-    assert deployment.client.ask_memory("stats")["total"] == before
+    assert deployment.client.memories.stats().total == before
 
 
 def test_the_same_pair_is_stored_once_with_its_better_score(deployment: Deployment) -> None:
@@ -156,7 +157,7 @@ def test_the_same_pair_is_stored_once_with_its_better_score(deployment: Deployme
 
     assert [first.outcome, same.outcome, better.outcome] == ["stored", "duplicate", "replaced"]
     assert first.memory_id == same.memory_id == better.memory_id
-    assert deployment.client.ask_memory("show", memory=str(first.memory_id))["score"] == pytest.approx(95)
+    assert deployment.client.memories.get(first.memory_id).score == pytest.approx(95)
 
 
 def test_any_celery_client_can_submit(deployment: Deployment) -> None:
@@ -184,7 +185,7 @@ def test_a_conversation_is_one_task_and_one_memory(deployment: Deployment) -> No
 
     sent = asked(deployment, "Now for a rainy day.")["messages"]
     assert [turn["content"] for turn in sent[1:]] == [turn["content"] for turn in turns]
-    memory = deployment.client.ask_memory("show", memory=str(journey.memory_id))
+    memory = deployment.client.memories.get(journey.memory_id).model_dump(mode="json")
     assert memory["prompt"].endswith("User: Now for a rainy day.")
     assert "fish market" in memory["prompt"]
 
@@ -193,9 +194,9 @@ def test_a_forgotten_memory_is_shown_to_no_task(deployment: Deployment) -> None:
     prompt = "A limerick about a heron on the pier"
     journey = deployment.settled(deployment.client.submit("poem", prompt, kind="limerick").id)
 
-    forgotten = deployment.client.ask_memory("forget", which={"ids": [str(journey.memory_id)]})
+    forgotten = deployment.client.memories.forget(Forget(ids=(journey.memory_id,)))
 
-    assert forgotten == [str(journey.memory_id)]
+    assert forgotten == [journey.memory_id]
     after = deployment.client.submit("poem", prompt + "!", kind="limerick").get(timeout=30)
     assert str(journey.memory_id) not in [one["id"] for one in after["memories"]]
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks.forms import Task, form_of, memories, questions, unseen_tasks
 from memshare.broker.settings import Settings
+from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.door.messages import Found, RecallRequest
 from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
 from memshare.memory_service.recall.retriever import Adapter
 from memshare.retriever_trainer.lesson_log import LessonLog
@@ -46,8 +48,8 @@ def stream(deployment: Deployment, tasks: Sequence[Task]) -> None:
     wait_for(lambda: deployment.client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
 
 
-def recalled(deployment: Deployment, pool: str, task: Task) -> list[dict]:
-    return deployment.client.ask_memory("search", pool=pool, text=task.prompt, k=SHOWN, mode="dense")
+def recalled(deployment: Deployment, pool: str, task: Task) -> tuple[Found, ...]:
+    return deployment.client.memories.recall(RecallRequest(pool=pool, text=task.prompt, k=SHOWN)).found
 
 
 @pytest.mark.usefixtures("redis_client")
@@ -65,7 +67,7 @@ def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_doe
     own = {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_CONCURRENCY": "1", "MEMSHARE_PROBATION": "false"}
     with serving(oracle) as chat, deployed(settings, chat, tmp_path, WORKERS, **own) as running:
         client = running.client
-        client.ask_memory("add", memories=[{"pool": "logic", "prompt": o.prompt, "answer": o.answer} for o in others])
+        client.memories.add([NewMemory(pool="logic", prompt=o.prompt, answer=o.answer) for o in others])
         untouched = [recalled(running, "logic", test) for test in other_tests]
 
         # 150 memories stream in.

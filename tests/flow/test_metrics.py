@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
+from memshare.memory_service.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
@@ -148,9 +149,9 @@ def test_the_metrics_of_a_run_are_exactly_what_happened_in_it(
     deployment: Deployment, model: Model, pool: str, metrics_port: int
 ) -> None:
     results = run(deployment, *SCORES, REFUSED)
-    page = deployment.client.ask_memory("page", where={}, limit=100, after=None)["memories"]
-    memories = Counter((one["pool"], one["status"]) for one in page)
-    assert Counter(one["pool"] for one in page) == ACCEPTED
+    page = deployment.client.memories.page(Where()).memories
+    memories = Counter((one.pool, one.status) for one in page)
+    assert Counter(one.pool for one in page) == ACCEPTED
     wait_for(
         lambda: of(exported(deployment), "memshare_pool_memories", "pool", "status") == memories,
         60,

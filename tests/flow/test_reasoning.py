@@ -13,6 +13,8 @@ from reportlab.pdfgen.canvas import Canvas
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
 from memshare.journey import Journey
+from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.door.messages import Credibility
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
@@ -214,11 +216,10 @@ def test_a_model_that_obeys_a_page_cannot_open_the_address_it_names(deployment: 
 
 def test_the_verdict_on_an_answer_is_what_its_memory_is_credited_with(deployment: Deployment) -> None:
     fact = "The Larkfield baker was born in Riga."
-    (memory,) = deployment.client.ask_memory("add", memories=[{"pool": "reasoning", "answer": fact}])
+    (memory,) = deployment.client.memories.add([NewMemory(pool="reasoning", answer=fact)])
 
-    def credibility() -> dict[str, Any]:
-        (standing,) = deployment.client.ask_memory("standing", memories=[memory])
-        return dict(standing["credibility"])
+    def credibility() -> Credibility:
+        return deployment.client.memories.judge_one(memory).credibility
 
     def answer(verified: bool, found: Callable[[Journey], bool], times: int) -> float:
         CHAT.say(
@@ -227,9 +228,9 @@ def test_the_verdict_on_an_answer_is_what_its_memory_is_credited_with(deployment
             Judgement=[judged(verified, k1=1.0)],
         )
         ask(deployment, found)
-        return float(wait_for(lambda: (how := credibility())["credits"] == times and how, 30, "the credit")["p"])
+        return float(wait_for(lambda: how if (how := credibility()).credits == times else None, 30, "the credit").p)
 
-    untried = credibility()["p"]
+    untried = credibility().p
     right = answer(True, settled, 1)
     wrong = answer(False, answered_at_all, 2)
 

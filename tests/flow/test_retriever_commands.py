@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -22,8 +23,9 @@ from memshare.broker.wire.lessons import Candidate, LessonTask
 from memshare.broker.wire.messages import Embedding
 from memshare.client import Client
 from memshare.local.own_redis import connected
-from memshare.memory_service.encoders.encoder import BUNDLED, SentenceTransformerEncoder
-from memshare.memory_service.encoders.sentence_encoder import bundled_folder
+from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.door.messages import RecallRequest
+from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder, bundled_folder
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.recall.recall import vectors_of
 from memshare.memory_service.stores.open_store import layout_in_use, open_store
@@ -113,12 +115,12 @@ def client(terminal: Terminal) -> Iterator[Client]:
 
 
 def found(client: Client) -> list[str]:
-    hits = client.ask_memory("search", pool="logic", text=PROMPTS[0], k=3, mode="dense")
-    return [hit["memory"]["prompt"] for hit in hits]
+    hits = client.memories.recall(RecallRequest(pool="logic", text=PROMPTS[0], k=3)).found
+    return [hit.memory.prompt for hit in hits]
 
 
-def added(client: Client, prompt: str) -> str:
-    return str(client.ask_memory("add", memories=[{"pool": "logic", "prompt": prompt, "answer": "Foam."}])[0])
+def added(client: Client, prompt: str) -> UUID:
+    return client.memories.add([NewMemory(pool="logic", prompt=prompt, answer="Foam.")])[0]
 
 
 def answered(client: Client, prompt: str) -> None:
@@ -141,10 +143,10 @@ def test_a_version_is_gone_back_to_while_nothing_runs(terminal: Terminal) -> Non
 
 def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Terminal, client: Client) -> None:
     before = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
-    memory = str(memory_id("poem", PROMPTS[0], "Yes."))
-    assert client.ask_memory("show", memory=memory)["prompt"] == PROMPTS[0]
+    memory = memory_id("poem", PROMPTS[0], "Yes.")
+    assert client.memories.get(memory).prompt == PROMPTS[0]
 
-    kept = terminal.json("memories", "forget", memory)
+    kept = terminal.json("memories", "forget", str(memory))
     assert [(one["pool"], one["rolled_back"]) for one in kept["retrievers"]] == [("poem", False)]
     second = str(memory_id("poem", PROMPTS[1], "Yes."))
     undone = terminal.json("memories", "forget", second, "--roll-back")["retrievers"]
@@ -177,7 +179,7 @@ def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_fr
     assert done["held_out_accuracy"]["after"] >= done["held_out_accuracy"]["before"]
     assert answers > 10
     assert found(client)[0] == PROMPTS[0]
-    assert client.ask_memory("show", memory=late)["answer"] == "Foam."
+    assert client.memories.get(late).answer == "Foam."
     status = terminal.json("retriever", "status")
     assert (status["encoder"], status["encoder_before"]) == (done["encoder"], BUNDLED)
     assert status["pools"]["logic"]["lessons"]["carried_over"] == TAUGHT_LOGIC
@@ -187,7 +189,7 @@ def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_fr
 
     assert (back["encoder_before"], back["encoder"]) == (done["encoder"], BUNDLED)
     assert found(client)[0] == PROMPTS[0]
-    assert client.ask_memory("show", memory=later)["answer"] == "Foam."
+    assert client.memories.get(later).answer == "Foam."
     answered(client, "A plan for the day after")
     status = terminal.json("retriever", "status")
     assert (status["encoder"], status["encoder_before"]) == (BUNDLED, done["encoder"])

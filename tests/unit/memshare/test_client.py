@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput, Unreachable
+from memshare.broker.errors import BadInput, TryAgain, Unreachable
 from memshare.broker.presence import AgentCard, Presence, announce
 from memshare.broker.settings import Settings
 from memshare.client import Client
@@ -123,5 +123,5 @@ def journeys(client: Client) -> list[dict[str, Any]]:
 
 
 def test_a_question_to_the_memory_service_says_so_when_none_is_there(client: Client) -> None:
-    with pytest.raises(Unreachable, match=r"No worker serves the queue 'memory'\. Start `memshare up`"):
-        client.ask_memory("stats")
+    with pytest.raises(TryAgain, match=r"The memory service does not answer at .*memory\.sock.*Start `memshare up`"):
+        client.memories.stats()
