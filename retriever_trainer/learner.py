@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
+from memshare.retriever_trainer.adapter_state import State
 from memshare.retriever_trainer.kept_lesson import KeptLesson
-from memshare.retriever_trainer.learning import State, step
+from memshare.retriever_trainer.learning import step
 from memshare.retriever_trainer.lesson_log import Head, LessonLog
 from memshare.retriever_trainer.reservoir import is_held_out
 

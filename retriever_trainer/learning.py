@@ -8,46 +8,17 @@ torch is fastest in one thread (`torch.set_num_threads(1)`), which is for the pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
-from safetensors.numpy import load, save
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
-from memshare.retriever_trainer.accuracy import Array, Example
+from memshare.retriever_trainer.accuracy import Example
+from memshare.retriever_trainer.adapter_state import State
 
 SCALE = 20.0  # of cosines in the loss: unscaled ones harm what the adapter is not about
-START_BIAS = -6.0
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 1.0  # pulls W back to zero, which is the untrained retriever
-
-
-@dataclass(frozen=True)
-class State:
-    """All that learning goes on from: the adapter's weights W, the bias b, AdamW's moments of both, the steps made."""
-
-    weights: Array  # (dimension, dimension)
-    weights_mean: Array
-    weights_square: Array
-    bias: Array  # ()
-    bias_mean: Array
-    bias_square: Array
-    steps: Array  # (), a whole number
-
-    @classmethod
-    def start(cls, dimension: int) -> State:
-        """What has learnt nothing, and changes no query."""
-        square, number = np.zeros((dimension, dimension), np.float32), np.zeros((), np.float32)
-        return cls(square, square, square, np.full((), START_BIAS, np.float32), number, number, number)
-
-    def pack(self) -> bytes:
-        """As safetensors, exactly."""
-        return save(asdict(self))
-
-    @classmethod
-    def unpack(cls, blob: bytes) -> State:
-        return cls(**load(blob))
 
 
 def step(state: State, examples: Sequence[Example]) -> State:

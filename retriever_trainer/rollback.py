@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memshare.broker.errors import BadInput
-from memshare.retriever_trainer.learning import State
+from memshare.retriever_trainer.adapter_state import State
 from memshare.retriever_trainer.lesson_log import LessonLog
 
 

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import redis
@@ -16,7 +17,9 @@ from pydantic import ValidationError
 from safetensors.numpy import load, save
 
 from memshare.broker.wire.messages import Message
-from memshare.memory_service.encoders.encoder import Encoder
+
+if TYPE_CHECKING:
+    from memshare.memory_service.encoders.encoder import Encoder
 
 log = logging.getLogger(__name__)
 

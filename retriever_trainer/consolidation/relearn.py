@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare.retriever_trainer.accuracy import Example
+from memshare.retriever_trainer.adapter_state import State
 from memshare.retriever_trainer.learner import REPLAYED
-from memshare.retriever_trainer.learning import State, step
+from memshare.retriever_trainer.learning import step
 
 
 def relearn(lessons: Sequence[Example], dimension: int) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 IMPORT_LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 CONTRACT = IMPORT_LINTER["contracts"][0]["name"]
+LIGHT = IMPORT_LINTER["contracts"][-1]
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -82,3 +83,28 @@ def test_the_copy_is_not_broken_by_itself(copy: Path) -> None:
     done = lint_imports(copy)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("importer", ["agents/tasks", "llm/chat", "memory_service/door/client"])
+def test_the_contract_breaks_when_what_agents_import_takes_torch(copy: Path, importer: str) -> None:
+    with (copy / "src" / "memshare" / f"{importer}.py").open("a") as file:
+        file.write("\ndef late():\n    import torch\n")
+
+    done = lint_imports(copy)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{LIGHT['name']} BROKEN" in done.stdout
+    assert "memshare.agents is not allowed to import torch" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["agents.worker", "scorer.worker", "worker", "client", "cli"])
+def test_what_is_light_by_contract_is_light_in_a_process(module: str) -> None:
+    code = f"import sys, memshare.{module}; print(*sys.modules)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, cwd=ROOT
+    )
+
+    loaded = set(done.stdout.split())
+    assert f"memshare.{module}" in loaded
+    assert not loaded & {*LIGHT["forbidden_modules"], "numpy"}

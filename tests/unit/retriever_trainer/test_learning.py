@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
-from memshare.retriever_trainer.learning import State, step
+from memshare.retriever_trainer.adapter_state import State
+from memshare.retriever_trainer.learning import step
 
 DIMENSION = 6
 
