@@ -1,0 +1,98 @@
+"""What the memory service is asked, and what it answers, at its real door."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from memshare.broker.errors import BadInput
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.door.client import BATCH, MemoryClient
+from memshare.memory_service.door.messages import RecallRequest, SearchRequest
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
+from tests.support.memories import remembered
+from tests.support.word_encoder import WordEncoder
+
+
+def remember(recall: Recall, *prompts: str, **fields: object) -> list[Memory]:
+    memories = [remembered(prompt, pool="poem")[0].model_copy(update=fields) for prompt in prompts]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    return memories
+
+
+def test_the_memories_nearest_to_a_task_are_recalled_best_first(
+    recall: Recall, memory: MemoryClient, encoder: WordEncoder
+) -> None:
+    near, far = remember(recall, "old lamp by the sea", "old shoe")
+
+    recalled = memory.recall(RecallRequest(pool="poem", text="new lamp by the sea", k=3))
+
+    assert [one.memory for one in recalled.found] == [near, far]
+    assert [one.similarity for one in recalled.found] == pytest.approx([0.8, 0.0], abs=1e-4)
+    assert recalled.retriever_version == 0
+    assert recalled.embedding.unpack() == pytest.approx(encoder.encode(["new lamp by the sea"])[0])
+
+
+def test_what_is_not_to_be_shown_is_not(recall: Recall, memory: MemoryClient) -> None:
+    first, second = remember(recall, "red lamp", "blue lamp")
+
+    recalled = memory.recall(RecallRequest(pool="poem", text="lamp", k=3, not_shown=(first.id,)))
+
+    assert [one.memory.id for one in recalled.found] == [second.id]
+
+
+def test_a_search_finds_what_is_meant_whatever_has_become_of_it(recall: Recall, memory: MemoryClient) -> None:
+    [hidden] = remember(recall, "red lamp", status="hidden")
+
+    assert memory.recall(RecallRequest(pool="poem", text="red lamp", k=3)).found == ()
+    [found] = memory.search(SearchRequest(text="red lamp", k=3, where=Where(pool="poem", status="hidden")))
+    assert found.memory == hidden
+
+
+def test_a_text_is_encoded(memory: MemoryClient, encoder: WordEncoder) -> None:
+    assert memory.embed("red lamp").unpack() == pytest.approx(encoder.encode(["red lamp"])[0])
+
+
+def test_all_memories_come_page_by_page_in_the_order_of_their_ids(recall: Recall, memory: MemoryClient) -> None:
+    memories = remember(recall, *(f"lamp {number}" for number in range(450)))
+
+    found = list(memory.every(Where(pool="poem")))
+
+    assert found == sorted(memories, key=lambda one: one.id)
+    assert list(memory.every(Where(pool="plan"))) == []
+    assert memory.stats().by_pool == {"poem": 450}
+    assert memory.stats().total == 450
+
+
+def test_memories_are_brought_in_changed_and_forgotten(memory: MemoryClient) -> None:
+    [known] = memory.add([NewMemory(pool="plan", prompt="When?", answer="On Monday.")])
+
+    changed = memory.edit(Edit(id=known, answer="On Tuesday."))
+    [judged] = memory.judge([known, uuid4()])
+
+    assert (changed.id, changed.answer, [one.answer for one in changed.history]) == (
+        known,
+        "On Tuesday.",
+        ["On Monday."],
+    )
+    assert (judged.memory, judged.credibility.credits, judged.conflicts) == (changed, 0, ())
+    assert memory.get(known) == changed
+    assert memory.conflicts("plan") == []
+    assert memory.forget(Forget(ids=(known,))) == [known]
+    with pytest.raises(BadInput, match=f"No memory has the id '{known}'"):
+        memory.get(known)
+    with pytest.raises(BadInput, match=f"No memory has the id '{known}'"):
+        memory.judge_one(known)
+
+
+def test_more_than_one_batch_is_brought_in_in_its_order(memory: MemoryClient) -> None:
+    many = [NewMemory(pool="plan", prompt=f"Day {number}?", answer=f"Rest {number}.") for number in range(BATCH + 10)]
+
+    ids = memory.add(many)
+
+    assert len(set(ids)) == len(many)
+    assert memory.get(ids[-1]).prompt == f"Day {BATCH + 9}?"
+    assert memory.stats().total == len(many)

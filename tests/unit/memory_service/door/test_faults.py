@@ -1,0 +1,145 @@
+"""The door closed, slow, broken off, too small or asked for a token: who asks is told what to do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from socketserver import StreamRequestHandler, UnixStreamServer
+
+import httpcore2
+import pytest
+import redis
+
+from memshare.broker.errors import BadInput, TryAgain
+from memshare.broker.settings import Settings
+from memshare.memory_service.door.address import socket_of
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.messages import RecallRequest
+from memshare.memory_service.door.methods import LARGEST_BODY
+from memshare.memory_service.door.server import listen
+from memshare.memory_service.pool.pool import Pool
+from tests.support.doors import open_door
+
+WANTED = RecallRequest(pool="poem", text="lamp", k=3)
+
+
+@pytest.fixture
+def own(settings: Settings, tmp_path: Path) -> Settings:
+    return settings.model_copy(update={"data": tmp_path})
+
+
+@contextmanager
+def answering(own: Settings, reply: bytes) -> Iterator[None]:
+    """Something else at the socket: it gives this reply to every connection, and closes it."""
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65_536)
+            self.wfile.write(reply)
+
+    with UnixStreamServer(str(socket_of(own.data)), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join(10)
+
+
+def test_the_socket_is_its_owners_alone(own: Settings, memory: MemoryClient) -> None:
+    memory.stats()
+
+    assert stat.S_IMODE(socket_of(own.data).stat().st_mode) == 0o600
+
+
+def test_a_service_that_is_away_is_asked_again_later(own: Settings) -> None:
+    with closing(MemoryClient(own)) as client, pytest.raises(TryAgain, match=r"Start `memshare up`") as away:
+        client.recall(WANTED)
+
+    assert away.value.reason == "store"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"found":',
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\xff\xfe\x00\x01",
+        b"HTTP/1.1 500 Oh\r\nContent-Length: 5\r\n\r\nsorry",
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x00" * 1_000,
+    ],
+)
+def test_whatever_else_is_answered_is_a_reason_to_try_again(own: Settings, reply: bytes) -> None:
+    with answering(own, reply), closing(MemoryClient(own)) as client, pytest.raises(TryAgain) as broken:
+        client.recall(WANTED)
+
+    assert broken.value.reason == "store"
+
+
+def test_a_restarted_service_is_asked_again_at_once(own: Settings, pool: Pool, redis_client: redis.Redis) -> None:
+    with closing(MemoryClient(own)) as client:
+        with open_door(own, pool, redis_client):
+            client.recall(WANTED)
+        with open_door(own, pool, redis_client):
+            assert client.recall(WANTED).found == ()
+
+
+def test_a_request_that_does_not_fit_names_the_field(own: Settings, memory: MemoryClient) -> None:
+    memory.stats()
+    body = json.dumps({"pool": "poem", "text": "lamp", "k": -1}).encode()
+
+    status, said = post(own, "recall", body)
+    assert (status, said["kind"]) == (422, "bad input")
+    assert "k: Input should be greater than or equal to 0, not -1" in said["error"]
+    assert post(own, "recall", b"{no json")[0] == 422
+    assert post(own, "recall", json.dumps({"pool": "poem", "text": "x", "k": 1, "colour": "red"}).encode())[0] == 422
+
+
+def test_a_body_that_is_too_large_is_read_no_further(own: Settings, memory: MemoryClient) -> None:
+    memory.stats()
+
+    status, said = post(own, "add", b"[" + b" " * LARGEST_BODY + b"]")
+
+    assert status == 413
+    assert "in parts" in said["error"]
+
+
+def test_on_a_network_every_request_brings_the_token(own: Settings, pool: Pool, redis_client: redis.Redis) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    named = {"memory_listen": f"127.0.0.1:{port}", "memory_url": f"http://127.0.0.1:{port}", "memory_token": "secret"}
+    served = Settings.model_validate(own.model_dump() | named)
+
+    with open_door(served, pool, redis_client) as client:
+        assert client.recall(WANTED).found == ()
+        for wrong in (None, "secre", "secret2"):
+            stranger = Settings.model_validate(own.model_dump() | named | {"memory_token": wrong})
+            with closing(MemoryClient(stranger)) as other, pytest.raises(BadInput, match="MEMSHARE_MEMORY_TOKEN"):
+                other.recall(WANTED)
+
+
+def test_a_door_to_the_network_needs_a_token(own: Settings) -> None:
+    with pytest.raises(BadInput, match="MEMSHARE_MEMORY_TOKEN"):
+        listen(own.model_copy(update={"memory_listen": "127.0.0.1:0"}))
+
+
+def test_an_address_that_is_taken_is_named(own: Settings) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        named = Settings.model_validate(own.model_dump() | {"memory_listen": at, "memory_token": "secret"})
+        with pytest.raises(BadInput, match=f"MEMSHARE_MEMORY_LISTEN='{at}' cannot be listened on"):
+            listen(named)
+
+
+def post(own: Settings, method: str, body: bytes) -> tuple[int, dict[str, str]]:
+    """What the door says to a request that our client would not make."""
+    with httpcore2.ConnectionPool(uds=str(socket_of(own.data))) as pool:
+        reply = pool.request("POST", f"http://memory/{method}", content=body)
+        return reply.status, json.loads(reply.content)

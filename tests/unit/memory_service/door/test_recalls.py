@@ -1,0 +1,119 @@
+"""Recalls that come together are answered together, and none suffers for another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import redis
+from numpy.typing import NDArray
+
+from memshare.broker.errors import GiveUp
+from memshare.memory_service.door.messages import RecallRequest
+from memshare.memory_service.door.recalls import Recalls
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.store import Query, Store
+from tests.support.memories import remembered
+from tests.support.word_encoder import WordEncoder
+
+
+class Held(WordEncoder):
+    """An encoder that waits until it may go on, notes its batches, and refuses one text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = threading.Event()
+        self.has_begun = threading.Event()
+        self.batches: list[list[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.batches.append(list(texts))
+        self.has_begun.set()
+        assert self.may_go_on.wait(10)
+        if "refused" in texts:
+            raise GiveUp("The text is refused.")
+        return super().encode(texts)
+
+
+@pytest.fixture
+def held() -> Held:
+    return Held()
+
+
+@pytest.fixture
+def searches() -> list[int]:
+    """How many searches the store was asked for at a time."""
+    return []
+
+
+@pytest.fixture
+def held_recall(held: Held, store: Store, redis_client: redis.Redis, searches: list[int]) -> Recall:
+    recall = Recall(store, held, Retriever(redis_client, held))
+    memories = [remembered(f"lamp {number}", pool="poem")[0] for number in range(5)]
+    held.may_go_on.set()
+    store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    held.may_go_on.clear()
+    held.has_begun.clear()
+    held.batches.clear()
+    plainly = store.search_batch
+
+    def noted(queries: Sequence[Query]) -> list[list[object]]:
+        searches.append(len(queries))
+        return plainly(queries)  # type: ignore[return-value]
+
+    store.search_batch = noted  # type: ignore[method-assign,assignment]
+    return recall
+
+
+def wanted(text: str) -> RecallRequest:
+    return RecallRequest(pool="poem", text=text, k=1)
+
+
+def test_what_comes_while_one_is_answered_is_answered_together(
+    held: Held, held_recall: Recall, searches: list[int]
+) -> None:
+    recalls = Recalls(lambda: held_recall)
+    first = recalls.ask(wanted("lamp 0"))
+    assert held.has_begun.wait(10)
+
+    others = [recalls.ask(wanted(f"lamp {number}")) for number in range(1, 5)]
+    held.may_go_on.set()
+
+    assert first.result(10).found[0].memory.prompt == "lamp 0"
+    assert [one.result(10).found[0].memory.prompt for one in others] == [f"lamp {number}" for number in range(1, 5)]
+    assert held.batches == [["lamp 0"], ["lamp 1", "lamp 2", "lamp 3", "lamp 4"]]
+    assert searches == [1, 4]
+    recalls.close()
+
+
+def test_one_that_is_refused_does_not_take_the_others_with_it(held: Held, held_recall: Recall) -> None:
+    recalls = Recalls(lambda: held_recall)
+    first = recalls.ask(wanted("lamp 0"))
+    assert held.has_begun.wait(10)
+
+    good, bad = recalls.ask(wanted("lamp 1")), recalls.ask(wanted("refused"))
+    held.may_go_on.set()
+
+    first.result(10)
+    assert good.result(10).found[0].memory.prompt == "lamp 1"
+    with pytest.raises(GiveUp, match="refused"):
+        bad.result(10)
+    recalls.close()
+
+
+def test_who_has_gone_away_is_not_answered(held: Held, held_recall: Recall) -> None:
+    recalls = Recalls(lambda: held_recall)
+    first = recalls.ask(wanted("lamp 0"))
+    assert held.has_begun.wait(10)
+
+    gone, there = recalls.ask(wanted("lamp 1")), recalls.ask(wanted("lamp 2"))
+    gone.cancel()
+    held.may_go_on.set()
+
+    first.result(10)
+    there.result(10)
+    assert held.batches[-1] == ["lamp 2"]
+    recalls.close()
