@@ -7,14 +7,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from uuid import UUID
 
 import numpy as np
 import redis
 from numpy.typing import NDArray
-from redis.exceptions import LockError
 
 from memshare.broker.delivery.stage import Following, Outcome
-from memshare.broker.errors import TryAgain
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
 from memshare.memory_service.admit.lessons import Lessons
@@ -25,14 +24,12 @@ from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Arms, Credit
 from memshare.memory_service.recall.credibility import features
 from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.stores.store import Store, Vectors, Where
+from memshare.memory_service.stores.store import Hit, Query, Store, Vectors, Where
 
 log = logging.getLogger(__name__)
 
 NEAR_DUPLICATE = 0.98  # cosine of the prompts
 SAME_ANSWERS = 10  # of the pool, nearest prompt first
-LOCK_SECONDS = 30
-POLL_SECONDS = 0.005
 
 
 def memory_of(graded: GradedTask, created: float, status: Status = "active") -> Memory:
@@ -80,25 +77,23 @@ class Settle:
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
-        score = graded.score
-        if not graded.task.remember:
+        task, score = graded.task, graded.score
+        if not task.remember:
             reason = "the task was submitted with remember=false: it was graded, and that is all"
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
-        self.credit(journey, graded.task, score.total / 100)
+        recall = self._pool()
+        shown = self._credit(recall, journey, task, score.total / 100)
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
             return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason), ended="rejected")
-        pool = graded.task.pool
-        lock = self._client.lock(
-            f"memshare:settle:{pool}", timeout=LOCK_SECONDS, blocking_timeout=LOCK_SECONDS, sleep=POLL_SECONDS
-        )
-        try:
-            # The threads of a process wait for each other without polling Redis.
-            with self._turns[pool], self._pool.writing() as recall, lock:
-                settlement, lesson = self._remember(recall, graded)
-        except LockError as error:
-            raise TryAgain(f"Pool {pool!r} was busy for {LOCK_SECONDS} s.") from error
-        about = ids(task_id=journey, memory_id=settlement.memory_id, agent=graded.task.agent, pool=pool)
+        vector = recall.vector(task.embedding, task.prompt)  # encoded before the gate, behind which others wait
+        on_probation = [memory.id for memory in shown if memory.status == "probation"]
+        # The threads of a process wait for each other without polling Redis.
+        with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:
+            if current.encoder_name != recall.encoder_name:
+                vector = current.vector(task.embedding, task.prompt)
+            settlement, lesson = self._remember(current, graded, vector, on_probation)
+        about = ids(task_id=journey, memory_id=settlement.memory_id, agent=task.agent, pool=task.pool)
         log.info("Settled: %s.", settlement.outcome, extra=about)
         return Outcome(settlement, lesson, settlement.outcome)
 
@@ -109,51 +104,65 @@ class Settle:
         share, relative to the largest one (so that two that are both needed are both worth it), and what had no share
         earns nothing either way.
         """
+        credited = [one for one in task.shown if one.share is None or one.share > 0]
+        shown = self._credit(self._pool(), journey, task, reward, verdict)
+        return len({one.id for one in credited} & {memory.id for memory in shown})
+
+    def _credit(
+        self, recall: Recall, journey: str, task: AnsweredTask | VerdictTask, reward: float, verdict: float = 1.0
+    ) -> list[Memory]:
+        """The same; returns the memories that it was shown and that are still there, credited or not."""
+        shown = {one.id: one for one in task.shown}
+        there = recall.store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
         most = max((one.share or 0.0 for one in task.shown), default=0.0)
-        shown = {one.id: one for one in task.shown if one.share is None or one.share > 0}
-        there = self._pool().store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
         earned: defaultdict[str, list[Credit]] = defaultdict(list)
         for memory in there:
             share = shown[memory.id].share
+            if share == 0:
+                continue
             worth = reward if share is None else verdict * share / most
             x = features(memory, task.prompt, shown[memory.id].similarity)
             earned[memory.pool].append(Credit(memory.id, x, worth))
         for pool, some in earned.items():
             self._arms.add(pool, journey, some)
-        return len(there)
+        return there
 
-    def _remember(self, recall: Recall, graded: GradedTask) -> tuple[Settlement, Following | None]:
+    def _remember(
+        self, recall: Recall, graded: GradedTask, vector: NDArray[np.float32], on_probation: Sequence[UUID]
+    ) -> tuple[Settlement, Following | None]:
         memory = memory_of(graded, time.time(), self._status)
-        vector = recall.vector(graded.task.embedding, graded.task.prompt)
         store = recall.store
-        _vouch(store, graded.task, vector)
-        same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
+        vouched_for = Query(Where(ids=on_probation, status="probation"), len(on_probation), vector, with_vectors=True)
+        same_answers = Query(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, vector)
+        *shown, same = store.search_batch([vouched_for, same_answers] if on_probation else [same_answers])
+        for hits in shown:
+            _vouch(store, graded.task, hits)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
         # A task that is settled again is no rival of itself; a seed that is there is one, and changes nothing.
         rivals = [rival for rival in near if graded.task.seed or rival.task_id != memory.task_id]
         rival = better_rival(memory, rivals)
         if rival:
             if graded.task.seed:
-                note_seeds(self._client, store, [rival])  # it may be there from a run that was killed before it could
+                note_seeds(self._client, store, there=[rival])  # by a run that was killed it may not have been noted
             reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
             return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), None
         lesson = self._lessons.following(graded.task.journey, recall, memory, vector)
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         store.delete([rival.id for rival in rivals if rival.id != memory.id])
-        note_seeds(self._client, store, [memory, *rivals])
+        note_seeds(self._client, store, there=[memory], gone=rivals)
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
         return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), lesson
 
 
-def _vouch(store: Store, task: AnsweredTask, vector: NDArray[np.float32]) -> None:
+def _vouch(store: Store, task: AnsweredTask, hits: Sequence[Hit]) -> None:
     """Let an accepted task speak for the memories on probation that it was shown."""
-    shown = Where(ids=[one.id for one in task.shown], status="probation")
-    hits = store.search(shown, len(task.shown), dense=vector, with_vectors=True) if task.shown else []
+    judged: list[tuple[Memory, Vectors]] = []
     for hit in hits:
         others = Where(pool=hit.memory.pool, submitter_not=[hit.memory.submitter])
         memory = vouched(hit.memory, task, alone=not store.page(others, 1).memories)
         if memory != hit.memory and hit.vector is not None:
-            store.put([(memory, Vectors(hit.vector, sparse_of(memory)))])
+            judged.append((memory, Vectors(hit.vector, sparse_of(memory))))
             log.info("Vouched for, now %s.", memory.status, extra=ids(task_id=task.journey, memory_id=memory.id))
+    store.put(judged)

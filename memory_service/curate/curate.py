@@ -19,7 +19,7 @@ from memshare.memory_service.recall.credibility_ranking import Credibility, Cred
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Page, Store, Where, every
 
-BATCH = 200
+BATCH = 256  # memories that are encoded in one call and written in one operation
 
 
 class Curate:
@@ -54,15 +54,27 @@ class Curate:
     def restore(self, memories: Sequence[Memory], *, keep_existing: bool = False) -> list[UUID]:
         """Write memories as they are, such as exported ones."""
         for start in range(0, len(memories), BATCH):
-            batch = memories[start : start + BATCH]
-            with self._pool.writing() as recall:
-                known = recall.store.page(Where(ids=[memory.id for memory in batch]), BATCH).memories
-                existing = {memory.id for memory in known} if keep_existing else set()
-                wanted = [memory for memory in batch if memory.id not in existing]
-                if wanted:
-                    recall.store.put(list(zip(wanted, recall.vectors(wanted), strict=True)))
-            note_seeds(self._client, self._pool().store, wanted)
+            self._restore(memories[start : start + BATCH], keep_existing=keep_existing)
         return [memory.id for memory in memories]
+
+    def _restore(self, batch: Sequence[Memory], *, keep_existing: bool) -> None:
+        """Write one batch: encoded at once, and before the gate, behind which nothing is to take long."""
+        recall = self._pool()
+        known = {
+            memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories
+        }
+        wanted = [memory for memory in batch if not (keep_existing and memory.id in known)]
+        if wanted:
+            vectors = recall.vectors(wanted)
+            with self._pool.writing() as current:
+                if current.encoder_name != recall.encoder_name:
+                    vectors = current.vectors(wanted)
+                current.store.put(list(zip(wanted, vectors, strict=True)))
+        replaced = [known[memory.id] for memory in wanted if memory.id in known]
+        # Those that stood there already may be of an import that was killed before it noted them.
+        note_seeds(
+            self._client, recall.store, there={**known, **{one.id: one for one in wanted}}.values(), gone=replaced
+        )
 
     def edit(self, edit: Edit) -> Memory:
         """Change a memory in its place: it keeps its id and its history, and has to prove itself anew."""
@@ -102,7 +114,7 @@ class Curate:
             self._begin_anew(doomed.values())
             if forget.submitter is not None:
                 _withdraw_vouchers(recall, forget.submitter)
-        note_seeds(self._client, self._pool().store, doomed.values())
+        note_seeds(self._client, self._pool().store, there=(), gone=doomed.values())
         return list(doomed)
 
     def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:

@@ -50,13 +50,13 @@ class Pool:
         return self._current
 
     @contextmanager
-    def writing(self) -> Iterator[Recall]:
+    def writing(self, alone_in: str | None = None) -> Iterator[Recall]:
         """The generation to write to, which does not change while the block runs.
 
-        Raises `TryAgain` when it cannot be opened here: what is written to an older one would be lost.
+        With `alone_in`, nobody else is in such a block for the same pool. Raises `TryAgain` when the generation cannot
+        be opened here: what is written to an older one would be lost.
         """
-        with self._gate.writing():
-            name = self._client.get(ENCODER)
+        with self._gate.writing(alone_in) as name:
             if name not in (None, self._current.encoder_name):
                 with self._opening:
                     self._turn_to(str(name))

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 from memshare.broker.errors import BadInput, TryAgain, Unreachable
 from memshare.broker.wire.messages import Message
 from memshare.memory_service.stores.store import Layout
-from memshare.memory_service.stores.store_metadata import StoreMetadata, place_of, require_same
+from memshare.memory_service.stores.store_metadata import StoreMetadata, require_same
 
-_FIRST, _POINTER = "pool", "pool.json"
 _METADATA = "memshare.json"
 _OWNER = "owner.json"
 _ENGINE = "engine"
@@ -24,37 +23,12 @@ _ENGINE = "engine"
 _SPARE = 256 * 2**20
 
 
-class _Pointer(Message):
-    folder: str
-
-
 class Owner(Message):
     """The process that has a folder open."""
 
     pid: int
     owner: str
     since: str
-
-
-def in_use(data: Path) -> Path:
-    """The pool's folder in a data folder; several stand there once the pool has been re-encoded."""
-    try:
-        return data / _Pointer.model_validate_json((data / _POINTER).read_bytes()).folder
-    except FileNotFoundError:
-        return data / _FIRST
-    except (OSError, ValidationError) as error:
-        raise BadInput(f"{str(data / _POINTER)!r} does not say which pool is in use: {error}.") from error
-
-
-def folder_for(data: Path, layout: Layout) -> Path:
-    """The folder with vectors of this layout, or the one that it would have."""
-    first = data / _FIRST
-    return first if layout_of(first) in (None, layout) else data / f"{_FIRST}-{place_of(layout)}"
-
-
-def put_in_use(data: Path, layout: Layout) -> None:
-    """Let `in_use` find the folder for a layout from now on."""
-    _write(data / _POINTER, _Pointer(folder=folder_for(data, layout).name))
 
 
 def layout_of(folder: Path) -> Layout | None:
@@ -68,7 +42,7 @@ def prepare(folder: Path, layout: Layout) -> Path:
         (folder / _ENGINE).mkdir(parents=True, exist_ok=True)
         require_room(folder)
         if not (folder / _METADATA).exists():
-            _write(folder / _METADATA, StoreMetadata.of(layout))
+            write_whole(folder / _METADATA, StoreMetadata.of(layout))
         found = _read_metadata(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
@@ -87,7 +61,7 @@ def claim(folder: Path, owner: str) -> None:
     """Write down who has the folder open, after the engine has locked it."""
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     try:
-        _write(folder / _OWNER, Owner(pid=os.getpid(), owner=owner, since=since))
+        write_whole(folder / _OWNER, Owner(pid=os.getpid(), owner=owner, since=since))
     except OSError as error:
         raise unwritable(folder, error) from error
 
@@ -139,7 +113,7 @@ def _read_metadata(folder: Path) -> StoreMetadata:
         ) from error
 
 
-def _write(path: Path, content: Message) -> None:
+def write_whole(path: Path, content: Message) -> None:
     """Write a file in one step, so that after a loss of power it is the old one or the new one, and whole."""
     aside = path.with_suffix(f".{os.getpid()}.aside")
     with aside.open("w", encoding="utf-8") as file:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memshare.broker.settings import Settings
-from memshare.memory_service.stores import edge_folder
+from memshare.memory_service.stores import data_folder
+from memshare.memory_service.stores.edge_folder import layout_of
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.server_collection import ALIAS, layout_behind, turn_alias
 from memshare.memory_service.stores.server_connection import connected
@@ -19,14 +20,14 @@ def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool =
     """
     if settings.qdrant_url:
         return ServerStore.open(settings.qdrant_url, _key(settings), layout, beside=beside)
-    folder = edge_folder.folder_for(settings.data, layout) if beside else edge_folder.in_use(settings.data)
+    folder = data_folder.folder_for(settings.data, layout) if beside else data_folder.in_use(settings.data)
     return EdgeStore.open(folder, layout, owner)
 
 
 def layout_in_use(settings: Settings) -> Layout | None:
     """What the pool was made for; None while there is none."""
     if not settings.qdrant_url:
-        return edge_folder.layout_of(edge_folder.in_use(settings.data))
+        return layout_of(data_folder.in_use(settings.data))
     with connected(settings.qdrant_url, _key(settings)) as client:
         layout = layout_behind(client, ALIAS, settings.qdrant_url)
         client.close()
@@ -36,7 +37,7 @@ def layout_in_use(settings: Settings) -> Layout | None:
 def put_in_use(settings: Settings, layout: Layout) -> None:
     """Let the store for this layout, which exists, be the one that is opened from now on."""
     if not settings.qdrant_url:
-        edge_folder.put_in_use(settings.data, layout)
+        data_folder.put_in_use(settings.data, layout)
         return
     with connected(settings.qdrant_url, _key(settings)) as client:
         turn_alias(client, layout, ALIAS)

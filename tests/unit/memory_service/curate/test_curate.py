@@ -1,21 +1,33 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
 import pytest
 import redis
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.curate import BATCH, Curate
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-from memshare.memory_service.memory import Memory
+from memshare.memory_service.memory import Memory, Mode
+from memshare.memory_service.pool.encoder_names import ENCODER
 from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.pool.write_gate import WRITERS
 from memshare.memory_service.recall.bandit_arms import Credit
 from memshare.memory_service.recall.credibility import in_general
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.retriever import Retriever
+from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare.memory_service.stores.store import Hit, Layout, Store, Where
 from tests.support.memories import remembered
+from tests.support.word_encoder import WordEncoder
 
 
 @pytest.fixture
@@ -31,12 +43,17 @@ def memory(prompt: str, **fields: object) -> Memory:
     return remembered(prompt, **fields)[0]
 
 
-def test_what_is_added_can_be_found_counted_and_read(curate: Curate) -> None:
+def found(recall: Recall, text: str, k: int, mode: Mode) -> list[Hit]:
+    """What an agent with this task would be shown."""
+    return recall.nearest("poem", text, recall.embed(text).unpack(), k, mode).hits
+
+
+def test_what_is_added_can_be_found_counted_and_read(curate: Curate, recall: Recall) -> None:
     one, other = curate.add([pair("red lamp", score=90), pair("old shoe", pool="plan")])
 
     assert curate.stats() == {"poem": 1, "plan": 1}
     assert curate.get(one).score == 90
-    assert [hit.memory.id for hit in curate.search("poem", "a lamp", 3, "dense")] == [one]
+    assert [hit.memory.id for hit in found(recall, "a lamp", 3, "dense")] == [one]
     assert curate.get(other).prompt == "old shoe"
 
 
@@ -60,11 +77,11 @@ def test_adding_a_pair_that_an_agent_made_leaves_its_history_alone(curate: Curat
     assert curate.get(made.id) == made
 
 
-def test_a_statement_can_be_added_without_a_prompt(curate: Curate) -> None:
+def test_a_statement_can_be_added_without_a_prompt(curate: Curate, recall: Recall) -> None:
     (one,) = curate.add([NewMemory(pool="poem", answer="Lamps are red")])
 
     assert curate.get(one).prompt is None
-    assert [hit.memory.id for hit in curate.search("poem", "lamps are red", 3, "dense")] == [one]
+    assert [hit.memory.id for hit in found(recall, "lamps are red", 3, "dense")] == [one]
 
 
 @pytest.mark.parametrize("fault", [{"answer": ""}, {"prompt": ""}, {"pool": "No Pool"}, {"score": 101}, {"extra": 1}])
@@ -100,37 +117,37 @@ def test_more_memories_than_fit_one_batch_are_all_written(curate: Curate) -> Non
     assert curate.stats() == {"poem": 450}
 
 
-def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(curate: Curate) -> None:
+def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(curate: Curate, recall: Recall) -> None:
     one, other = curate.add([pair("red lamp"), pair("old shoe")])
 
     edited = curate.edit(Edit(id=one, prompt="green boat"))
 
     assert edited == curate.get(one)
     assert (edited.id, edited.prompt, edited.answer) == (one, "green boat", "Yes.")
-    (best, _) = curate.search("poem", "green boat", 3, "dense")
+    (best, _) = found(recall, "green boat", 3, "dense")
     assert (best.memory.id, best.similarity) == (one, pytest.approx(1))
-    assert curate.search("poem", "red lamp", 3, "dense")[0].similarity < 0.5
+    assert found(recall, "red lamp", 3, "dense")[0].similarity < 0.5
     assert curate.get(other).prompt == "old shoe"
     assert curate.stats() == {"poem": 2}
 
 
-def test_an_edited_answer_is_found_by_its_new_words(curate: Curate) -> None:
+def test_an_edited_answer_is_found_by_its_new_words(curate: Curate, recall: Recall) -> None:
     one, _ = curate.add([pair("以秋夜为题", "月落寒江静"), pair("以冬夜为题", "山中雪未消")])
 
     curate.edit(Edit(id=one, answer="渔灯依浅渚"))
 
-    assert curate.search("poem", "渔灯", 1, "hybrid")[0].memory.id == one
+    assert found(recall, "渔灯", 1, "hybrid")[0].memory.id == one
 
 
-def test_a_hidden_memory_is_not_found_and_still_there(curate: Curate) -> None:
+def test_a_hidden_memory_is_not_found_and_still_there(curate: Curate, recall: Recall) -> None:
     (one,) = curate.add([pair("red lamp")])
 
     curate.edit(Edit(id=one, status="hidden"))
-    assert curate.search("poem", "red lamp", 3, "dense") == []
+    assert found(recall, "red lamp", 3, "dense") == []
     assert curate.get(one).status == "hidden"
 
     curate.edit(Edit(id=one, status="active"))
-    assert len(curate.search("poem", "red lamp", 3, "dense")) == 1
+    assert len(found(recall, "red lamp", 3, "dense")) == 1
 
 
 def test_an_unknown_memory_can_be_neither_read_nor_edited(curate: Curate) -> None:
@@ -178,28 +195,84 @@ def test_what_is_rewritten_keeps_its_history_and_has_to_prove_itself_anew(
     curate: Curate, redis_client: redis.Redis
 ) -> None:
     [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
-    standing = CredibilityRanking(redis_client)
+    ranking = CredibilityRanking(redis_client)
     credit = [Credit(one, in_general(curate.get(one)), 1.0)]
-    standing.arms.add("poem", "task", credit)
-    standing.conflicts.link("poem", one, other)
+    ranking.arms.add("poem", "task", credit)
+    ranking.conflicts.link("poem", one, other)
     curate.edit(Edit(id=one, status="hidden"))
-    assert curate.standing([one])[0][1].credits == 1, "a change of status changes nothing else"
+    assert curate.judge([one])[0][1].credits == 1, "a change of status changes nothing else"
 
     changed = curate.edit(Edit(id=one, answer="It opens at 8.", status="active"))
 
     assert [(revision.prompt, revision.answer) for revision in changed.history] == [(None, "It opens at 9.")]
-    [(memory, credibility, rivals)] = curate.standing([one])
+    [(memory, credibility, rivals)] = curate.judge([one])
     assert (memory.answer, credibility.p, credibility.credits, rivals) == ("It opens at 8.", pytest.approx(1), 0, [])
 
 
 def test_what_is_forgotten_leaves_no_credit_and_no_conflict(curate: Curate, redis_client: redis.Redis) -> None:
     [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
-    standing = CredibilityRanking(redis_client)
-    standing.arms.add("poem", "task", [Credit(one, in_general(curate.get(one)), 1.0)])
-    standing.conflicts.link("poem", one, other)
+    ranking = CredibilityRanking(redis_client)
+    ranking.arms.add("poem", "task", [Credit(one, in_general(curate.get(one)), 1.0)])
+    ranking.conflicts.link("poem", one, other)
     assert curate.conflicts("poem")
 
     curate.forget(Forget(ids=(one,)))
 
     assert curate.conflicts("poem") == []
-    assert standing.arms.of("poem", [one])[0].credits == 0
+    assert ranking.arms.of("poem", [one])[0].credits == 0
+
+
+def test_many_are_encoded_in_one_call_and_before_the_gate(store: Store, redis_client: redis.Redis) -> None:
+    calls: list[tuple[int, int]] = []
+
+    class Watched(WordEncoder):
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            calls.append((len(texts), redis_client.zcard(WRITERS)))
+            return super().encode(texts)
+
+    recall = Recall(store, encoder := Watched(), Retriever(redis_client, encoder))
+    curate = Curate(Pool(redis_client, recall, lambda _: recall), redis_client)
+
+    added = curate.add([pair(f"lamp number{number}") for number in range(BATCH + 50)])
+
+    assert calls == [(BATCH, 0), (50, 0)]
+    assert store.count(Where()) == {"poem": len(set(added))} == {"poem": BATCH + 50}
+
+
+def test_what_was_encoded_when_the_pool_moved_on_is_encoded_again(
+    recall: Recall, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    other = WordEncoder("tests/others")
+    with closing(EdgeStore.open(tmp_path / "others", Layout(other.name, other.dimension), "a test")) as others:
+        moved = Recall(others, other, Retriever(redis_client, other))
+        pool = Pool(redis_client, recall, lambda _: moved)
+        assert pool() is recall
+
+        class MovingOn(Pool):
+            """The swap happens after the memories were encoded, right before the gate."""
+
+            def writing(self, alone_in: str | None = None) -> AbstractContextManager[Recall]:
+                redis_client.set(ENCODER, other.name)
+                return super().writing(alone_in)
+
+        curate = Curate(MovingOn(redis_client, recall, lambda _: moved), redis_client)
+        [one] = curate.add([pair("red lamp")])
+
+        assert recall.store.count(Where()) == {}
+        [hit] = others.search(Where(ids=[one]), 1, dense=other.encode(["red lamp"])[0])
+        assert hit.similarity == pytest.approx(1)
+        assert other.encoded.count("red lamp") == 2, "once by the pool and once by this test"
+
+
+def test_seeds_of_an_import_that_was_killed_are_noted_when_it_is_done_again(
+    curate: Curate, recall: Recall, redis_client: redis.Redis
+) -> None:
+    curate.add([pair("red lamp", score=60)])
+    others = [memory("old shoe", score=90), memory("green boat", score=30, answer="No.")]
+    recall.store.put(list(zip(others, recall.vectors(others), strict=True)))  # and then the worker was killed
+
+    curate.add([pair("old shoe", score=90)])
+    assert seeds_mean(redis_client, "poem") == 75
+    curate.restore(others)
+
+    assert seeds_mean(redis_client, "poem") == 60

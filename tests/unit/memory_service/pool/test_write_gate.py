@@ -8,6 +8,7 @@ import redis
 
 from memshare.broker.errors import TryAgain
 from memshare.memory_service.pool import write_gate as gate
+from memshare.memory_service.pool.encoder_names import ENCODER
 from memshare.memory_service.pool.write_gate import WriteGate
 from tests.support.deployment import wait_for
 
@@ -95,3 +96,96 @@ def test_who_closed_it_learns_that_others_write_again(
         redis_client.delete(gate.CLOSED)  # as happens to a process that was stopped for too long
         with pytest.raises(TryAgain, match="Run it again"):
             alive()
+
+
+def test_who_enters_is_told_which_encoder_is_in_use(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis
+) -> None:
+    with gates[0].writing() as encoder:
+        assert encoder is None
+
+    redis_client.set(ENCODER, "tests/words")
+
+    with gates[0].writing() as encoder, gates[1].writing("poem") as the_same:
+        assert encoder == the_same == "tests/words"
+
+
+def test_one_alone_writes_to_a_pool_and_others_write_to_other_pools(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis
+) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def write(number: int) -> None:
+        for _ in range(10):
+            with gates[number % 2].writing("poem"):
+                inside.append(number)
+                redis_client.ping()  # others have time to come in
+                most.append(len(inside))
+                inside.remove(number)
+
+    with ThreadPoolExecutor(4) as threads, gates[0].writing("logic"), gates[0].writing():
+        list(threads.map(write, range(4)))
+
+    assert most == [1] * 40
+
+
+def test_who_closes_waits_for_one_that_is_alone_in_a_pool(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis
+) -> None:
+    with gates[0].writing("poem"):
+        assert redis_client.zcard(gate.WRITERS) == 1
+        assert redis_client.ttl(gate.lock_key("poem")) < gate.LONGEST_WRITE, "who has a lock counts as a writer"
+    assert redis_client.zcard(gate.WRITERS) == 0
+    assert not redis_client.exists(gate.lock_key("poem"))
+
+
+def test_a_closed_gate_gives_nobody_a_lock(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "PATIENCE", 0.1)
+    with gates[0].closed(), pytest.raises(TryAgain, match="being moved"), gates[1].writing("poem"):
+        pytest.fail("it was closed")
+
+    assert not redis_client.exists(gate.lock_key("poem"))
+
+
+def test_a_writer_that_was_killed_keeps_its_pool_no_longer_than_its_lock(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis
+) -> None:
+    redis_client.set(gate.lock_key("poem"), "killed", px=200)
+
+    with gates[0].writing("poem"):
+        assert redis_client.get(gate.lock_key("poem")) != "killed"
+
+
+def test_a_pool_that_stays_busy_is_left_for_later(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "LOCK_SECONDS", 1)
+    redis_client.set(gate.lock_key("poem"), "another")
+
+    with pytest.raises(TryAgain, match="Pool 'poem' was busy for 1 s"), gates[0].writing("poem"):
+        pytest.fail("another one is in it")
+
+    assert redis_client.zcard(gate.WRITERS) == 0
+    assert redis_client.get(gate.lock_key("poem")) == "another"
+
+
+def test_who_was_away_for_so_long_that_another_wrote_learns_it_and_takes_nothing_from_that_one(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis
+) -> None:
+    with pytest.raises(TryAgain, match="others wrote"), gates[0].writing("poem"):
+        redis_client.set(gate.lock_key("poem"), "another")
+
+    assert redis_client.get(gate.lock_key("poem")) == "another"
+
+
+def test_what_fails_inside_is_what_is_raised_and_the_pool_is_free(
+    gates: tuple[WriteGate, WriteGate], redis_client: redis.Redis
+) -> None:
+    with pytest.raises(ZeroDivisionError), gates[0].writing("poem"):
+        raise ZeroDivisionError
+
+    assert not redis_client.exists(gate.lock_key("poem"))
+    assert redis_client.zcard(gate.WRITERS) == 0

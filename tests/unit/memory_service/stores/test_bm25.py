@@ -60,12 +60,21 @@ def test_indices_ascend_fit_32_bits_and_are_the_same_in_every_process() -> None:
     assert bm25.query("moon").indices == [3823912936]
 
 
-def test_tokens_that_collide_share_an_index_and_their_weights_add_up() -> None:
+def test_tokens_that_collide_count_as_one() -> None:
     assert zlib.crc32(b"plumless") == zlib.crc32(b"buckeroo")
 
-    assert bm25.query("plumless buckeroo") == ([zlib.crc32(b"plumless")], [2.0])
+    assert bm25.query("plumless buckeroo") == ([zlib.crc32(b"plumless")], [1.0])
+    assert bm25.document("plumless buckeroo") == bm25.document("plumless plumless")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "?!…。、"])
 def test_a_text_without_words_has_an_empty_vector(text: str) -> None:
     assert bm25.document(text) == bm25.query(text) == ([], [])
+
+
+def test_a_text_in_plain_ascii_has_the_vector_of_its_tokens() -> None:
+    text = "The CAT_9 sat;  the-cat's\tmat!\n(Really, the mat?) x2 2x __ " + "tide " * 7
+    tokens = {zlib.crc32(token.encode()) for token in bm25.tokens(text)}
+
+    assert bm25.document(text).indices == bm25.query(text).indices == sorted(tokens)
+    assert set(bm25.document(f"{text} é").indices) - tokens == {zlib.crc32("é".encode())}

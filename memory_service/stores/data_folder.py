@@ -1,0 +1,59 @@
+"""The data folder of an embedded pool: which pool it has, and in which of its folders that lies now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.stores.edge_folder import layout_of, unwritable, write_whole
+from memshare.memory_service.stores.store import Layout
+from memshare.memory_service.stores.store_metadata import place_of
+
+_FIRST, _POINTER, _ID = "pool", "pool.json", "pool-id.json"
+
+
+class _Pointer(Message):
+    folder: str
+
+
+class _Identity(Message):
+    pool: str
+
+
+def in_use(data: Path) -> Path:
+    """The pool's folder in a data folder; several stand there once the pool has been re-encoded."""
+    try:
+        return data / _Pointer.model_validate_json((data / _POINTER).read_bytes()).folder
+    except FileNotFoundError:
+        return data / _FIRST
+    except (OSError, ValidationError) as error:
+        raise BadInput(f"{str(data / _POINTER)!r} does not say which pool is in use: {error}.") from error
+
+
+def pool_id(data: Path) -> str:
+    """The id of the pool in a data folder, whatever it is re-encoded to; made at the first call."""
+    path = data / _ID
+    try:
+        if not path.exists():
+            data.mkdir(parents=True, exist_ok=True)
+            write_whole(path, _Identity(pool=uuid4().hex))
+        return _Identity.model_validate_json(path.read_bytes()).pool
+    except OSError as error:
+        raise unwritable(data, error) from error
+    except ValidationError as error:
+        raise BadInput(f"{str(path)!r} does not say which pool this is: {error}. Remove it.") from error
+
+
+def folder_for(data: Path, layout: Layout) -> Path:
+    """The folder with vectors of this layout, or the one that it would have."""
+    first = data / _FIRST
+    return first if layout_of(first) in (None, layout) else data / f"{_FIRST}-{place_of(layout)}"
+
+
+def put_in_use(data: Path, layout: Layout) -> None:
+    """Let `in_use` find the folder for a layout from now on."""
+    write_whole(data / _POINTER, _Pointer(folder=folder_for(data, layout).name))
