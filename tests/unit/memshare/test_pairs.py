@@ -27,14 +27,14 @@ def pair(**more: object) -> dict[str, Any]:
 
 
 def test_exported_memories_and_new_pairs_are_told_apart(tmp_path: Path) -> None:
-    exported = remembered("red lamp", score=90, task_id="t1")[0].model_dump(mode="json")
+    exported = remembered("red lamp", score=90, task_id="t1")[0]
 
-    whole, pairs = read_pairs(write(tmp_path, exported, pair(pool="poem", score=80)), None, POOLS)
+    whole, pairs = read_pairs(
+        write(tmp_path, exported.model_dump(mode="json"), pair(pool="poem", score=80)), None, POOLS
+    )
 
     assert whole == [exported]
-    assert [(one["pool"], one["prompt"], one["answer"], one["score"]) for one in pairs] == [
-        ("poem", "A lamp", "There was", 80)
-    ]
+    assert [(one.pool, one.prompt, one.answer, one.score) for one in pairs] == [("poem", "A lamp", "There was", 80)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_pool_is_the_lines_own_else_its_agents_else_the_one_asked_for(
 ) -> None:
     _, pairs = read_pairs(write(tmp_path, line), "asked", POOLS)
 
-    assert [one["pool"] for one in pairs] == [pool]
+    assert [one.pool for one in pairs] == [pool]
 
 
 def test_every_wrong_line_is_named_and_nothing_is_imported(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path
 
     _, pairs = read_pairs(write(tmp_path, pair(pool="poem", answer=answer), pair(pool="poem")), None, POOLS)
 
-    assert [one["answer"] for one in pairs] == [answer, "There was"]
+    assert [one.answer for one in pairs] == [answer, "There was"]
 
 
 def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
 
     _, pairs = read_pairs(file, None, POOLS)
 
-    assert [one["answer"] for one in pairs] == ["one", "two"]
+    assert [one.answer for one in pairs] == ["one", "two"]
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
