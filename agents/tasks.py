@@ -16,7 +16,8 @@ from memshare.agents.reasoning.knowledge import Knowledge
 from memshare.agents.reasoning.reasoner import Reasoner
 from memshare.agents.roster import Agent
 from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE
-from memshare.broker.delivery.stage import Following, Outcome, Stage, StageServices, add_stage
+from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput
 from memshare.broker.observe import tracing
 from memshare.broker.observe.logs import ids
@@ -96,7 +97,8 @@ class Answering:
             return Outcome(
                 answer, self._graded_next(journey, task, text, said.text, embedding, said), "answered", counted
             )
-        return Outcome(answer, self._blamed(journey, task, said), "unverified", counted)
+        kept = {"outcome": "not verified"}  # its journey ends here
+        return Outcome(answer, self._blamed(journey, task, said), "unverified", counted, kept)
 
     def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
         name = self.agent.name
@@ -167,9 +169,21 @@ def register(
     app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], Answering]
 ) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
-    answer = Stage(f"agents.{agent.name}", "answer", AgentTask, lambda journey, task: answering().run(journey, task))
+    answer = Stage(
+        f"agents.{agent.name}",
+        "answer",
+        AgentTask,
+        lambda journey, task: answering().run(journey, task),
+        begins=True,
+        has_result=True,
+    )
     add_stage(app, answer, services)
     question = Stage(
-        f"{answer.task}.question", "question", QuestionTask, lambda journey, task: answering().ask(journey, task)
+        f"{answer.task}.question",
+        "question",
+        QuestionTask,
+        lambda journey, task: answering().ask(journey, task),
+        begins=True,
+        kept=("question",),
     )
     add_stage(app, question, services)

@@ -24,7 +24,12 @@ def make_app(
     queues: Callable[[Settings], Iterable[str]] = lambda _: (MEMORY_QUEUE,), settings: Settings | None = None
 ) -> Celery:
     """An app that reads its settings when it is first used, and not when it is imported."""
-    app = Celery("memshare", set_as_current=False, events="memshare.broker.observe.events:Events")
+    app = Celery(
+        "memshare",
+        set_as_current=False,
+        amqp="memshare.broker.runtime.transport:Messaging",
+        events="memshare.broker.observe.events:Events",
+    )
 
     def configuration() -> dict[str, Any]:
         known = settings or load_settings()
@@ -110,4 +115,10 @@ def queue_named(name: str) -> Queue:
 
 def lists_of(queue: str) -> list[str]:
     """The Redis lists that hold a queue's messages: one for each priority step."""
-    return [queue if step == 0 else f"{queue}{PRIORITY_SEPARATOR}{step}" for step in PRIORITY_STEPS]
+    return [list_of(queue, step) for step in PRIORITY_STEPS]
+
+
+def list_of(queue: str, priority: int) -> str:
+    """The Redis list that holds a queue's messages of a priority from 0 to 9."""
+    step = max(step for step in PRIORITY_STEPS if step <= priority)
+    return queue if step == 0 else f"{queue}{PRIORITY_SEPARATOR}{step}"

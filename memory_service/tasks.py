@@ -9,7 +9,8 @@ from celery import Celery
 from pydantic import ValidationError
 
 from memshare.broker.app import REPR_LENGTH
-from memshare.broker.delivery.stage import Outcome, Stage, StageServices, add_stage
+from memshare.broker.delivery.stage import Outcome, Stage
+from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.wire.checking import readable
@@ -27,14 +28,20 @@ def register(
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""
     settling = Stage(
-        "memory_service.settle", "settle", GradedTask, lambda journey, graded: settle().run(journey, graded)
+        "memory_service.settle",
+        "settle",
+        GradedTask,
+        lambda journey, graded: settle().run(journey, graded),
+        journey_at=("task", "journey"),
+        kept=("outcome", "memory_id"),
     )
     add_stage(app, settling, services)
 
     def credit(journey: str, task: VerdictTask) -> Outcome:
         return Outcome(Credited(memories=settle().credit(journey, task, task.verdict, task.verdict)))
 
-    add_stage(app, Stage("memory_service.credit", "credit", VerdictTask, credit), services)
+    crediting = Stage("memory_service.credit", "credit", VerdictTask, credit, journey_at=("journey",))
+    add_stage(app, crediting, services)
 
     @app.task(
         name="memory_service.recall", throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from celery import Celery
 
-from memshare.broker.delivery.stage import Stage, StageServices, add_stage
+from memshare.broker.delivery.stage import Stage
+from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.wire.lessons import LessonTask
 
 if TYPE_CHECKING:
@@ -16,5 +17,12 @@ if TYPE_CHECKING:
 
 def register(app: Celery, services: Callable[[], StageServices], learn: Callable[[], Learn]) -> None:
     """Register the task; what it needs is built when the first message comes."""
-    learning = Stage("retriever_trainer.learn", "learn", LessonTask, lambda journey, task: learn().run(journey, task))
+    learning = Stage(
+        "retriever_trainer.learn",
+        "learn",
+        LessonTask,
+        lambda journey, task: learn().run(journey, task),
+        journey_at=("journey",),
+        kept=None,  # a lesson says nothing of the pair
+    )
     add_stage(app, learning, services)

@@ -10,7 +10,8 @@ from pathlib import Path
 from celery import Celery
 
 from memshare.broker.app import MEMORY_QUEUE
-from memshare.broker.delivery.stage import Following, Outcome, Stage, StageServices, add_stage
+from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import GiveUp
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import count, observe
@@ -64,5 +65,13 @@ class Scoring:
 
 def register(app: Celery, services: Callable[[], StageServices], scoring: Callable[[], Scoring]) -> None:
     """Register the task; what it needs is built when the first message comes."""
-    score = Stage("scorer.score", "score", AnsweredTask, lambda journey, task: scoring().run(journey, task))
+    score = Stage(
+        "scorer.score",
+        "score",
+        AnsweredTask,
+        lambda journey, task: scoring().run(journey, task),
+        journey_at=("journey",),
+        begins=True,  # with a pair that somebody brought
+        kept=("total", "threshold", "accepted"),
+    )
     add_stage(app, score, services)

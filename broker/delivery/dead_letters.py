@@ -11,13 +11,16 @@ import redis
 from celery import Celery
 from pydantic import Field
 
-from memshare.broker.delivery.ledger import DEAD, Entry, Ledger, publish
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import DEAD
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import forgo
+from memshare.broker.delivery.publish import publish
 from memshare.broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare.broker.observe.metrics import DEAD_REASONS
 from memshare.broker.wire.messages import Message
 
-UNREADABLE = "unreadable"  # stands for the task of a message that names none of ours
+UNREADABLE = "unreadable"  # stands for the task and the stage of a message that names none of ours
 Kind = Literal["malformed", "gave-up", "tries", "crash", "bug"]
 
 
@@ -69,7 +72,7 @@ class DeadLetters:
 
     def add(self, letter: DeadLetter) -> bool:
         """Keep a letter; False when another run of the message was through with it before."""
-        return self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason)
+        return self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason, letter.error)
 
     def all(self) -> list[DeadLetter]:
         """Every dead letter, oldest first."""
@@ -110,4 +113,12 @@ def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:
     text = raw if isinstance(raw, str) else json.dumps(raw, default=repr)
     fallback = f"unreadable-{hash(text) & 0xFFFFFFFF:08x}-{time.time_ns():x}"
     identity = message_id or fallback
-    return Entry(id=identity, task=UNREADABLE, queue=queue, body=text[:20_000], journey=identity, stage="answer")
+    return Entry(
+        id=identity,
+        task=UNREADABLE,
+        queue=queue,
+        body=text[:20_000],
+        journey=identity,
+        stage=UNREADABLE,
+        begins=True,
+    )

@@ -1,7 +1,8 @@
 """What is known for ever of the journeys that were opened to be kept, such as those of standard answers.
 
 A journey's records go after MEMSHARE_KEEP_DAYS. Of a journey that is kept, the ledger's scripts write down in few
-words what became of it, in the same step as the record, so that it is never opened, and paid for, a second time.
+words what became of it, in the same step as the record, so that it is never opened, and paid for, a second time. Which
+fields of a record these are, its `Stage` says.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from uuid import UUID
 import redis
 from pydantic import BaseModel
 
-KEPT = "memshare:kept"  # hash: id of the journey → what is known of it, as JSON
+from memshare.broker.delivery.keys import KEPT
 
 
 class OutcomeRecord(BaseModel):

@@ -1,45 +1,21 @@
-"""The shell around every stage: read the message, run the pure part, record it once, send the next message."""
+"""What a stage of a journey is: a hop with its message, the work it does, and what it says of its outcome."""
 
 from __future__ import annotations
 
-import logging
-import random
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-import celery
-from celery import Celery
-from celery.exceptions import Ignore
-from celery.states import SUCCESS
-from celery.utils.time import get_exponential_backoff_interval
-from pydantic import ValidationError
+from pydantic import JsonValue
 
-from memshare.broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
-from memshare.broker.connection import DOWN
-from memshare.broker.delivery import stage_trace
-from memshare.broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of, unreadable
-from memshare.broker.delivery.ledger import Entry, Ledger, Result, publish
-from memshare.broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
-from memshare.broker.observe.logs import ids
-from memshare.broker.observe.masking import shortened
-from memshare.broker.observe.metrics import Sample, count
-from memshare.broker.observe.request import SHORT_REQUEST
-from memshare.broker.presence import WORKER_INCARNATION
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import Message, Record, derived_id
+from memshare.broker.observe.metrics import Sample
+from memshare.broker.wire.messages import Message
 
 M = TypeVar("M", bound=Message)
-log = logging.getLogger(__name__)
-
-STARTS_BEFORE_CRASH = 5
-BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
-OUTAGES = frozenset({"store"})  # concern every task alike, and cost nothing to try again: bounded by age alone
 
 
 class Following(NamedTuple):
-    """The message for the next stage."""
+    """A message for the next stage. A stage has one message in a journey."""
 
     task: str
     queue: str
@@ -51,10 +27,19 @@ class Outcome(NamedTuple):
     """What a stage did, for its journey and its caller, what comes after it, and what is counted."""
 
     record: Message
-    following: Following | None = None
+    following: Following | tuple[Following, ...] | None = None
     ended: str = "done"
     """How it ended, in one of a few words."""
     counted: tuple[Sample, ...] = ()
+    kept: Mapping[str, JsonValue] = {}
+    """What is known for ever of the journey, beside the fields of the record that its stage names."""
+
+    @property
+    def followings(self) -> tuple[Following, ...]:
+        """The messages that come after it, none or several."""
+        if isinstance(self.following, Following):
+            return (self.following,)
+        return self.following or ()
 
 
 @dataclass(frozen=True)
@@ -68,176 +53,13 @@ class Stage(Generic[M]):
     name: str
     message: type[M]
     run: Callable[[str, M], Outcome]
-
-
-@dataclass(frozen=True)
-class StageServices:
-    """What every stage needs of the broker."""
-
-    ledger: Ledger
-    dead_letters: DeadLetters
-    tries: int
-    retry_seconds: float
-    """How long after its first failure a message is still tried again."""
-
-
-def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices]) -> None:
-    """Register a stage as a Celery task; `services` is called when the first message comes."""
-
-    @app.task(
-        name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
-    )
-    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
-        record = _work(task, stage, services(), args, kwargs)
-        return record if stage.name == "answer" else None  # nobody waits for an inner stage; its journey has it
-
-
-def _work(
-    task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Record:
-    # 1. Read the message. What cannot be read will not get better by waiting.
-    entry, message, fault = _read(task.request, stage, args, kwargs)
-
-    # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
-    starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
-    if done is not None:
-        return done
-    if starts < 0:
-        raise Ignore
-    if fault is not None or message is None:
-        return _bury(services, entry, fault or GiveUp("The message is empty."), kind="malformed")
-    if starts > STARTS_BEFORE_CRASH:
-        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
-        return _bury(services, entry, crash, kind="crash")
-
-    with stage_trace.run(task.request, entry, message):
-        return _run(task, stage, services, entry, message)
-
-
-def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, entry: Entry, message: M) -> Record:
-    # 3. Do the work.
-    try:
-        outcome = stage.run(entry.journey, message)
-    except NotYet as error:
-        services.ledger.park(entry, error)
-        log.info("Waits beside its queue for %.0f s: %s", error.wait, error, extra=_about(entry))
-        task.send_event("task-retried", exception=repr(str(error)), traceback="")
-        raise Ignore from error
-    except TryAgain as error:
-        tries, seconds = services.ledger.fail(entry, error.reason)
-        tried_enough = tries >= services.tries and error.reason not in OUTAGES
-        if tried_enough or seconds >= services.retry_seconds:
-            return _bury(services, entry, error, tries=tries)
-        countdown = _countdown(error, tries - 1)
-        log.warning(
-            "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
-        )
-        if countdown > LONGEST_COUNTDOWN:  # longer than a worker may hold it
-            services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason))
-            raise Ignore from error
-        services.ledger.postpone(entry, countdown)
-        raise task.retry(  # type: ignore[call-arg] # the stubs know of no options of the message
-            exc=error, countdown=countdown, max_retries=sys.maxsize, argsrepr=shortened(entry.body), kwargsrepr="{}"
-        ) from error
-    except BadInput as error:
-        return _bury(services, entry, error, kind="malformed")
-    except DOWN:
-        raise  # The ledger keeps the message open: it is sent again once Redis is back.
-    except Exception as error:  # noqa: BLE001 - anything else is a bug: kept with its traceback
-        return _bury(services, entry, error)
-
-    # 4. Record it, strike the message off and open the next one, in one step; then publish the next. Another run of the
-    # message may have been first: then its record stands, and so does what follows from it.
-    following = _entry_of(outcome.following, entry) if outcome.following else None
-    mine = outcome.record.model_dump(mode="json")
-    result = _result(task, mine) if stage.name == "answer" else None
-    ended = count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended)
-    record = services.ledger.commit(entry, mine, following, result, (ended, *outcome.counted))
-    first, usage = record == mine, getattr(outcome.record, "usage", None)
-    stage_trace.ended(services.ledger, entry, outcome.ended, first=first, usage=usage)
-    if following and first:
-        try:
-            publish(task.app, following)
-        except Exception as error:  # noqa: BLE001 - kombu raises many kinds when its connection is cut
-            log.warning("The next message is sent by the sweeper: %s", error, extra=_about(following))
-    return record
-
-
-def _result(task: celery.Task[Any, Any], record: Record) -> Result:
-    """The task's result as Celery would store it: stored with the record, it is there even if the worker dies next."""
-    backend: Any = task.backend  # the stubs know of no store
-    meta = backend._get_result_meta(result=record, state=SUCCESS, traceback=None, request=task.request)
-    meta["task_id"] = task.request.id
-    key = backend.get_key_for_task(task.request.id)
-    return Result(key.decode() if isinstance(key, bytes) else key, str(backend.encode(meta)), int(backend.expires or 0))
-
-
-def _read(
-    request: Any, stage: Stage[M], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Entry, M | None, Exception | None]:
-    queue = (request.delivery_info or {}).get("routing_key") or "unknown"
-    if len(args) != 1 or kwargs or not isinstance(args[0], dict):
-        entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
-        return entry, None, GiveUp(f"{stage.task} takes one JSON object as its only argument.")
-    body = args[0]
-    begins = stage.name in ("answer", "question")
-    journey = request.id if begins else str(body.get("journey") or _journey_of(body) or request.id)
-    entry = Entry(
-        id=request.id,
-        task=stage.task,
-        queue=queue,
-        body=body,
-        journey=journey,
-        stage=stage.name,
-        priority=_priority(request),
-    )
-    try:
-        return entry, stage.message.model_validate(body), None
-    except ValidationError as error:
-        return entry, None, GiveUp(readable(error, stage.task))
-
-
-def _journey_of(body: dict[str, Any]) -> Any:
-    task = body.get("task")
-    return task.get("journey") if isinstance(task, dict) else None
-
-
-def _priority(request: Any) -> int:
-    priority = (request.delivery_info or {}).get("priority")
-    return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
-
-
-def _entry_of(following: Following, parent: Entry) -> Entry:
-    return Entry(
-        id=str(derived_id(parent.journey, following.stage)),
-        task=following.task,
-        queue=following.queue,
-        body=following.body.model_dump(mode="json"),
-        journey=parent.journey,
-        stage=following.stage,
-        priority=parent.priority,
-    )
-
-
-def _countdown(error: TryAgain, retries: int) -> float:
-    """Seconds: what the other side asked for and up to one more, or exponential with full jitter."""
-    if error.wait is not None:
-        return error.wait + random.random()
-    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, BACK_OFF_CAP, full_jitter=True)
-
-
-def _bury(
-    services: StageServices, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None
-) -> Record:
-    if tries is None:
-        tries, _ = services.ledger.fail(entry, reason_of(error, kind))
-    letter = letter_for(entry, error, tries=tries, kind=kind)
-    first = services.dead_letters.add(letter)
-    stage_trace.ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
-    about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
-    log.error("Gave up: %s", letter.error, extra=about)
-    raise GiveUp(letter.error) from error
-
-
-def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
-    return ids(task_id=entry.id, journey=entry.journey, stage=entry.stage, queue=entry.queue, **more)
+    journey_at: tuple[str, ...] = ()
+    """Where in the message's JSON the journey's id stands, such as ("task", "journey"). Nowhere: the message begins a
+    journey of its own, which has the message's id."""
+    begins: bool = False
+    """Whether a journey may begin here: then its message is what the journey shows as its task."""
+    has_result: bool = False
+    """Whether a caller waits for its record, as the result of the Celery task."""
+    kept: tuple[str, ...] | None = ()
+    """Fields of the record that are known for ever of a journey that is kept (`outcome_record`). None where the end of
+    the stage, even as a dead letter, says nothing of what became of the journey."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.observe import tracing
 from memshare.broker.wire.messages import Message, Usage
-
-FIRST = ("answer", "question")  # stages with which a journey begins
 
 
 def run(request: Any, entry: Entry, message: Message) -> AbstractContextManager[None]:
     """The span of one run of a stage; `request` is Celery's."""
     pair = getattr(message, "task", message)  # a graded pair has the task in it
-    agent = entry.task.split(".")[1] if entry.stage in FIRST else getattr(pair, "agent", None)
-    name = f"{entry.stage} {agent}" if entry.stage in FIRST else entry.stage
+    agent = entry.queue if _is_first(entry) else getattr(pair, "agent", None)
+    name = f"{entry.stage} {agent}" if _is_first(entry) else entry.stage
     about = {
         "messaging.system": "redis",
         "messaging.destination.name": entry.queue,
@@ -35,5 +34,10 @@ def ended(
     the run of the message that was first."""
     about = {"memshare.outcome": outcome, "memshare.reason": reason, **tracing.tokens(usage)}
     tracing.note(about)
-    if first and entry.stage in FIRST:
+    if first and _is_first(entry):
         tracing.root(entry.journey, f"task {entry.queue}", lambda: ledger.submitted(entry.journey), about)
+
+
+def _is_first(entry: Entry) -> bool:
+    """Whether a journey begins with this very message, which gave it its id."""
+    return entry.id == entry.journey

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import redis
 from celery import Celery
+from redis.exceptions import LockNotOwnedError
+from redis.lock import Lock
 
 from memshare.broker.app import LONGEST_COUNTDOWN, lists_of
-from memshare.broker.delivery.ledger import LIVES, MESSAGES, PARKED, QUEUES, Entry, open_key, publish
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, QUEUES, SWEEPING, SWEPT, UNACKED, open_key
+from memshare.broker.delivery.publish import publish
 from memshare.broker.observe.logs import ids
 from memshare.broker.presence import LIFETIME, present
 
 log = logging.getLogger(__name__)
 
-LOCK = "memshare:sweeping"
-SWEPT = "memshare:swept"  # when the last sweep was, by the clock of Redis
-UNACKNOWLEDGED = "unacked"  # kombu's hash of the messages that workers hold
+LOCK_SECONDS = LIFETIME  # a sweep that was killed keeps others from it for as long as its worker seems to be there
+RENEW_EVERY = 100  # messages
 PAGE = 1000
 
 
@@ -29,35 +33,48 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     has not been there for a while. One process sweeps at a time. What waits in a queue or is held by a worker
     is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
-    if not client.set(LOCK, "1", nx=True, ex=LIFETIME):
+    lock = client.lock(SWEEPING, timeout=LOCK_SECONDS, blocking=False)
+    if not lock.acquire():
         return []
-    sent = []
+    sent: list[str] = []
     try:
-        lives = {worker.life for worker in present(client)}
-        taken = {str(one): str(life) for one, life in client.hgetall(LIVES).items()}
-        orphans = [one for one, life in taken.items() if life not in lives]
-        cared_for = taken.keys() - set(orphans)
-        if _turned_back(client):
-            _renew_what_is_ahead(client)
-        for queue in sorted(map(str, client.smembers(QUEUES))):
-            now = _now(client)
-            stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
-            orphaned = _silent(client, queue, orphans, now - LIFETIME)
-            if not stale | orphaned:
-                continue
-            lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
-            if orphaned:
-                client.hdel(LIVES, *orphaned)
-            for message_id in sorted(stale | orphaned):
-                client.zadd(open_key(queue), {message_id: now}, xx=True)
-                text = client.hget(MESSAGES, message_id) if message_id in lost else None
-                if text is not None:
-                    publish(app, Entry.model_validate_json(text))
-                    log.warning("Sent a lost message again.", extra=ids(task_id=message_id, queue=queue))
-                    sent.append(message_id)
-    finally:
-        client.delete(LOCK)
+        sent.extend(_sweep(app, client, lease, lock))
+        lock.release()
+    except LockNotOwnedError:
+        log.warning("A sweep took longer than %d s for one step; another process may have taken over.", LOCK_SECONDS)
+    except BaseException:
+        with suppress(redis.RedisError):  # then it runs out; the fault itself is what is to be told
+            lock.release()
+        raise
     return sent
+
+
+def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterator[str]:
+    there = {worker.life for worker in present(client)}
+    taken = {str(one): str(incarnation) for one, incarnation in client.hgetall(INCARNATIONS).items()}
+    orphans = [one for one, incarnation in taken.items() if incarnation not in there]
+    cared_for = taken.keys() - set(orphans)
+    if _turned_back(client):
+        _renew_what_is_ahead(client)
+    for queue in sorted(map(str, client.smembers(QUEUES))):
+        lock.reacquire()  # as long as it works, nobody else need
+        now = _now(client)
+        stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
+        orphaned = _silent(client, queue, orphans, now - LIFETIME)
+        if not stale | orphaned:
+            continue
+        lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
+        if orphaned:
+            client.hdel(INCARNATIONS, *orphaned)
+        for number, message_id in enumerate(sorted(stale | orphaned)):
+            if number % RENEW_EVERY == 0:
+                lock.reacquire()
+            client.zadd(open_key(queue), {message_id: now}, xx=True)
+            text = client.hget(MESSAGES, message_id) if message_id in lost else None
+            if text is not None:
+                publish(app, Entry.model_validate_json(text))
+                log.warning("Sent a lost message again.", extra=ids(task_id=message_id, queue=queue))
+                yield message_id
 
 
 def _now(client: redis.Redis) -> float:
@@ -97,7 +114,7 @@ def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:
 
 
 def _held(client: redis.Redis) -> Iterator[str]:
-    pairs = client.hscan_iter(UNACKNOWLEDGED, count=PAGE)
+    pairs = client.hscan_iter(UNACKED, count=PAGE)
     yield from _ids(json.loads(text)[0] for _, text in pairs)
 
 

@@ -38,7 +38,7 @@ def masked(text: str) -> str:
 
 def shortened(value: object) -> str:
     """The first `REPR_LENGTH` characters of a value as Python writes it, masked, and without its vectors."""
-    return cut(repr(_readable(value)))
+    return cut(repr(without_vectors(value)))
 
 
 def cut(text: str) -> str:
@@ -58,7 +58,8 @@ def _shown(match: re.Match[str]) -> str:
     return f"{match['shown']}…@{address}" if at else match[0]
 
 
-def _readable(value: object) -> object:
+def without_vectors(value: object) -> object:
+    """A JSON value without what is long and says nothing to a reader."""
     if isinstance(value, dict):
-        return {name: _readable(one) for name, one in value.items() if name not in LEFT_OUT}
-    return [_readable(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: without_vectors(one) for name, one in value.items() if name not in LEFT_OUT}
+    return [without_vectors(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""What every worker has beside its tasks: a thread that says that it is there, and looks for lost messages."""
+"""What every worker has beside its tasks: threads that say that it is there, and that look for lost messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from celery.worker.consumer import Consumer
 from kombu.exceptions import OperationalError
 
 from memshare.broker.connection import DOWN, connect
-from memshare.broker.delivery.ledger import Ledger, publish
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.presence import INTERVAL, WORKER_INCARNATION, AgentCard, Presence, announce, withdraw
 from memshare.broker.settings import Settings
@@ -29,9 +30,10 @@ Pulse = Callable[[Settings, Sequence[str]], None]
 
 
 class Watch(threading.Thread):
-    """Announces the worker, touches its heartbeat file and sweeps, until the process ends.
+    """Announces the worker and touches its heartbeat file, until the process ends.
 
-    The pulses run in a thread of their own: one that waits for its store does not make the worker look gone.
+    It sweeps in a thread of its own, and so do the pulses: a long sweep, or a pulse that waits for its store, does not
+    make the worker look gone.
     """
 
     def __init__(
@@ -56,25 +58,34 @@ class Watch(threading.Thread):
         signals.worker_shutdown.connect(self._withdraw, weak=False)
 
     def run(self) -> None:
+        others = {"memshare-sweeper": self._sweep}
         if self._pulses:
-            threading.Thread(target=self._run_pulses, name="memshare-pulses", daemon=True).start()
+            others["memshare-pulses"] = self._run_pulses
+        for name, step in others.items():
+            threading.Thread(target=self._repeat, args=[step], name=name, daemon=True).start()
+        self._repeat(self._announce)
+
+    def _repeat(self, step: Callable[[], None]) -> None:
         while not self._stopped.is_set():
             try:
-                announce(self._client, self._presence)
-                self._beat()
-                self._release()
-                sweep(self._app, self._client, self._settings.lease)
+                step()
             except (redis.RedisError, OperationalError) as error:
                 log.warning("Redis does not do its part: %s", error)
             except Exception:
                 log.exception("A round of the watch failed; the next one tries again.")
             self._stopped.wait(INTERVAL)
 
+    def _announce(self) -> None:
+        announce(self._client, self._presence)
+        self._beat()
+
+    def _sweep(self) -> None:
+        self._release()
+        sweep(self._app, self._client, self._settings.lease)
+
     def _run_pulses(self) -> None:
-        while not self._stopped.is_set():
-            for pulse in self._pulses:
-                _run(pulse, self._settings, self._presence.queues)
-            self._stopped.wait(INTERVAL)
+        for pulse in self._pulses:
+            _run(pulse, self._settings, self._presence.queues)
 
     def _beat(self) -> None:
         if self._settings.heartbeat is not None and takes_tasks(self._consumer):

@@ -18,15 +18,18 @@ from memshare.broker.app import make_app
 from memshare.broker.connection import connect
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.stage import StageServices
+from memshare.broker.delivery.stage_task import StageServices
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe import logs, worker_metrics
-from memshare.broker.presence import WORKER_INCARNATION, AgentCard
+from memshare.broker.presence import AgentCard
 from memshare.broker.runtime.shutdown import hand_back_after
 from memshare.broker.runtime.watch import Pulse, Watch, forget
 from memshare.broker.settings import Settings, load_settings
 
 log = logging.getLogger(__name__)
+
+# What became of a message, each stage says in a line of its own; Celery's "received" and "succeeded" say it twice more.
+CHATTY = ("httpx", "httpx2", "celery.worker.strategy", "celery.app.trace")
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def worker_app(*parts: Part) -> Celery:
     def build(sender: Any, **_: Any) -> None:
         if sender.app is not app:
             return
-        for chatty in ("httpx", "httpx2"):
+        for chatty in CHATTY:
             logging.getLogger(chatty).setLevel(logging.WARNING)
         with _clear_exit():
             settings = load_settings()
@@ -80,7 +83,6 @@ def worker_app(*parts: Part) -> Celery:
             if not _forks(sender.pool_cls):  # torch must not be forked once warm
                 for part in serving:
                     part.warm(settings, served)
-            signals.task_received.connect(functools.partial(_hold, app, settings), weak=False)
 
     @signals.worker_shutting_down.connect(weak=False)
     def end(how: str, **_: Any) -> None:
@@ -106,12 +108,6 @@ def _serving(parts: Sequence[Part], settings: Settings, served: Sequence[str]) -
 
 def _forks(pool: type) -> bool:
     return pool.__module__ == "celery.concurrency.prefork"
-
-
-def _hold(app: Celery, settings: Settings, sender: Any, request: Any, **_: Any) -> None:
-    """Note that a message has left its queue, so that it is missed at once when this worker is killed."""
-    if sender.app is app:
-        open_stage_services(settings).ledger.hold(request.id, WORKER_INCARNATION)
 
 
 class _clear_exit:  # noqa: N801 - reads as a statement

@@ -10,7 +10,7 @@ from typing import get_args
 
 import redis
 
-from memshare.broker.delivery.ledger import DONE
+from memshare.broker.delivery.keys import DONE
 from memshare.broker.observe.metrics import POOLS
 from memshare.memory_service.memory import Status
 from memshare.memory_service.stores.store import Store, Where

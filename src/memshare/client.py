@@ -14,8 +14,10 @@ from memshare.agents.roster import cards
 from memshare.broker.app import make_app
 from memshare.broker.connection import connect, reaching
 from memshare.broker.delivery.dead_letters import DeadLetters
-from memshare.broker.delivery.ledger import Entry, Ledger, publish
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare.broker.delivery.publish import publish
 from memshare.broker.errors import BadInput, Unreachable
 from memshare.broker.presence import AgentCard, Presence, present
 from memshare.broker.settings import Settings, load_settings
@@ -97,6 +99,8 @@ class Client:
                 journey=task_id,
                 stage="answer",
                 priority=priority,
+                begins=True,
+                has_result=True,
             )
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error

@@ -8,7 +8,8 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from memshare.broker.delivery.dead_letters import DeadLetter
-from memshare.broker.delivery.ledger import Ledger, Parked
+from memshare.broker.delivery.entry import Parked
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage

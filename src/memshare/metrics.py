@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from memshare.broker.app import lists_of
-from memshare.broker.delivery.ledger import FAILED, PARKED, QUEUES, open_key, since_key
+from memshare.broker.delivery.keys import FAILED, PARKED, QUEUES, open_key, since_key
 from memshare.broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
 from memshare.broker.presence import present
 from memshare.llm.limits.budget import Budget

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from memshare.broker.delivery.ledger import Parked
+from memshare.broker.delivery.entry import Parked
 from memshare.llm.limits.budget import Cap, Holder
 from memshare.llm.limits.prices import Prices
 from memshare.llm.limits.usage import Kind, Used

@@ -13,7 +13,7 @@ import redis
 
 from memshare.broker import redis_server
 from memshare.broker.connection import DOWN, connect
-from memshare.broker.delivery.sweeper import LOCK
+from memshare.broker.delivery.keys import SWEEPING
 from memshare.broker.settings import Settings
 from memshare.client import Client
 from tests.faults.clock import Clock
@@ -119,7 +119,7 @@ def cluster(folder: Path, setup: Setup, server: Forks, qdrant_url: str | None) -
         direct = connect(settings.redis, tries=1)
         up.callback(direct.close)
         if not setup.sweeper:
-            direct.set(LOCK, "held")
+            direct.set(SWEEPING, "held")
 
         def reached(url: str) -> str:
             return up.enter_context(gate(url, net.gateway)) if net else url

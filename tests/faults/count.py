@@ -11,8 +11,7 @@ from typing import Any
 import redis
 
 from memshare.broker.app import lists_of
-from memshare.broker.delivery.ledger import DEAD, MESSAGES, PARKED, journey_key
-from memshare.broker.delivery.sweeper import UNACKNOWLEDGED
+from memshare.broker.delivery.keys import DEAD, MESSAGES, PARKED, UNACKED, journey_key
 from memshare.client import Client
 from memshare.memory_service.encoders.sentence_encoder import BUNDLED
 from memshare.memory_service.memory import Memory
@@ -129,6 +128,6 @@ def _lost(direct: redis.Redis) -> int:
     queues = {json.loads(str(text))["queue"] for text in direct.hvals(MESSAGES)}
     texts = [text for queue in queues for name in lists_of(queue) for text in direct.lrange(name, 0, -1)]
     there = {json.loads(text)["headers"]["id"] for text in texts}
-    held = {json.loads(text)[0]["headers"]["id"] for text in direct.hvals(UNACKNOWLEDGED)}
+    held = {json.loads(text)[0]["headers"]["id"] for text in direct.hvals(UNACKED)}
     parked = set(map(str, direct.zrange(PARKED, 0, -1)))
     return len(open_ids - there - held - parked)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import redis
 
-from memshare.broker.delivery.ledger import Entry, publish
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.publish import publish
 from memshare.broker.settings import Settings
 from memshare.broker.wire.lessons import LessonTask
 from memshare.broker.wire.messages import derived_id

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from memshare.broker.connection import connect
-from memshare.broker.delivery.ledger import journey_key
+from memshare.broker.delivery.keys import journey_key
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import derived_id
 from memshare.memory_service.curate.requests import Forget

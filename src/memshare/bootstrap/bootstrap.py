@@ -13,7 +13,7 @@ from uuid import UUID
 from memshare.bootstrap.resumable_run import run_to_the_end
 from memshare.bootstrap.standard_answers import StandardAnswer
 from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.ledger import Entry
+from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.outcome_record import OutcomeRecord
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
@@ -129,6 +129,8 @@ def _first(name: str, task: str, queue: str, stage: str, body: Message) -> Entry
         journey=name,
         stage=stage,
         priority=LOW,
+        begins=True,
+        has_result=stage == "answer",
     )
 
 
@@ -158,4 +160,5 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
         journey=name,
         stage="score",
         priority=LOW,
+        begins=True,
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare.broker.connection import reaching
-from memshare.broker.delivery.ledger import Entry
+from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.outcome_record import OutcomeRecord
 from memshare.broker.errors import QueueFull
 from memshare.broker.wire.messages import derived_id

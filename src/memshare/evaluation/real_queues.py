@@ -9,7 +9,7 @@ import redis
 
 from memshare.bootstrap.bootstrap import question_of, seed_of
 from memshare.bootstrap.standard_answers import StandardAnswer
-from memshare.broker.delivery.ledger import Entry
+from memshare.broker.delivery.entry import Entry
 from memshare.broker.errors import Unreachable
 from memshare.broker.wire.messages import derived_id
 from memshare.client import Client

@@ -12,8 +12,9 @@ import redis
 
 from memshare.broker.app import kombu_url, lists_of, make_app, queue_named
 from memshare.broker.connection import connect
-from memshare.broker.redis_server import SOCKET_PATH_LIMIT, socket_path, socket_url, start
+from memshare.broker.redis_server import socket_path, socket_url, start
 from memshare.broker.settings import Settings
+from memshare.broker.sockets import PATH_LIMIT
 
 Start = Callable[[Path], Popen[bytes]]
 
@@ -49,11 +50,11 @@ def test_the_socket_is_in_the_data_folder() -> None:
 @pytest.mark.parametrize(
     "folder", ["/home/" + "deep/" * 30, "/home/" + "深" * 40, "/home/50%", "/home/what?", "/home/#1"]
 )
-def test_a_folder_whose_path_is_no_socket_gets_one_in_the_temporary_folder(folder: str) -> None:
+def test_a_folder_whose_path_is_no_socket_gets_one_in_a_private_folder_among_the_temporary_ones(folder: str) -> None:
     path = socket_path(Path(folder))
 
-    assert path.parent == Path(tempfile.gettempdir())
-    assert len(str(path).encode()) <= SOCKET_PATH_LIMIT
+    assert path.parent.parent == Path(tempfile.gettempdir())
+    assert len(str(path).encode()) <= PATH_LIMIT
     assert path == socket_path(Path(folder)), "the same for whoever asks"
     assert path != socket_path(Path(folder) / "other")
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from memshare.broker.delivery.ledger import open_key
+from memshare.broker.delivery.keys import open_key
 from memshare.broker.settings import Settings
 from tests.unit.deploy.chart import (
     ALL_OFF,

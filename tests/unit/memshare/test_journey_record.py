@@ -8,7 +8,8 @@ import pytest
 import redis
 
 from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Usage
 from memshare.broker.wire.questions import Question
@@ -47,11 +48,11 @@ def ledger(redis_client: redis.Redis) -> Ledger:
 def entry(stage: str, body: object = None) -> Entry:
     queue = {"answer": "poem", "score": "scorer", "settle": "memory"}[stage]
     task = {"prompt": "A lamp", "kind": "limerick", "submitter": "ada"}
-    return Entry(id=f"t1-{stage}", task=stage, queue=queue, body=body or task, journey="t1", stage=stage)
+    return Entry(id=f"t1-{stage}", task=stage, queue=queue, body=body or task, journey="t1", stage=stage, begins=True)
 
 
 def record(ledger: Ledger, stage: str, what: Message) -> None:
-    ledger.commit(entry(stage), what.model_dump(mode="json"), None)
+    ledger.commit(entry(stage), what.model_dump(mode="json"))
 
 
 def bury(ledger: Ledger, redis_client: redis.Redis, buried: Entry, reason: str) -> None:
@@ -84,11 +85,11 @@ def test_a_journey_says_how_far_it_has_come(ledger: Ledger) -> None:
 
 def test_the_journey_of_a_standard_answer_begins_with_its_question(ledger: Ledger) -> None:
     body = {"answer": "There was", "kind": "limerick", "submitter": "ada", "round": 1, "remember": True}
-    begun = Entry(id="t1", task="agents.poem.question", queue="poem", body=body, journey="t1", stage="question")
+    begun = entry("answer", body).model_copy(update={"id": "t1", "task": "agents.poem.question", "stage": "question"})
     ledger.open(begun)
     queued = read_journey(ledger, "t1")
     asked = Question(question="A lamp?", model="offline", usage=Usage(prompt_tokens=7), seconds=0.2)
-    ledger.commit(begun, asked.model_dump(mode="json"), None)
+    ledger.commit(begun, asked.model_dump(mode="json"))
     known = read_journey(ledger, "t1")
     record(ledger, "score", SCORE)
     record(ledger, "settle", SETTLED)

@@ -12,7 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memshare.broker.connection import connect
 from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import NotYet, TryAgain
 from memshare.broker.observe.metrics import COUNTED, POOLS, count, observe
 from memshare.broker.presence import Presence, announce
@@ -90,7 +91,7 @@ def test_a_queue_is_told_by_what_waits_is_set_aside_and_is_oldest(ledger: Ledger
 
 def test_the_buckets_of_a_histogram_add_up_from_the_lowest(ledger: Ledger, redis_client: redis.Redis) -> None:
     scores = [sample for score in (5, 85, 86, 100) for sample in observe("memshare_score", score, agent="a", kind="k")]
-    ledger.commit(entry("t1"), {}, None, counted=scores)
+    ledger.commit(entry("t1"), {}, counted=scores)
 
     found = scrape(redis_client)
 
@@ -154,7 +155,7 @@ def test_the_retriever_of_a_pool_is_told_by_its_version_and_accuracy(ledger: Led
     redis_client.sadd(RETRIEVERS, json.dumps(["poem", "e"]), json.dumps(["logic", "e"]))
     redis_client.set(version_key("poem", "e"), 3)
     redis_client.set(adapter_key("poem", "e", 3), published.model_dump_json())
-    ledger.commit(entry("t1"), {}, None, counted=[count("memshare_retriever_refused_total", pool="poem")])
+    ledger.commit(entry("t1"), {}, counted=[count("memshare_retriever_refused_total", pool="poem")])
 
     found = scrape(redis_client)
 

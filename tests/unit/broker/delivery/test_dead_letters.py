@@ -11,7 +11,8 @@ from celery import Celery
 
 from memshare.broker.app import lists_of, make_app
 from memshare.broker.delivery.dead_letters import UNREADABLE, DeadLetter, DeadLetters, Kind, letter_for, unreadable
-from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
 from memshare.broker.settings import Settings
 

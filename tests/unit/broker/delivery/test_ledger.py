@@ -3,7 +3,9 @@
 import pytest
 import redis
 
-from memshare.broker.delivery.ledger import Entry, Ledger, Result, open_key
+from memshare.broker.delivery.entry import Committed, Entry, Outgoing, Result
+from memshare.broker.delivery.keys import INCARNATIONS, open_key
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import NotYet, QueueFull
 
 
@@ -13,14 +15,21 @@ def ledger(redis_client: redis.Redis) -> Ledger:
 
 
 def entry(name: str = "t1", stage: str = "answer", queue: str = "poem") -> Entry:
-    return Entry(id=name, task=f"agents.{queue}", queue=queue, body={"prompt": "x"}, journey="t1", stage=stage)
+    return Entry(
+        id=name, task=f"agents.{queue}", queue=queue, body={"prompt": "x"}, journey="t1", stage=stage, begins=True
+    )
+
+
+def sent(entry: Entry) -> Outgoing:
+    """A message on its way; its text does not matter here."""
+    return Outgoing(entry, entry.queue, f"the message {entry.id}")
 
 
 def test_an_opened_message_is_open_until_it_is_committed(ledger: Ledger) -> None:
     ledger.open(entry())
     assert ledger.open_messages() == {"poem": 1}
 
-    ledger.commit(entry(), {"answer": "a"}, None)
+    ledger.commit(entry(), {"answer": "a"})
 
     assert ledger.open_messages() == {"poem": 0}
     assert ledger.journey("t1")["answer"] == {"answer": "a"}
@@ -28,27 +37,30 @@ def test_an_opened_message_is_open_until_it_is_committed(ledger: Ledger) -> None
 
 def test_a_message_that_ended_only_hands_on_its_record(ledger: Ledger) -> None:
     ledger.open(entry())
-    assert ledger.begin(entry(), "life") == (1, None)
-    ledger.commit(entry(), {"answer": "a"}, None)
+    assert ledger.begin(entry(), "incarnation") == (1, None)
+    ledger.commit(entry(), {"answer": "a"})
 
-    assert ledger.begin(entry(), "life") == (0, {"answer": "a"})
+    assert ledger.begin(entry(), "incarnation") == (0, {"answer": "a"})
     assert ledger.open_messages() == {"poem": 0}
 
 
-def test_of_two_runs_of_one_message_the_first_record_stands(ledger: Ledger) -> None:
-    ledger.begin(entry(), "life")
-    ledger.begin(entry(), "life")
+def test_of_two_runs_of_one_message_the_first_record_stands(ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.begin(entry(), "incarnation")
+    ledger.begin(entry(), "incarnation")
 
-    first = ledger.commit(entry(), {"answer": "first"}, entry("t2", "score", "scorer"))
-    second = ledger.commit(entry(), {"answer": "second"}, entry("t3", "score", "scorer"))
+    first = ledger.commit(entry(), {"answer": "same"}, [sent(entry("t2", "score", "scorer"))])
+    second = ledger.commit(entry(), {"answer": "same"}, [sent(entry("t3", "score", "scorer"))])
+    third = ledger.commit(entry(), {"answer": "another"}, [sent(entry("t4", "score", "scorer"))])
 
-    assert first == second == {"answer": "first"}
+    assert first == Committed(True, {"answer": "same"})
+    assert second == third == Committed(False, {"answer": "same"})
     assert ledger.open_messages() == {"poem": 0, "scorer": 1}
+    assert redis_client.lrange("scorer", 0, -1) == ["the message t2"], "what follows is published once"
     assert ledger.done() == {"answer": 1}
 
 
 def test_a_message_of_another_client_is_adopted(ledger: Ledger) -> None:
-    starts, done = ledger.begin(entry(), "life")
+    starts, done = ledger.begin(entry(), "incarnation")
 
     assert (starts, done) == (1, None)
     assert ledger.open_messages() == {"poem": 1}
@@ -56,17 +68,17 @@ def test_a_message_of_another_client_is_adopted(ledger: Ledger) -> None:
 
 
 def test_starts_without_an_end_are_counted(ledger: Ledger) -> None:
-    assert [ledger.begin(entry(), "life")[0] for _ in range(3)] == [1, 2, 3]
+    assert [ledger.begin(entry(), "incarnation")[0] for _ in range(3)] == [1, 2, 3]
 
     ledger.postpone(entry(), 10)
 
-    assert ledger.begin(entry(), "life")[0] == 1
+    assert ledger.begin(entry(), "incarnation")[0] == 1
 
 
 def test_a_postponed_message_shows_its_next_try_as_its_last_sign_of_life(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
     before = redis_client.zscore(open_key("poem"), "t1")
 
     ledger.postpone(entry(), 100)
@@ -78,19 +90,19 @@ def test_a_dead_letter_is_not_begun_until_it_is_revived(ledger: Ledger) -> None:
     ledger.open(entry())
     ledger.bury(entry(), '{"why": "x"}')
 
-    assert ledger.begin(entry(), "life") == (-1, None)
+    assert ledger.begin(entry(), "incarnation") == (-1, None)
     assert ledger.open(entry()) is False
     assert ledger.journey("t1")["dead"] == {"why": "x"}
 
     assert ledger.revive(entry()) is True
     assert ledger.revive(entry()) is False
-    assert ledger.begin(entry(), "life") == (1, None)
+    assert ledger.begin(entry(), "incarnation") == (1, None)
     assert "dead" not in ledger.journey("t1")
 
 
 def test_a_task_id_that_was_answered_is_not_opened_again(ledger: Ledger) -> None:
     ledger.open(entry())
-    ledger.commit(entry(), {"answer": "a"}, None)
+    ledger.commit(entry(), {"answer": "a"})
 
     assert ledger.open(entry()) is False
     assert ledger.open_messages() == {"poem": 0}
@@ -109,7 +121,7 @@ def test_a_message_that_is_open_is_not_opened_again_and_keeps_its_last_sign_of_l
 def test_a_task_that_was_given_up_is_not_opened_again_even_when_its_dead_letter_was_dropped(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
     ledger.bury(entry(), '{"error": "no"}')
     assert ledger.open(entry()) is False
 
@@ -118,31 +130,19 @@ def test_a_task_that_was_given_up_is_not_opened_again_even_when_its_dead_letter_
     assert ledger.open(entry()) is False
 
 
-def test_a_message_that_a_worker_took_off_its_queue_is_noted_with_its_life(
-    ledger: Ledger, redis_client: redis.Redis
-) -> None:
-    ledger.open(entry())
-
-    ledger.hold("t1", "life")
-    ledger.hold("a message without an entry", "life")
-
-    assert redis_client.hgetall("memshare:lives") == {"t1": "life"}
-
-
 def test_what_is_taken_after_it_has_ended_leaves_no_note(ledger: Ledger, redis_client: redis.Redis) -> None:
     ledger.open(entry())
-    ledger.hold("t1", "life")
-    ledger.commit(entry(), {"answer": "a"}, None)
-    redis_client.hset("memshare:lives", "t1", "life")
+    ledger.commit(entry(), {"answer": "a"})
+    redis_client.hset(INCARNATIONS, "t1", "incarnation")
 
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
 
-    assert redis_client.hgetall("memshare:lives") == {}
+    assert redis_client.hgetall(INCARNATIONS) == {}
 
 
 def test_a_parked_message_waits_beside_its_queue_until_its_time_has_come(ledger: Ledger) -> None:
     for name, wait in (("t1", 1_000.0), ("t2", -1.0)):
-        ledger.begin(entry(name), "life")
+        ledger.begin(entry(name), "incarnation")
         ledger.park(entry(name), NotYet("The cap is reached.", wait, hold="agent poem"))
 
     assert [(one.id, one.queue, one.why) for one in ledger.parked()] == [
@@ -158,7 +158,7 @@ def test_a_parked_message_waits_beside_its_queue_until_its_time_has_come(ledger:
 
 def test_what_is_lifted_goes_on_at_once_and_nothing_else(ledger: Ledger) -> None:
     for name, hold in (("t1", "agent poem"), ("t2", "agent logic")):
-        ledger.begin(entry(name), "life")
+        ledger.begin(entry(name), "incarnation")
         ledger.park(entry(name), NotYet("Later.", 1_000, hold=hold))
 
     assert ledger.lift("agent poem") == 1
@@ -169,7 +169,7 @@ def test_what_is_lifted_goes_on_at_once_and_nothing_else(ledger: Ledger) -> None
 
 
 def test_what_is_parked_just_after_its_hold_was_lifted_is_looked_at_again_at_once(ledger: Ledger) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
     ledger.lift("agent poem")
 
     ledger.park(entry(), NotYet("Later.", 1_000, hold="agent poem"))
@@ -178,17 +178,17 @@ def test_what_is_parked_just_after_its_hold_was_lifted_is_looked_at_again_at_onc
 
 
 def test_a_parked_message_that_ends_otherwise_waits_no_more(ledger: Ledger) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
     ledger.park(entry(), NotYet("Later.", -1, hold="agent poem"))
 
-    ledger.commit(entry(), {"answer": "a"}, None)
+    ledger.commit(entry(), {"answer": "a"})
 
     assert ledger.parked() == []
     assert ledger.release(10) == []
 
 
 def test_failures_are_counted_by_message_and_by_reason(ledger: Ledger) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
 
     tries = [ledger.fail(entry(), "time-out")[0] for _ in range(3)]
     other, seconds = ledger.fail(entry("t2"), "rate limit")
@@ -200,7 +200,7 @@ def test_failures_are_counted_by_message_and_by_reason(ledger: Ledger) -> None:
 
 
 def test_a_dead_letter_that_is_revived_has_all_its_tries_again(ledger: Ledger) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
     ledger.fail(entry(), "time-out")
     ledger.bury(entry(), "{}")
     ledger.revive(entry())
@@ -217,7 +217,7 @@ def test_a_full_queue_refuses_what_is_new_and_says_when_to_come_back(ledger: Led
     assert (full.value.length, full.value.wait) == (2, 60)
     assert ledger.open(entry("t1"), limit=2) is False, "what it has already is not refused"
 
-    ledger.commit(entry("t1"), {"answer": "a"}, None)
+    ledger.commit(entry("t1"), {"answer": "a"})
 
     assert ledger.open(Entry(**entry("t3").model_dump() | {"journey": "t3"}), limit=2)
 
@@ -228,7 +228,7 @@ def test_a_full_queue_that_is_worked_off_asks_to_come_back_sooner(ledger: Ledger
     for one in entries:
         ledger.open(one)
     for one in entries[:20]:
-        ledger.commit(one, {"answer": "a"}, None)
+        ledger.commit(one, {"answer": "a"})
 
     with pytest.raises(QueueFull) as full:
         ledger.open(Entry(**entry("new").model_dump() | {"journey": "new"}), limit=10)
@@ -237,9 +237,9 @@ def test_a_full_queue_that_is_worked_off_asks_to_come_back_sooner(ledger: Ledger
 
 
 def test_the_result_is_told_with_the_record_and_once(ledger: Ledger, redis_client: redis.Redis) -> None:
-    ledger.begin(entry(), "life")
+    ledger.begin(entry(), "incarnation")
     for text in ("first", "second"):
-        ledger.commit(entry(), {"answer": text}, None, Result("celery-task-meta-t1", text, 60))
+        ledger.commit(entry(), {"answer": text}, result=Result("celery-task-meta-t1", text, 60))
 
     assert redis_client.get("celery-task-meta-t1") == "first"
     assert 0 < redis_client.ttl("celery-task-meta-t1") <= 60

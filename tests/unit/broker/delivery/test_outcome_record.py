@@ -8,7 +8,9 @@ import pytest
 import redis
 
 from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.ledger import Entry, Ledger, journey_key
+from memshare.broker.delivery.entry import Entry, Outgoing
+from memshare.broker.delivery.keys import journey_key
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare.broker.errors import GiveUp, QueueFull
 
@@ -24,6 +26,10 @@ def entry(stage: str, journey: str = "j1") -> Entry:
     return Entry(id=f"{journey}-{stage}", task=stage, queue=stage, body={}, journey=journey, stage=stage)
 
 
+def sent(stage: str) -> list[Outgoing]:
+    return [Outgoing(entry(stage), stage, "a message")]
+
+
 def kept(client: redis.Redis, journey: str = "j1") -> OutcomeRecord | None:
     return read_outcomes(client, [journey]).get(journey)
 
@@ -32,17 +38,19 @@ def test_what_became_of_a_kept_journey_is_written_down_step_by_step(ledger: Ledg
     ledger.open(entry("question"), keep=True)
     assert kept(redis_client) == OutcomeRecord()
 
-    ledger.commit(entry("question"), {"question": "一盏灯?", "model": "m"}, entry("score"))
+    ledger.commit(entry("question"), {"question": "一盏灯?"}, sent("score"), facts={"question": "一盏灯?"})
     assert kept(redis_client) == OutcomeRecord(question="一盏灯?")
-    ledger.commit(entry("score"), {"total": 88.5, "threshold": 81, "accepted": True, "model": "m"}, entry("settle"))
-    ledger.commit(entry("settle"), {"outcome": "stored", "memory_id": str(MEMORY), "reason": "good"}, entry("learn"))
+    score = {"total": 88.5, "threshold": 81, "accepted": True}
+    ledger.commit(entry("score"), score | {"model": "m"}, sent("settle"), facts=score)
+    settlement = {"outcome": "stored", "memory_id": str(MEMORY)}
+    ledger.commit(entry("settle"), settlement | {"reason": "good"}, sent("learn"), facts=settlement)
     settled = kept(redis_client)
-    ledger.commit(entry("learn"), {"outcome": "published", "reason": "no worse"}, None)
+    ledger.commit(entry("learn"), {"outcome": "published", "reason": "no worse"})
 
     assert settled == OutcomeRecord(
         question="一盏灯?", total=88.5, threshold=81, accepted=True, outcome="stored", memory_id=MEMORY
     )
-    assert kept(redis_client) == settled, "a lesson says nothing of the pair"
+    assert kept(redis_client) == settled, "a stage that has no facts to tell says nothing"
     assert settled is not None
     assert (settled.ended, settled.dead) == (True, False)
 
@@ -51,7 +59,7 @@ def test_a_kept_journey_is_never_opened_again_even_when_it_is_forgotten(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
     assert ledger.open(entry("question"), keep=True) is True
-    ledger.commit(entry("question"), {"question": "A lamp?"}, entry("score"))
+    ledger.commit(entry("question"), {"question": "A lamp?"}, sent("score"))
     redis_client.delete(journey_key("j1"))
 
     assert ledger.open(entry("question"), keep=True) is False
@@ -60,8 +68,8 @@ def test_a_kept_journey_is_never_opened_again_even_when_it_is_forgotten(
 
 def test_a_journey_that_was_not_opened_to_be_kept_is_not_kept(ledger: Ledger, redis_client: redis.Redis) -> None:
     ledger.open(entry("question"))
-    ledger.commit(entry("question"), {"question": "A lamp?"}, None)
-    ledger.bury(entry("score"), '{"error": "no"}')
+    ledger.commit(entry("question"), {"question": "A lamp?"}, facts={"question": "A lamp?"})
+    ledger.bury(entry("score"), "{}", error="no")
 
     assert kept(redis_client) is None
 
@@ -72,14 +80,14 @@ def test_what_a_full_queue_refuses_can_be_opened_later(ledger: Ledger, redis_cli
     with pytest.raises(QueueFull):
         ledger.open(entry("question", "j2"), limit=1, keep=True)
     assert kept(redis_client, "j2") is None
-    ledger.commit(entry("question"), {"question": "A lamp?"}, None)
+    ledger.commit(entry("question"), {"question": "A lamp?"}, facts={"question": "A lamp?"})
 
     assert ledger.open(entry("question", "j2"), limit=1, keep=True) is True
 
 
 def test_a_dead_letter_ends_a_kept_journey_until_it_is_retried(ledger: Ledger, redis_client: redis.Redis) -> None:
     ledger.open(entry("question"), keep=True)
-    ledger.bury(entry("question"), '{"error": "The key is revoked.", "reason": "credentials"}')
+    ledger.bury(entry("question"), "{}", "credentials", error="The key is revoked.")
     dead = kept(redis_client)
     ledger.revive(entry("question"))
 
@@ -88,19 +96,16 @@ def test_a_dead_letter_ends_a_kept_journey_until_it_is_retried(ledger: Ledger, r
     assert kept(redis_client) == OutcomeRecord()
 
 
-@pytest.mark.parametrize(
-    ("following", "outcome"), [("score", None), ("credit", "not verified"), (None, "not verified")]
-)
-def test_an_answer_that_is_not_graded_ends_its_journey(
-    ledger: Ledger, redis_client: redis.Redis, following: str | None, outcome: str | None
+def test_a_dead_letter_of_a_stage_that_decides_nothing_leaves_what_is_known(
+    ledger: Ledger, redis_client: redis.Redis
 ) -> None:
-    ledger.open(entry("answer"), keep=True)
+    ledger.open(entry("question"), keep=True)
+    ledger.commit(entry("settle"), {"outcome": "stored"}, facts={"outcome": "stored"})
+    lesson = entry("learn").model_copy(update={"decides": False})
 
-    ledger.commit(entry("answer"), {"answer": "It is."}, entry(following) if following else None)
+    ledger.bury(lesson, "{}", error="No model is there.")
 
-    found = kept(redis_client)
-    assert found is not None
-    assert (found.outcome, found.ended) == (outcome, outcome is not None)
+    assert kept(redis_client) == OutcomeRecord(outcome="stored")
 
 
 def test_a_kept_journey_whose_dead_letter_is_dropped_has_ended_and_is_not_dead(

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from memshare.broker.app import LONGEST_COUNTDOWN
-from memshare.broker.delivery.stage import BACK_OFF_CAP, _countdown
+from memshare.broker.delivery.stage_task import BACK_OFF_CAP, _countdown
 from memshare.broker.errors import TryAgain
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import AgentTask, Name

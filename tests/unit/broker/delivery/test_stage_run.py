@@ -16,8 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from memshare.broker.app import REPR_LENGTH, lists_of, make_app
 from memshare.broker.delivery.dead_letters import DeadLetters
-from memshare.broker.delivery.ledger import Entry, Ledger
-from memshare.broker.delivery.stage import Outcome, Stage, StageServices, add_stage
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.delivery.stage import Outcome, Stage
+from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import GiveUp, TryAgain
 from memshare.broker.observe import tracing
 from memshare.broker.settings import Settings
@@ -58,7 +60,7 @@ def run_once(app: Celery, redis_client: redis.Redis, ledger: Ledger) -> RunOnce:
     def run(work: Work) -> Any:
         services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60)
         name = f"agents.poem.{uuid4()}"  # Celery keeps what it once registered for every app of the process
-        add_stage(app, Stage(name, "answer", AgentTask, work), lambda: services)
+        add_stage(app, Stage(name, "answer", AgentTask, work, begins=True, has_result=True), lambda: services)
         task = app.tasks[name]
         where = {"exchange": "", "routing_key": "poem", "priority": 3}
         task.push_request(id="t1", args=[BODY], kwargs={}, called_directly=False, delivery_info=where, retries=0)
@@ -119,7 +121,7 @@ def test_a_run_that_was_not_first_exports_no_root(
     run_once: RunOnce, spans: InMemorySpanExporter, ledger: Ledger
 ) -> None:
     def late(_journey: str, _task: AgentTask) -> Outcome:
-        ledger.commit(ENTRY, {"prompt": "another's"}, None)
+        ledger.commit(ENTRY, {"prompt": "another's"})
         return outcome("mine")
 
     assert run_once(late) == {"prompt": "another's"}
@@ -131,7 +133,7 @@ def test_a_run_that_is_given_up_after_another_was_through_exports_no_root(
     run_once: RunOnce, spans: InMemorySpanExporter, ledger: Ledger
 ) -> None:
     def late(_journey: str, _task: AgentTask) -> Outcome:
-        ledger.commit(ENTRY, {"prompt": "another's"}, None)
+        ledger.commit(ENTRY, {"prompt": "another's"})
         raise GiveUp("The model refuses.")
 
     with pytest.raises(GiveUp):

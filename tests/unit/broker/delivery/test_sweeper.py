@@ -8,8 +8,11 @@ import redis
 from celery import Celery
 
 from memshare.broker.app import lists_of, make_app
-from memshare.broker.delivery.ledger import Entry, Ledger, open_key, publish
-from memshare.broker.delivery.sweeper import SWEPT, UNACKNOWLEDGED, sweep
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import INCARNATIONS, SWEEPING, SWEPT, UNACKED, open_key
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.delivery.publish import publish
+from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.errors import NotYet
 from memshare.broker.presence import LIFETIME, Presence, announce
 from memshare.broker.settings import Settings
@@ -55,7 +58,7 @@ def test_a_message_that_waits_in_its_queue_is_left_alone(
 def test_a_message_that_a_worker_holds_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
     announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
     ledger.open(ENTRY)
-    ledger.hold("t1", "its life")
+    redis_client.hset(INCARNATIONS, "t1", "its life")
     held(redis_client)
 
     assert sweep(app, redis_client, lease=0) == []
@@ -81,13 +84,13 @@ def test_a_message_within_its_lease_is_left_alone(app: Celery, ledger: Ledger, r
 
 def test_only_one_process_sweeps_at_a_time(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
     ledger.open(ENTRY)
-    redis_client.set("memshare:sweeping", "another")
+    redis_client.set(SWEEPING, "another")
 
     assert sweep(app, redis_client, lease=0) == []
 
 
 def held(client: redis.Redis) -> None:
-    client.hset(UNACKNOWLEDGED, "tag", json.dumps([{"headers": {"id": "t1"}}, "poem", "poem"]))
+    client.hset(UNACKED, "tag", json.dumps([{"headers": {"id": "t1"}}, "poem", "poem"]))
 
 
 def test_what_a_vanished_worker_was_running_is_sent_again_long_before_its_lease(

@@ -4,13 +4,16 @@ import pytest
 import redis
 
 from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.ledger import DEAD, MESSAGES, Entry, Ledger, journey_key, open_key, since_key
+from memshare.broker.delivery.entry import Committed, Entry, Outgoing
+from memshare.broker.delivery.keys import DEAD, MESSAGES, journey_key, open_key, since_key
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import read_outcomes
 from memshare.broker.errors import GiveUp
 from memshare.broker.observe.metrics import DEAD_REASONS, METRICS, count
 
-TASK = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer")
-NEXT = Entry(id="t2", task="scorer.score", queue="scorer", body={}, journey="t1", stage="score")
+TASK = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer", begins=True)
+FOLLOWING = Entry(id="t2", task="scorer.score", queue="scorer", body={}, journey="t1", stage="score")
+NEXT = [Outgoing(FOLLOWING, "scorer", "its message")]
 ANSWERED = count("memshare_tasks_total", stage="answer", outcome="answered")
 DEAD_COUNTED = count("memshare_tasks_total", stage="answer", outcome="dead")
 
@@ -24,8 +27,8 @@ def ledger(redis_client: redis.Redis) -> Ledger:
 def letters(redis_client: redis.Redis, ledger: Ledger) -> DeadLetters:
     """The dead letters, while two workers run the task."""
     ledger.open(TASK, keep=True)
-    for life in ("frozen", "other"):
-        ledger.begin(TASK, life)
+    for incarnation in ("frozen", "other"):
+        ledger.begin(TASK, incarnation)
     return DeadLetters(redis_client, ledger)
 
 
@@ -34,9 +37,9 @@ def test_an_answer_stands_though_another_run_was_given_up_before(
 ) -> None:
     assert letters.add(letter_for(TASK, GiveUp("It crashed.", "crash"), tries=5))
 
-    record = ledger.commit(TASK, {"answer": "a"}, NEXT, counted=[ANSWERED])
+    committed = ledger.commit(TASK, {"answer": "a"}, NEXT, counted=[ANSWERED])
 
-    assert record == {"answer": "a"}
+    assert committed == Committed(True, {"answer": "a"})
     assert ledger.open_messages() == {"poem": 0, "scorer": 1}
     assert letters.all() == []
     assert not redis_client.exists(DEAD_REASONS)
@@ -75,12 +78,12 @@ def test_a_run_that_is_given_up_after_another_answered_leaves_no_letter(
 def test_a_message_that_is_open_though_it_has_ended_is_struck_off_when_it_comes_again(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
-    ledger.commit(TASK, {"answer": "a"}, None)
+    ledger.commit(TASK, {"answer": "a"})
     redis_client.hset(DEAD, "t1", "a letter of an earlier release")
     ledger.revive(TASK)
     assert ledger.open_messages() == {"poem": 1}
 
-    assert ledger.begin(TASK, "life") == (0, {"answer": "a"})
+    assert ledger.begin(TASK, "incarnation") == (0, {"answer": "a"})
 
     assert ledger.open_messages() == {"poem": 0}
     assert not redis_client.exists(open_key("poem"), since_key("poem"), MESSAGES)
@@ -88,10 +91,10 @@ def test_a_message_that_is_open_though_it_has_ended_is_struck_off_when_it_comes_
 
 def test_only_what_was_open_counts_for_the_pace_of_its_queue(ledger: Ledger, redis_client: redis.Redis) -> None:
     ledger.open(TASK)
-    ledger.commit(TASK, {"answer": "a"}, None)
+    ledger.commit(TASK, {"answer": "a"})
 
     for _ in range(3):
-        ledger.begin(TASK, "life")
+        ledger.begin(TASK, "incarnation")
 
     assert sum(int(redis_client.get(key)) for key in redis_client.scan_iter("memshare:pace:poem:*")) == 1
 

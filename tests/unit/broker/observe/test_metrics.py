@@ -7,7 +7,9 @@ import pytest
 import redis
 
 from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.ledger import Entry, Ledger, since_key
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import since_key
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import GiveUp, NotYet, TryAgain
 from memshare.broker.observe.metrics import METRICS, NOW, count, observe, read_field
 from memshare.broker.wire.messages import Usage
@@ -40,7 +42,7 @@ def test_a_message_that_runs_twice_is_counted_once(ledger: Ledger, redis_client:
     for _ in range(2):
         ledger.begin(entry(), "life")
     for _ in range(2):
-        ledger.commit(entry(), {"answer": "a"}, None, counted=(ENDED, *similarities))
+        ledger.commit(entry(), {"answer": "a"}, counted=(ENDED, *similarities))
 
     assert counted(redis_client, "memshare_tasks_total") == {("answered", "answer"): 1}
     assert counted(redis_client, "memshare_shown_similarity_bucket") == {("poem", "0.4"): 1}
@@ -61,7 +63,7 @@ def test_what_is_no_finite_number_adds_nothing(value: float, ledger: Ledger, red
     samples = (count("memshare_model_money_total", value, **of), *observe("memshare_score", value, agent="a", kind=""))
     more = count("memshare_model_money_total", np.float64(0.5), **of)
 
-    ledger.commit(entry(), {}, None, counted=(*samples, more))
+    ledger.commit(entry(), {}, counted=(*samples, more))
 
     assert counted(redis_client, "memshare_model_money_total") == {("poem", "m"): 0.5}
     assert counted(redis_client, "memshare_score_bucket") == counted(redis_client, "memshare_score_sum") == {}
@@ -76,7 +78,7 @@ def test_a_metric_or_label_that_there_is_not_cannot_be_counted(name: str, labels
 def test_a_time_takes_the_place_of_the_one_before(ledger: Ledger, redis_client: redis.Redis) -> None:
     for name in ("t1", "t2"):
         done = count("memshare_last_lesson_timestamp_seconds", NOW, pool="poem")
-        ledger.commit(entry(name), {}, None, counted=[done])
+        ledger.commit(entry(name), {}, counted=[done])
 
     (at,) = counted(redis_client, "memshare_last_lesson_timestamp_seconds").values()
     assert at == pytest.approx(time.time(), abs=60)
@@ -108,7 +110,7 @@ def test_an_open_message_keeps_the_time_at_which_it_was_opened(ledger: Ledger, r
     ledger.begin(entry(), "life")
 
     assert redis_client.zscore(since_key("poem"), "t1") == opened
-    ledger.commit(entry(), {}, None)
+    ledger.commit(entry(), {})
     assert redis_client.zcard(since_key("poem")) == 0
 
 

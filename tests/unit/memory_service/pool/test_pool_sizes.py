@@ -4,7 +4,7 @@ import json
 
 import redis
 
-from memshare.broker.delivery.ledger import DONE
+from memshare.broker.delivery.keys import DONE
 from memshare.broker.observe.metrics import POOLS
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool_sizes import PoolSizes

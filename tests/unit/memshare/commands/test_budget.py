@@ -8,7 +8,8 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
-from memshare.broker.delivery.ledger import Entry, Ledger
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput, MemshareError, NotYet
 from memshare.broker.wire.messages import Usage
 from memshare.commands.budget import app

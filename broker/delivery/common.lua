@@ -1,0 +1,89 @@
+-- What most scripts begin with: their first arguments, and the steps they share. `key` is the table of keys.
+-- ARGV: id, queue and stage of the message; its journey; seconds to keep a journey's records.
+local id, queue, stage, name, keep = unpack(ARGV)
+local journey = key.journey .. name
+local open, since = key.open .. queue, key.since .. queue
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1e6
+
+-- Writes a message down as open. One that is open already only shows a sign of life.
+local function enter(queue, id, entry)
+  redis.call('SADD', key.queues, queue)
+  redis.call('HSETNX', key.messages, id, entry)
+  redis.call('ZADD', key.open .. queue, now, id)
+  redis.call('ZADD', key.since .. queue, 'NX', now, id)
+end
+
+local function unpark()
+  if redis.call('ZREM', key.parked, id) == 1 then redis.call('HDEL', key.why, id) end
+end
+
+-- Forgets a message that has ended.
+local function strike()
+  local was_open = redis.call('ZREM', open, id) == 1
+  redis.call('ZREM', since, id)
+  redis.call('HDEL', key.messages, id)
+  redis.call('HDEL', key.starts, id)
+  redis.call('HDEL', key.incarnations, id)
+  redis.call('HDEL', key.failures, id)
+  unpark()
+  if not was_open then return end
+  local pace = key.pace .. queue .. ':' .. math.floor(now / 60)
+  if redis.call('INCR', pace) == 1 then redis.call('EXPIRE', pace, 180) end
+end
+
+-- Takes a message off what kombu remembers as held by a worker.
+local function acknowledge(tag)
+  if tag == '' then return end
+  redis.call('ZREM', key.unacked_index, tag)
+  redis.call('HDEL', key.unacked, tag)
+end
+
+-- Field and value, in turn, of what is known of the journey.
+local function note(...)
+  redis.call('HSET', journey, ...)
+  redis.call('EXPIRE', journey, keep)
+end
+
+-- Adds to the metrics: from ARGV[first] on, field and amount, in turn. What Redis refuses to add is left out: a script
+-- that ends in the middle takes nothing back, and the message that follows would never be opened.
+local function count(first)
+  for at = first, #ARGV, 2 do
+    if ARGV[at + 1] == 'now' then
+      redis.pcall('HSET', key.metrics, ARGV[at], tostring(now))
+    else
+      redis.pcall('HINCRBYFLOAT', key.metrics, ARGV[at], ARGV[at + 1])
+    end
+  end
+end
+
+local function has_begun()
+  return redis.call('HEXISTS', journey, 'task') == 1
+end
+
+local function begin_journey(shown)
+  if not has_begun() then note('task', shown, 'submitted', string.format('%.6f', now)) end
+end
+
+-- Adds facts, as JSON, to what is known for ever of a journey that was opened to be kept.
+local function remember(facts)
+  if facts == '' then return end
+  local known = redis.call('HGET', key.kept, name)
+  if not known then return end
+  known = cjson.decode(known)
+  for fact, value in pairs(cjson.decode(facts)) do known[fact] = value end
+  redis.call('HSET', key.kept, name, cjson.encode(known))
+end
+
+-- Takes back that a message is a dead letter.
+local function unbury()
+  redis.call('HDEL', key.dead, id)
+  redis.call('HDEL', key.dead_reasons, id)
+  redis.call('HDEL', journey, 'dead')
+  local known = redis.call('HGET', key.kept, name)
+  if not known then return end
+  known = cjson.decode(known)
+  known['error'] = nil
+  if known['outcome'] == 'dropped' then known['outcome'] = nil end
+  redis.call('HSET', key.kept, name, cjson.encode(known))
+end

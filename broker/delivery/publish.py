@@ -1,0 +1,66 @@
+"""How a message of the ledger gets into its queue: sent by Celery, or as a text that the ledger's scripts push."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from celery import Celery
+from kombu.serialization import dumps as serialize
+from kombu.transport.virtual.base import Base64
+from kombu.utils.json import dumps
+
+from memshare.broker.app import list_of, queue_named
+from memshare.broker.delivery.entry import Entry, Outgoing
+from memshare.broker.observe.masking import shortened
+
+ACKNOWLEDGED = "memshare_acknowledged"  # property of a message in a worker's memory: a script has acknowledged it
+PERSISTENT = 2  # kombu's word for a message that outlives its server
+_base64 = Base64()
+
+
+def publish(app: Celery, entry: Entry) -> None:
+    """Send the message of a ledger entry to its queue."""
+    app.send_task(
+        entry.task,
+        [entry.body],
+        task_id=entry.id,
+        queue=queue_named(entry.queue),  # type: ignore[arg-type] # the stubs know of names only
+        priority=entry.priority,
+        argsrepr=shortened(entry.body),
+        ignore_result=not entry.has_result,
+        root_id=entry.journey,
+        retry=True,
+    )
+
+
+def outgoing(app: Celery, entry: Entry, parent: str) -> Outgoing:
+    """The same message as Celery and kombu would write it, for a script to push. It follows the message `parent`."""
+    amqp: Any = app.amqp  # the stubs know of no messages
+    made = amqp.as_task_v2(
+        entry.id,
+        entry.task,
+        [entry.body],
+        {},
+        argsrepr=shortened(entry.body),
+        root_id=entry.journey,
+        parent_id=parent,
+        ignore_result=not entry.has_result,
+        reply_to=app.thread_oid,
+    )
+    content_type, encoding, body = serialize(made.body, serializer="json")
+    message = {
+        "body": _base64.encode(body),
+        "content-encoding": encoding,
+        "content-type": content_type,
+        "headers": made.headers,
+        "properties": {
+            **made.properties,
+            "delivery_mode": PERSISTENT,
+            "delivery_info": {"exchange": "", "routing_key": entry.queue},
+            "priority": entry.priority,
+            "body_encoding": "base64",
+            "delivery_tag": str(uuid4()),
+        },
+    }
+    return Outgoing(entry, list_of(entry.queue, entry.priority), dumps(message))

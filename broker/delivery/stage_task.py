@@ -1,0 +1,228 @@
+"""The shell around every stage: read the message, run the pure part, record it once, send the next message."""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import celery
+from celery import Celery
+from celery.exceptions import Ignore
+from celery.states import SUCCESS
+from celery.utils.time import get_exponential_backoff_interval
+from pydantic import ValidationError
+
+from memshare.broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
+from memshare.broker.connection import DOWN
+from memshare.broker.delivery import stage_trace
+from memshare.broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of, unreadable
+from memshare.broker.delivery.entry import Entry, Result
+from memshare.broker.delivery.ledger import Facts, Ledger
+from memshare.broker.delivery.publish import ACKNOWLEDGED, outgoing
+from memshare.broker.delivery.stage import Following, M, Outcome, Stage
+from memshare.broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
+from memshare.broker.observe.logs import ids
+from memshare.broker.observe.masking import shortened
+from memshare.broker.observe.metrics import count
+from memshare.broker.observe.request import SHORT_REQUEST
+from memshare.broker.presence import WORKER_INCARNATION
+from memshare.broker.wire.checking import readable
+from memshare.broker.wire.messages import Record, derived_id
+
+log = logging.getLogger(__name__)
+
+STARTS_BEFORE_CRASH = 5
+BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
+OUTAGES = frozenset({"store"})  # concern every task alike, and cost nothing to try again: bounded by age alone
+
+
+@dataclass(frozen=True)
+class StageServices:
+    """What every stage needs of the broker."""
+
+    ledger: Ledger
+    dead_letters: DeadLetters
+    tries: int
+    retry_seconds: float
+    """How long after its first failure a message is still tried again."""
+
+
+def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices]) -> None:
+    """Register a stage as a Celery task; `services` is called when the first message comes."""
+
+    @app.task(
+        name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
+    )
+    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
+        record = _work(task, stage, services(), args, kwargs)
+        return record if stage.has_result else None  # nobody waits for the others; the journey has what they did
+
+
+def _work(
+    task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Record:
+    # 1. Read the message. What cannot be read will not get better by waiting.
+    entry, message, fault = _read(task.request, stage, args, kwargs)
+
+    # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
+    starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
+    if done is not None:
+        return done
+    if starts < 0:
+        raise Ignore
+    if fault is not None or message is None:
+        return _bury(services, entry, fault or GiveUp("The message is empty."), kind="malformed")
+    if starts > STARTS_BEFORE_CRASH:
+        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
+        return _bury(services, entry, crash, kind="crash")
+
+    with stage_trace.run(task.request, entry, message):
+        return _run(task, stage, services, entry, message)
+
+
+def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, entry: Entry, message: M) -> Record:
+    # 3. Do the work.
+    try:
+        outcome = stage.run(entry.journey, message)
+    except NotYet as error:
+        services.ledger.park(entry, error)
+        log.info("Waits beside its queue for %.0f s: %s", error.wait, error, extra=_about(entry))
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
+    except TryAgain as error:
+        tries, seconds = services.ledger.fail(entry, error.reason)
+        tried_enough = tries >= services.tries and error.reason not in OUTAGES
+        if tried_enough or seconds >= services.retry_seconds:
+            return _bury(services, entry, error, tries=tries)
+        countdown = _countdown(error, tries - 1)
+        log.warning(
+            "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
+        )
+        if countdown > LONGEST_COUNTDOWN:  # longer than a worker may hold it
+            services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason))
+            raise Ignore from error
+        services.ledger.postpone(entry, countdown)
+        raise task.retry(  # type: ignore[call-arg] # the stubs know of no options of the message
+            exc=error, countdown=countdown, max_retries=sys.maxsize, argsrepr=shortened(entry.body), kwargsrepr="{}"
+        ) from error
+    except BadInput as error:
+        return _bury(services, entry, error, kind="malformed")
+    except DOWN:
+        raise  # The ledger keeps the message open: it is sent again once Redis is back.
+    except Exception as error:  # noqa: BLE001 - anything else is a bug: kept with its traceback
+        return _bury(services, entry, error)
+
+    # 4. Record it, strike the message off, acknowledge it, open and publish the next ones: in one step. Another run of
+    # the message may have been first: then its record stands, and so does what follows from it.
+    record = outcome.record.model_dump(mode="json")
+    properties = task.request.properties or {}
+    committed = services.ledger.commit(
+        entry,
+        record,
+        [outgoing(task.app, _entry_of(one, entry), entry.id) for one in outcome.followings],
+        result=_result(task, record) if stage.has_result else None,
+        counted=(count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended), *outcome.counted),
+        facts=_facts(stage, outcome, record),
+        tag=properties.get("delivery_tag", ""),
+    )
+    properties[ACKNOWLEDGED] = True
+    if stage.has_result:
+        task.request.ignore_result = True  # it is stored already
+    usage = getattr(outcome.record, "usage", None)
+    stage_trace.ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
+    return committed.record
+
+
+def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
+    """What is known for ever of the journey, if it is kept."""
+    told = {field: record[field] for field in stage.kept or () if record.get(field) is not None}
+    return told | dict(outcome.kept)
+
+
+def _result(task: celery.Task[Any, Any], record: Record) -> Result:
+    """The task's result as Celery would store it: stored with the record, it is there even if the worker dies next."""
+    backend: Any = task.backend  # the stubs know of no store
+    meta = backend._get_result_meta(result=record, state=SUCCESS, traceback=None, request=task.request)
+    meta["task_id"] = task.request.id
+    key = backend.get_key_for_task(task.request.id)
+    return Result(key.decode() if isinstance(key, bytes) else key, str(backend.encode(meta)), int(backend.expires or 0))
+
+
+def _read(
+    request: Any, stage: Stage[M], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Entry, M | None, Exception | None]:
+    queue = (request.delivery_info or {}).get("routing_key") or "unknown"
+    if len(args) != 1 or kwargs or not isinstance(args[0], dict):
+        entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
+        return entry, None, GiveUp(f"{stage.task} takes one JSON object as its only argument.")
+    body = args[0]
+    entry = Entry(
+        id=request.id,
+        task=stage.task,
+        queue=queue,
+        body=body,
+        journey=_journey_of(stage, body) or request.id,
+        stage=stage.name,
+        priority=_priority(request),
+        begins=stage.begins,
+        has_result=stage.has_result,
+        decides=stage.kept is not None,
+    )
+    try:
+        return entry, stage.message.model_validate(body), None
+    except ValidationError as error:
+        return entry, None, GiveUp(readable(error, stage.task))
+
+
+def _journey_of(stage: Stage[M], body: Any) -> str | None:
+    """The journey that a message names, also where the message is otherwise wrong; None if it names none."""
+    if not stage.journey_at:
+        return None
+    for field in stage.journey_at:
+        body = body.get(field) if isinstance(body, dict) else None
+    return body if isinstance(body, str) and body else None
+
+
+def _priority(request: Any) -> int:
+    priority = (request.delivery_info or {}).get("priority")
+    return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
+
+
+def _entry_of(following: Following, parent: Entry) -> Entry:
+    return Entry(
+        id=str(derived_id(parent.journey, following.stage)),
+        task=following.task,
+        queue=following.queue,
+        body=following.body.model_dump(mode="json"),
+        journey=parent.journey,
+        stage=following.stage,
+        priority=parent.priority,
+    )
+
+
+def _countdown(error: TryAgain, retries: int) -> float:
+    """Seconds: what the other side asked for and up to one more, or exponential with full jitter."""
+    if error.wait is not None:
+        return error.wait + random.random()
+    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, BACK_OFF_CAP, full_jitter=True)
+
+
+def _bury(
+    services: StageServices, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None
+) -> Record:
+    if tries is None:
+        tries, _ = services.ledger.fail(entry, reason_of(error, kind))
+    letter = letter_for(entry, error, tries=tries, kind=kind)
+    first = services.dead_letters.add(letter)
+    stage_trace.ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
+    about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
+    log.error("Gave up: %s", letter.error, extra=about)
+    raise GiveUp(letter.error) from error
+
+
+def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
+    return ids(task_id=entry.id, journey=entry.journey, stage=entry.stage, queue=entry.queue, **more)

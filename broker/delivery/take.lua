@@ -1,0 +1,7 @@
+-- Notes that a worker has taken a message off its queue: for kombu, which gives back what is not acknowledged, and for
+-- the ledger, which misses it at once when the worker is killed.
+-- ARGV: delivery tag; time by the clock of the worker; what kombu keeps; id of the message; incarnation of the worker.
+local tag, at, held, id, incarnation = unpack(ARGV)
+redis.call('ZADD', key.unacked_index, at, tag)
+redis.call('HSET', key.unacked, tag, held)
+if redis.call('HEXISTS', key.messages, id) == 1 then redis.call('HSET', key.incarnations, id, incarnation) end

@@ -1,0 +1,99 @@
+"""How our own workers and clients speak to Redis: kombu's transport, with fewer round trips.
+
+Whatever they send and take is as kombu has it, so plain Celery clients and workers of the same queues see no
+difference.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import kombu
+from celery.app.amqp import AMQP
+from kombu.transport import redis as kombu_redis
+from kombu.transport import virtual
+from kombu.utils.json import dumps
+
+from memshare.broker.delivery.publish import ACKNOWLEDGED
+from memshare.broker.delivery.scripts import run_script
+from memshare.broker.presence import WORKER_INCARNATION
+
+
+class QoS(kombu_redis.QoS):
+    """Notes what is taken for kombu and for the ledger in one step; a commit acknowledges by itself."""
+
+    def append(self, message: Any, delivery_tag: str) -> None:
+        place = message.delivery_info
+        held = dumps([message._raw, place["exchange"], place["routing_key"]])
+        message_id = (message.headers or {}).get("id") or ""
+        channel: Any = self.channel  # the stubs know of no clients
+        with channel.conn_or_acquire() as client:
+            run_script(client, "take", delivery_tag, time.time(), held, message_id, WORKER_INCARNATION)
+        virtual.QoS.append(self, message, delivery_tag)
+
+    def ack(self, delivery_tag: str) -> None:
+        message = self._delivered.get(delivery_tag) if self._delivered else None
+        if message is not None and ACKNOWLEDGED in message.properties:
+            virtual.QoS.ack(self, delivery_tag)
+        else:
+            super().ack(delivery_tag)
+
+
+class _OneClient:
+    """Keeps the Redis client of a channel; kombu makes one for each message that it sends, takes or acknowledges."""
+
+    _kept: Any = None
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        if asynchronous:  # kombu keeps these, each with its own connection
+            return super()._create_client(asynchronous=True)  # type: ignore[misc] # of kombu's channel
+        pool = self.pool  # type: ignore[attr-defined] # another one after a fork
+        if self._kept is None or self._kept.connection_pool is not pool:
+            self._kept = super()._create_client()  # type: ignore[misc]
+        return self._kept
+
+
+class Channel(_OneClient, kombu_redis.Channel):
+    """A channel to one Redis."""
+
+    QoS = QoS
+
+
+class SentinelChannel(_OneClient, kombu_redis.SentinelChannel):
+    """A channel to the Redis that sentinels name."""
+
+    QoS = QoS
+
+
+class Transport(kombu_redis.Transport):
+    """The transport to one Redis."""
+
+    Channel = Channel
+
+
+class SentinelTransport(kombu_redis.SentinelTransport):
+    """The transport to the Redis that sentinels name."""
+
+    Channel = SentinelChannel
+
+
+TRANSPORTS: dict[type[Any], type[Any]] = {
+    kombu_redis.Transport: Transport,
+    kombu_redis.SentinelTransport: SentinelTransport,
+}
+
+
+class Connection(kombu.Connection):
+    """A connection by a plain URL, such as redis://HOST, that takes our transport in place of kombu's."""
+
+    def get_transport_cls(self) -> type[Any]:
+        found = super().get_transport_cls()
+        return TRANSPORTS.get(found, found)
+
+
+class Messaging(AMQP):
+    """What a Celery app takes its connections from."""
+
+    Connection = Connection
+    BrokerConnection = Connection
