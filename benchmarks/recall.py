@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from benchmarks.encoding import encodes
 from benchmarks.report import aim, milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
-from memshare.memory_service.encoders.encoder import Encoder, SentenceTransformerEncoder, SharedBatches
+from memshare.memory_service.encoders.encoder import Encoder, open_encoder
+from memshare.memory_service.encoders.shared_batches import SharedBatches
 from memshare.memory_service.recall.recall import Recall, sparse_of
 from memshare.memory_service.recall.retriever import Adapter, Retriever
 from memshare.memory_service.stores.edge_store import EdgeStore
@@ -44,10 +45,10 @@ class FixedAdapter(Retriever):
     """A retriever that always has this adapter, and asks no Redis."""
 
     def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
+        self._fixed = adapter
 
-    def adapter(self, pool: str) -> Adapter:  # noqa: ARG002 - it is the same for all pools
-        return self._adapter
+    def adapters(self, pools: Collection[str]) -> dict[str, Adapter]:
+        return dict.fromkeys(pools, self._fixed)
 
 
 def main(
@@ -61,7 +62,8 @@ def main(
         raise typer.BadParameter(f"expected numbers with commas between, found {sizes!r}") from error
     if min(counts) < SMALLEST:
         raise typer.BadParameter(f"expected sizes of at least {SMALLEST}, found {min(counts)}")
-    encoder = SharedBatches(SentenceTransformerEncoder(None))
+    with tempfile.TemporaryDirectory(prefix="memshare-bench-") as exports:
+        encoder = SharedBatches(open_encoder(None, device="cpu", timeout=60, exports=Path(exports)))
     figures: Figures = {}
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="memshare-bench-") as folder:

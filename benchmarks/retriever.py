@@ -32,7 +32,7 @@ from benchmarks.retriever_tables import for_people, notes
 from memshare.broker.settings import Settings
 from memshare.console import errors
 from memshare.local.own_redis import connected
-from memshare.memory_service.encoders.encoder import SentenceTransformerEncoder
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
 
 SEED = 0
 WRONG = 0.05  # share of the labels

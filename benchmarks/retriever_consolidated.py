@@ -17,8 +17,8 @@ from benchmarks.recall import FixedAdapter
 from benchmarks.retriever_data import Exam
 from benchmarks.retriever_quality import p_at_3
 from memshare.console import errors
-from memshare.memory_service.encoders.encoder import Encoder, SentenceTransformerEncoder
-from memshare.memory_service.encoders.sentence_encoder import bundled_folder, torch_device
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
 from memshare.memory_service.recall.recall import Recall, vectors_of
 from memshare.memory_service.recall.retriever import Adapter
 from memshare.memory_service.stores.edge_store import EdgeStore

@@ -57,7 +57,9 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of exported encoders, one for all test processes: a model is exported once in a session."""
     own = tmp_path_factory.getbasetemp()
-    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "exports"
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "exports"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

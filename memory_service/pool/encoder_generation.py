@@ -9,8 +9,9 @@ import redis
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
-from memshare.memory_service.encoders.encoder import Encoder, SharedBatches, open_encoder
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare.memory_service.encoders.encoder import Encoder, open_encoder
+from memshare.memory_service.encoders.open_model import open_model
+from memshare.memory_service.encoders.shared_batches import SharedBatches
 from memshare.memory_service.pool.encoder_names import ENCODER, first_name, folder_of, origin_of
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
@@ -31,8 +32,9 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
             f" cannot be compared. Re-encode the pool with `memshare retriever consolidate`, or set MEMSHARE_ENCODER"
             f" back to {origin_of(name)!r}."
         )
+    device, exports = settings.device, settings.data / "exports"
     if name == first_name(settings):
-        opened = open_encoder(settings.encoder, device=settings.device, timeout=settings.model_timeout)
+        opened = open_encoder(settings.encoder, device=device, timeout=settings.model_timeout, exports=exports)
     else:
         folder = folder_of(settings, name)
         if not folder.is_dir():
@@ -40,7 +42,7 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
                 f"The pool's encoder {name!r} is not in {str(settings.encoders_dir)!r}. Give MEMSHARE_ENCODERS the"
                 " folder in which the machine that consolidated keeps it, or a copy of that."
             )
-        opened = SentenceTransformerEncoder(str(folder), name=name, device=settings.device)
+        opened = open_model(str(folder), name=name, device=device, exports=exports)
     encoder = SharedBatches(opened)
     encoder.encode(["The first text takes longer than those after it."])
     return encoder

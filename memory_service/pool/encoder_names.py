@@ -10,8 +10,7 @@ import re
 from pathlib import Path
 
 from memshare.broker.settings import Settings
-
-BUNDLED = "all-MiniLM-L6-v2"
+from memshare.memory_service.encoders.bundled import BUNDLED
 
 ENCODER = "memshare:encoder"  # the name of the encoder in use
 BEFORE = "memshare:encoder:before"  # and of the one before it, whose store is kept

