@@ -31,7 +31,7 @@ PYTEST = $(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 test: .venv/.installed-test  ## Install what the tests need and run them all
 	$(PYTEST)
 
-quick: .venv/.installed-test  ## Run unit tests for under a minute: none that needs Redis or a pool, or is marked slow
+quick: .venv/.installed-test  ## Run unit tests for under a minute: none that uses Redis, a pool or torch, or is marked slow
 	$(PYTEST) --quick tests/unit
 
 check: format lint types contract test  ## Format, lint, types, import contract and all tests: what CI runs

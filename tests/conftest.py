@@ -23,20 +23,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 NOT_QUICK = {"redis_folder", "store", "opener"}
 """Fixtures that start a Redis or open a pool; `--quick` leaves out the tests that use one."""
 
+NOT_QUICK_FOLDERS = [Path(__file__).parent / "unit" / name for name in ("memory_service/encoders", "retriever_trainer")]
+"""Tests that load torch."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="Leave out tests that use Redis or a pool, or are slow.")
+    parser.addoption(
+        "--quick", action="store_true", help="Leave out tests that use Redis, a pool or torch, or are slow."
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, keep only the tests that need neither Redis nor a pool, and are not marked as slow."""
-    if not config.getoption("--quick"):
-        return
-    left_out = [
-        item for item in items if NOT_QUICK & set(getattr(item, "fixturenames", ())) or item.get_closest_marker("slow")
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    """With --quick, keep the tests that use neither Redis nor a pool nor torch, and are not marked as slow."""
+    if config.getoption("--quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not _is_quick(item)])
+        items[:] = [item for item in items if _is_quick(item)]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    return not (
+        NOT_QUICK & set(getattr(item, "fixturenames", ()))
+        or item.get_closest_marker("slow")
+        or any(item.path.is_relative_to(folder) for folder in NOT_QUICK_FOLDERS)
+    )
 
 
 def pytest_collection_finish() -> None:

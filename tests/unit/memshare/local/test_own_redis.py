@@ -51,6 +51,7 @@ def test_a_redis_that_answers_is_used_as_it_is(settings: Settings, redis_client:
     assert redis_client.ping()
 
 
+@pytest.mark.slow  # a command waits some seconds for a Redis that does not answer
 def test_a_redis_of_the_settings_is_not_started(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path, redis_url=f"unix://{tmp_path}/nobody.sock?db=0")
 
