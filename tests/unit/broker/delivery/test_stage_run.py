@@ -16,29 +16,50 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from memshare.broker.app import REPR_LENGTH, lists_of, make_app
 from memshare.broker.delivery.dead_letters import DeadLetters
-from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.entry import Committed, Entry
 from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.stage import Outcome, Stage
+from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare.broker.delivery.stage import Following, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import GiveUp, TryAgain
 from memshare.broker.observe import tracing
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import AgentTask
+from memshare.broker.wire.messages import AgentTask, derived_id
 
 KEY = "sk-proj-abcdefgh12345678"
 BODY: dict[str, Any] = {"prompt": f"A limerick. My key is {KEY}, password=hunter2. " + "Make it rhyme. " * 100}
 ENTRY = Entry(id="t1", task="agents.poem", queue="poem", body=BODY, journey="t1", stage="answer")
 
 Work = Callable[[str, AgentTask], Outcome]
-RunOnce = Callable[[Work], Any]
+RunOnce = Callable[..., Any]
 
 
 class Answered(AgentTask):
     """A record; what is in it does not matter here."""
 
 
+class Killed(BaseException):
+    """Ends a run as if its worker had been killed."""
+
+
+class KilledAfterCommit(Ledger):
+    """A ledger of which the worker does not live to hear that its commit went through."""
+
+    def commit(self, *args: Any, **kwargs: Any) -> Committed:
+        super().commit(*args, **kwargs)
+        raise Killed
+
+
 def outcome(prompt: str) -> Outcome:
     return Outcome(Answered(prompt=prompt), ended="answered")
+
+
+def handed_on(prompt: str) -> Outcome:
+    return outcome(prompt)._replace(following=Following("scorer.score", "scorer", "score", Answered(prompt=prompt)))
+
+
+def waiting(client: redis.Redis, queue: str) -> list[dict[str, Any]]:
+    return [json.loads(text)["headers"] for name in lists_of(queue) for text in client.lrange(name, 0, -1)]
 
 
 @pytest.fixture
@@ -57,10 +78,10 @@ def app(settings: Settings) -> Iterator[Celery]:
 def run_once(app: Celery, redis_client: redis.Redis, ledger: Ledger) -> RunOnce:
     """Runs a stage for the task t1 as a worker does."""
 
-    def run(work: Work) -> Any:
+    def run(work: Work, ledger: Ledger = ledger, **more: Any) -> Any:
         services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60)
         name = f"agents.poem.{uuid4()}"  # Celery keeps what it once registered for every app of the process
-        add_stage(app, Stage(name, "answer", AgentTask, work, begins=True, has_result=True), lambda: services)
+        add_stage(app, Stage(name, "answer", AgentTask, work, begins=True, has_result=True, **more), lambda: services)
         task = app.tasks[name]
         where = {"exchange": "", "routing_key": "poem", "priority": 3}
         task.push_request(id="t1", args=[BODY], kwargs={}, called_directly=False, delivery_info=where, retries=0)
@@ -101,8 +122,7 @@ def test_a_try_that_failed_is_sent_again_with_arguments_that_are_short_and_maske
     with pytest.raises(Retry):
         run_once(busy)
 
-    (text,) = [text for name in lists_of("poem") for text in redis_client.lrange(name, 0, -1)]
-    headers = json.loads(text)["headers"]
+    (headers,) = waiting(redis_client, "poem")
     assert headers["id"] == "t1"
     for shown in (headers["argsrepr"], headers["kwargsrepr"]):
         assert KEY not in shown
@@ -150,3 +170,62 @@ def test_a_run_that_is_given_up_exports_the_root(run_once: RunOnce, spans: InMem
         run_once(refused)
 
     assert names(spans) == ["answer poem", "task poem"]
+
+
+def test_a_worker_that_is_killed_right_after_its_commit_leaves_the_next_message_in_its_queue(
+    run_once: RunOnce, redis_client: redis.Redis, app: Celery
+) -> None:
+    with pytest.raises(Killed):
+        run_once(lambda *_: handed_on("mine"), KilledAfterCommit(redis_client, keep_days=1))
+
+    assert [one["id"] for one in waiting(redis_client, "scorer")] == [str(derived_id("t1", "score"))]
+    assert app.AsyncResult("t1").get(timeout=5)["prompt"] == "mine"
+
+
+def test_two_runs_of_one_message_hand_it_on_once(run_once: RunOnce, redis_client: redis.Redis, ledger: Ledger) -> None:
+    def late(_journey: str, _task: AgentTask) -> Outcome:
+        run_once(lambda *_: handed_on("the same"))
+        return handed_on("the same")
+
+    run_once(late)
+    run_once(lambda *_: handed_on("a third"))
+
+    assert len(waiting(redis_client, "scorer")) == 1
+    assert ledger.open_messages() == {"poem": 0, "scorer": 1}
+    assert ledger.done() == {"answer": 1}
+
+
+def test_a_result_is_stored_once(run_once: RunOnce, redis_client: redis.Redis, app: Celery) -> None:
+    redis_client.config_resetstat()
+    key = app.backend.get_key_for_task("t1").decode()
+
+    run_once(lambda *_: outcome("mine"))
+
+    assert redis_client.ttl(key) > 0
+    assert redis_client.info("commandstats")["cmdstat_set"]["calls"] == 1
+
+
+def test_the_fields_that_a_stage_names_and_what_its_outcome_adds_are_kept(
+    run_once: RunOnce, redis_client: redis.Redis, ledger: Ledger
+) -> None:
+    class Asked(Answered):
+        question: str
+        reason: str = "one that is not kept"
+
+    ledger.open(ENTRY, keep=True)
+    asked = Asked(prompt="x", question="A lamp?")
+
+    run_once(lambda *_: Outcome(asked, kept={"outcome": "not verified"}), kept=("question", "error"))
+
+    assert read_outcomes(redis_client, ["t1"])["t1"] == OutcomeRecord(question="A lamp?", outcome="not verified")
+
+
+def test_the_journey_is_read_where_the_stage_says_even_of_a_message_that_is_wrong(
+    run_once: RunOnce, ledger: Ledger
+) -> None:
+    ledger.open(ENTRY.model_copy(update={"id": "t0", "journey": BODY["prompt"], "begins": True}))
+
+    with pytest.raises(GiveUp, match="ZeroDivisionError"):
+        run_once(lambda *_: outcome(str(1 // 0)), journey_at=("prompt",))
+
+    assert ledger.journey(BODY["prompt"])["dead"]["error"] == "ZeroDivisionError: integer division or modulo by zero"

@@ -2,6 +2,8 @@
 
 import json
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import redis
@@ -87,6 +89,56 @@ def test_only_one_process_sweeps_at_a_time(app: Celery, ledger: Ledger, redis_cl
     redis_client.set(SWEEPING, "another")
 
     assert sweep(app, redis_client, lease=0) == []
+
+
+class Interfering(Celery):
+    """An app that does something at the moment at which the sweeper sends a message."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        super().__init__(set_as_current=False)
+        self._meanwhile = meanwhile
+
+    def send_task(self, *_: Any, **__: Any) -> None:
+        self._meanwhile()
+
+
+def test_a_sweep_that_is_over_lets_the_next_one_begin(ledger: Ledger, redis_client: redis.Redis) -> None:
+    ledger.open(ENTRY)
+    held_then = []
+    sweep(Interfering(lambda: held_then.append(redis_client.ttl(SWEEPING))), redis_client, lease=0)
+
+    assert held_then[0] > 0, "it was held while the sweep ran"
+    assert not redis_client.exists(SWEEPING)
+
+    with pytest.raises(ZeroDivisionError):
+        sweep(Interfering(lambda: 1 // 0), redis_client, lease=0)
+    assert not redis_client.exists(SWEEPING)
+
+
+def test_a_sweep_that_lost_its_lock_leaves_that_of_another_alone_and_ends(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    for queue in ("poem", "logic"):
+        ledger.open(ENTRY.model_copy(update={"id": f"{queue}-1", "journey": f"{queue}-1", "queue": queue}))
+
+    sent = sweep(Interfering(lambda: redis_client.set(SWEEPING, "another")), redis_client, lease=0)
+
+    assert sent == ["logic-1"], "the next queue is left to the other"
+    assert redis_client.get(SWEEPING) == "another"
+
+
+def test_a_long_sweep_keeps_its_lock(ledger: Ledger, redis_client: redis.Redis) -> None:
+    for queue in ("poem", "logic"):
+        ledger.open(ENTRY.model_copy(update={"id": f"{queue}-1", "journey": f"{queue}-1", "queue": queue}))
+    left = []
+
+    def long_step() -> None:
+        left.append(redis_client.ttl(SWEEPING))
+        redis_client.expire(SWEEPING, 5)
+
+    sweep(Interfering(long_step), redis_client, lease=0)
+
+    assert min(left) > 5
 
 
 def held(client: redis.Redis) -> None:

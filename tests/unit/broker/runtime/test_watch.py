@@ -5,13 +5,17 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import redis
-from celery import signals
+from celery import Celery, signals
 from celery.bootsteps import CLOSE, RUN
 
 from memshare.broker.app import make_app
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import open_key
+from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.presence import PREFIX, present
 from memshare.broker.runtime import watch as watch_module
 from memshare.broker.runtime.watch import Pulse, Watch, takes_tasks
@@ -40,8 +44,8 @@ def start_watch(
     )
     started: list[Watch] = []
 
-    def start(*pulses: Pulse) -> Watch:
-        started.append(Watch(make_app(settings=known), known, consumer, [], pulses))
+    def start(*pulses: Pulse, app: Celery | None = None) -> Watch:
+        started.append(Watch(app or make_app(settings=known), known, consumer, [], pulses))
         started[-1].start()
         return started[-1]
 
@@ -114,6 +118,35 @@ def test_a_slow_pulse_does_not_keep_a_worker_from_announcing_itself(
         wait_for(lambda: present(redis_client), 10, "the worker to announce itself again")
     finally:
         go_on.set()
+
+
+class StuckQueue(Celery):
+    """An app whose messages stay on their way until they may go on."""
+
+    running, go_on = threading.Event(), threading.Event()
+
+    def send_task(self, *_: Any, **__: Any) -> None:
+        self.running.set()
+        self.go_on.wait(30)
+
+
+def test_a_long_sweep_does_not_keep_a_worker_from_announcing_itself(
+    start_watch: StartWatch, redis_client: redis.Redis, settings: Settings
+) -> None:
+    lost = Entry(id="t1", task="agents.poem", queue="poem", body={}, journey="t1", stage="answer")
+    Ledger(redis_client, keep_days=1).open(lost)
+    redis_client.zadd(open_key("poem"), {"t1": 0})
+    app = StuckQueue(set_as_current=False)
+    app.config_from_object(make_app(settings=settings).conf)
+
+    start_watch(app=app)
+    assert app.running.wait(10), "the sweep sends what was lost"
+    redis_client.delete(PREFIX + "w@host")
+
+    try:
+        wait_for(lambda: present(redis_client), 10, "the worker to announce itself again")
+    finally:
+        app.go_on.set()
 
 
 def test_a_pulse_that_fails_is_run_again(start_watch: StartWatch) -> None:
