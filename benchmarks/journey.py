@@ -1,153 +1,124 @@
 """Journeys per second, beside what Celery does with tasks that do nothing: `python -m benchmarks.journey`.
 
-A journey is a task's way over all hops: recall and answer, grade, settle (here every answer is stored). The model
-is a chat server on loopback behind the real OpenAI client, on the same cores, so its cost counts as ours.
-Agents and memory share a process (the embedded engine has one owner), the scorer has another; each has 32 threads.
-Rates are those of the middle 80 % of the run: without its start and its end.
+A journey is a task's way over all hops: recall and answer, grade, settle (here every answer is stored). The model is a
+chat server on loopback behind the real OpenAI client, in a process of its own on the same processors. Everything runs
+on as many processors as `--processors` says: Redis, the memory service, agents, scorer, chat server and this program.
+`--threads` tasks are in flight: agents have so many threads together, and so has the scorer. The share of the ideal is
+that of threads / latency, which would be reached if nothing but the model took time.
+
+With `--against` an older tree, from before the memory service had a door, runs the same journeys in turns with this
+one, on a Redis and a pool of its own; figures are medians of the rounds. `cpu_ratio` leaves the chat server out, which
+both share. Rates are those of the middle 80 % of a run: without its start and its end.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import contextlib
 import tempfile
-import time
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import typer
-from celery import Celery
-from rich.progress import Progress
 
-from benchmarks.report import print_figures
-from memshare.broker import redis_server
-from memshare.broker.app import make_app, queue_named
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.console import errors
-from tests.support.chat_script import Answer
-from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from benchmarks import chat_server
+from benchmarks.journey_deployment import Deployment, Ran, Worker, as_it_is, as_it_was, deployed
+from benchmarks.noop import noop_rate
+from benchmarks.processes import stay_on
+from benchmarks.report import Aim, print_figures, progress
 
-THREADS = 32
 LATENCY = 0.5  # seconds
-IDEAL = THREADS / LATENCY  # journeys a second
-MIDDLE = (0.1, 0.9)
-STALLED_AFTER = 30  # seconds
-
-app: Celery = make_app(lambda _: ["noop"])
-
-
-@app.task(name="benchmarks.noop")
-def noop() -> None:
-    """What Celery costs by itself."""
+WARM_UP = 200  # journeys
+AIM = 0.9
+AIMS = (
+    Aim("share_of_ideal", AIM, "of the ideal"),
+    Aim("journeys_per_noop", 0.15, "journeys a task that does nothing"),
+    Aim("cpu_ratio", 0.5, "times the processor time of the tree before", at_most=True),
+)
 
 
 def main(
-    journeys: Annotated[int, typer.Option(help="Journeys of each run.")] = 1000,
-    noops: Annotated[int, typer.Option(help="Tasks that do nothing.")] = 5000,
+    processors: Annotated[int, typer.Option(min=1, help="Processors that everything shares.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, help="Tasks in flight.")] = 32,
+    agents: Annotated[int | None, typer.Option(help="Agent processes. [default: one for two processors]")] = None,
+    scorers: Annotated[int | None, typer.Option(help="Scorer processes. [default: one for two processors]")] = None,
+    journeys: Annotated[int, typer.Option(min=50, help="Journeys of each run.")] = 600,
+    noops: Annotated[int, typer.Option(min=100, help="Tasks that do nothing, of each run.")] = 5000,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds, in which the sides take turns.")] = 3,
+    against: Annotated[Path | None, typer.Option(help="The tree before, to run beside this one.")] = None,
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Measure, and print the figures."""
-    with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name:
-        settings = Settings(data=Path(name), model="openai:loopback")
-        redis = redis_server.start(settings.data)
-        try:
-            wait_for(redis_server.socket_path(settings.data).exists, 10, "Redis")
-            with Progress(console=errors, transient=True) as progress:
-                rates = _journey_rates(settings, journeys, progress)
-                rates["noop_tasks_per_second"] = _noop_rate(settings, noops, progress)
-        finally:
-            redis.terminate()
-            redis.wait()
-    share = rates.pop("with_latency") / IDEAL
-    figures: dict[str, Any] = {
-        **{name: round(rate, 1) for name, rate in rates.items()},
-        "journeys_per_noop": round(rates["journeys_per_second"] / rates["noop_tasks_per_second"], 3),
-        "share_of_ideal": round(share, 3),
-        "ideal_per_second": IDEAL,
-        "threads": THREADS,
+    numbers = stay_on(processors)
+    agents, scorers = agents or max(1, processors // 2), scorers or max(1, processors // 2)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memshare-bench-")))
+        chat = stack.enter_context(chat_server.running())
+        layouts: dict[str, tuple[Path | None, list[Worker]]] = {"now": (None, as_it_is(threads, agents, scorers))}
+        if against is not None:
+            layouts["before"] = (against.resolve(), as_it_was(threads))
+        sides = {}
+        for name, (tree, workers) in layouts.items():
+            (folder / name).mkdir()
+            sides[name] = stack.enter_context(deployed(tree, folder / name, workers, chat))
+        (folder / "noop").mkdir()
+        instant: dict[str, list[Ran]] = {name: [] for name in sides}
+        slow: dict[str, list[Ran]] = {name: [] for name in sides}
+        noop_rates = []
+        for number in progress(range(rounds), "Rounds"):
+            for name, side in sides.items():
+                _one_round(side, number, journeys, instant[name], slow[name])
+            noop_rates.append(noop_rate(folder / "noop", noops, threads))
+    ideal = threads / LATENCY
+    figures = _figures(instant["now"], slow["now"], ideal)
+    figures |= {
+        "noop_tasks_per_second": round(median(noop_rates), 1),
+        "journeys_per_noop": round(figures["journeys_per_second"] / median(noop_rates), 3),
+        "ideal_per_second": ideal,
+        "threads": threads,
         "latency_seconds": LATENCY,
-        "aim_share_of_ideal": 0.85,
-        "aim_met": share >= 0.85,
+        "processors": numbers,
+        "agent_processes": agents,
+        "scorer_processes": scorers,
+        "rounds": rounds,
+        "aim_share_of_ideal": AIM,
+        "aim_met": figures["share_of_ideal"] >= AIM,
     }
-    print_figures("Journeys", figures, as_json=as_json)
+    if against is not None:
+        figures["before"] = _figures(instant["before"], slow["before"], ideal)
+        figures["cpu_ratio"] = _cpu_ratio(instant)
+        figures["cpu_ratio_with_latency"] = _cpu_ratio(slow)
+    print_figures("Journeys", figures, as_json=as_json, aims=AIMS)
 
 
-def _journey_rates(settings: Settings, journeys: int, progress: Progress) -> dict[str, float]:
-    delay = 0.0
-    workers = [("poem", "memory"), ("scorer",)]
-    with (
-        serving(lambda _: Answer(delay=delay)) as chat,
-        deployed(settings, chat, settings.data, workers, MEMSHARE_CONCURRENCY=str(THREADS)) as deployment,
-    ):
-        _run(deployment, "warm-up", 100, progress)
-        instant = _run(deployment, "no latency", journeys, progress)
-        delay = LATENCY
-        slow = _run(deployment, f"{LATENCY * 1000:.0f} ms latency", journeys, progress)
-    return {"journeys_per_second": instant, "with_latency": slow}
+def _one_round(side: Deployment, number: int, journeys: int, instant: list[Ran], slow: list[Ran]) -> None:
+    if number == 0:
+        side.run("warm-up", WARM_UP, 0)
+    instant.append(side.run(f"no latency, round {number}", journeys, 0))
+    slow.append(side.run(f"{LATENCY * 1000:.0f} ms latency, round {number}", journeys, LATENCY))
 
 
-def _run(deployment: Deployment, what: str, count: int, progress: Progress) -> float:
-    """Submit while nobody listens, then let the agents begin; the rate at which journeys are settled."""
-    client = deployment.client
-    agents = ["poem@test"]
-    client.app.control.cancel_consumer("poem", destination=agents, reply=True)
-    for number in range(count):
-        client.submit("poem", f"A limerick, {what}, about the number {number} and a {_topic(number)}", kind="limerick")
-    before = client.ledger.done().get("settle", 0)
-    client.app.control.add_consumer("poem", destination=agents)
-    return _rate(lambda: client.ledger.done().get("settle", 0) - before, count, what, progress)
+def _figures(instant: list[Ran], slow: list[Ran], ideal: float) -> dict[str, Any]:
+    return {
+        "journeys_per_second": round(median(one.rate for one in instant), 1),
+        "share_of_ideal": round(median(one.rate for one in slow) / ideal, 3),
+        "cpu_ms_per_journey": _by_process(instant),
+        "cpu_ms_per_journey_with_latency": _by_process(slow),
+    }
 
 
-def _rate(done: Any, count: int, what: str, progress: Progress) -> float:
-    bar = progress.add_task(what, total=count)
-    start, end = (share * count for share in MIDDLE)
-    seen: list[tuple[float, int]] = []
-    deadline = time.monotonic() + STALLED_AFTER
-    while (ended := done()) < count:
-        seen.append((time.monotonic(), ended))
-        progress.update(bar, completed=ended)
-        if len(seen) > 1 and ended > seen[-2][1]:
-            deadline = time.monotonic() + STALLED_AFTER
-        if time.monotonic() > deadline:
-            raise SystemExit(f"{what}: stalled at {ended} of {count}.")
-        time.sleep(0.02)
-    seen.append((time.monotonic(), count))
-    first = next(point for point in seen if point[1] >= start)
-    last = next(point for point in seen if point[1] >= end)
-    return (last[1] - first[1]) / (last[0] - first[0])
+def _by_process(runs: list[Ran]) -> dict[str, float]:
+    by_name = {name: round(median(one.cpu_ms[name] for one in runs), 2) for name in runs[0].cpu_ms}
+    return by_name | {"all but the chat server": round(median(_own(one) for one in runs), 2)}
 
 
-def _noop_rate(settings: Settings, count: int, progress: Progress) -> float:
-    sender = make_app(lambda _: ["noop"], settings)
-    command = [sys.executable, "-m", "celery", "-A", "benchmarks.journey", "worker", "-Q", "noop"]
-    with connect(settings.redis) as client, (settings.data / "noop.log").open("wb") as log:
-        for _ in range(count):
-            sender.send_task(
-                "benchmarks.noop",
-                queue=queue_named("noop"),  # type: ignore[arg-type] # the stubs know of names only
-                ignore_result=True,
-                priority=3,
-            )
-        worker = subprocess.Popen(
-            [*command, "-c", str(THREADS), "--without-mingle", "--without-gossip", "-l", "WARNING"],
-            cwd=ROOT,
-            env=os.environ | {"MEMSHARE_DATA": str(settings.data)},
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            return _rate(lambda: count - client.llen("noop\x06\x163"), count, "no-op tasks", progress)
-        finally:
-            worker.terminate()
-            worker.wait()
+def _cpu_ratio(runs: dict[str, list[Ran]]) -> float:
+    pairs = zip(runs["now"], runs["before"], strict=True)
+    return round(median(_own(now) / _own(before) for now, before in pairs), 3)
 
 
-def _topic(number: int) -> str:
-    topics = ("lighthouse", "baker", "heron", "tram", "locksmith", "glacier", "violin", "postman", "kite", "well")
-    return topics[number % len(topics)]
+def _own(run: Ran) -> float:
+    return sum(spent for name, spent in run.cpu_ms.items() if name != "chat server")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -19,14 +19,29 @@ _progress = Console(stderr=True)
 T = TypeVar("T")
 
 
-def print_figures(title: str, figures: Mapping[str, Any], *, as_json: bool, notes: Sequence[str] = ()) -> None:
+class Aim(NamedTuple):
+    """A bound that a figure should keep: at least `bound`, or at most."""
+
+    figure: str
+    bound: float
+    unit: str
+    at_most: bool = False
+
+
+def print_figures(
+    title: str, figures: Mapping[str, Any], *, as_json: bool, notes: Sequence[str] = (), aims: Sequence[Aim] = ()
+) -> None:
     """Print what was measured. A figure is a value, or a mapping, which becomes a row of named columns.
 
-    `notes` are whole sentences for people (an aim and whether it was met); JSON has the figures alone.
+    `notes` are whole sentences for people. `aims` stand below the table, and in JSON under `aims`, by their figure;
+    one whose figure was not measured is left out.
     """
+    measured = [one for one in aims if figures.get(one.figure) is not None]
     if as_json:
-        print_json(figures)
+        stated = {one.figure: {"aim": one.bound, "met": is_met(one, figures[one.figure])} for one in measured}
+        print_json({**figures, **({"aims": stated} if stated else {})})
         return
+    notes = [*notes, *(aim(one.figure, figures[one.figure], *one[1:3], at_most=one.at_most) for one in measured)]
     _people.print(f"\n[bold]{title}[/]")
     single = Table(box=None, pad_edge=False, show_header=False)
     tables: dict[tuple[str, ...], Table] = {}
@@ -47,6 +62,11 @@ def print_figures(title: str, figures: Mapping[str, Any], *, as_json: bool, note
         _people.print(note, highlight=False)
 
 
+def is_met(wanted: Aim, value: float) -> bool:
+    """Whether a figure keeps its bound."""
+    return value <= wanted.bound if wanted.at_most else value >= wanted.bound
+
+
 def aim(what: str, value: float, wanted: float, unit: str, *, at_most: bool = False) -> str:
     """An aim beside its figure, as a note for `print_figures`."""
     met = value <= wanted if at_most else value >= wanted
@@ -57,6 +77,8 @@ def aim(what: str, value: float, wanted: float, unit: str, *, at_most: bool = Fa
 
 def readable(value: object) -> str:
     """A number with three significant digits, or any other value as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,122 @@
+"""A deployment of one tree on which `benchmarks.journey` runs: Redis and workers, and no trainer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.chat_server import Running
+from benchmarks.processes import cpu_seconds
+
+SIDE = Path(__file__).with_name("journey_side.py")
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One worker process: its part of the system, its Celery app, its queues, and how many tasks it runs at once."""
+
+    name: str
+    app: str
+    queues: tuple[str, ...]
+    threads: int
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run: journeys a second in its middle, and processor time a journey in ms by part of the system."""
+
+    rate: float
+    cpu_ms: dict[str, float]
+
+
+def as_it_is(threads: int, agents: int, scorers: int) -> list[Worker]:
+    """A memory service, and agents and scorers that have so many threads together."""
+    return [
+        Worker("memory", "memshare.memory_service.worker", ("memory",), threads),
+        *(Worker("agents", "memshare.agents.worker", ("poem",), share) for share in _shares(threads, agents)),
+        *(Worker("scorer", "memshare.scorer.worker", ("scorer",), share) for share in _shares(threads, scorers)),
+    ]
+
+
+def as_it_was(threads: int) -> list[Worker]:
+    """Before the memory service had a door: agents and memory share a process, as the embedded pool has one owner."""
+    return [
+        Worker("agents and memory", "memshare.worker", ("poem", "memory"), threads),
+        Worker("scorer", "scorer.worker", ("scorer",), threads),
+    ]
+
+
+class Deployment:
+    """Workers that run; see `deployed`."""
+
+    def __init__(self, process: subprocess.Popen[str], chat: Running) -> None:
+        self._process = process
+        self._chat = chat
+        self._pids: dict[str, list[int]] = self._read()["pids"] | {"chat server": [chat.process.pid]}
+
+    def run(self, what: str, count: int, latency: float) -> Ran:
+        """Run so many journeys with a model that takes so many seconds."""
+        self._chat.set_latency(latency)
+        self._write({"what": what, "count": count})
+        self._read()
+        before = {name: cpu_seconds(pids) for name, pids in self._pids.items()}
+        self._write({})
+        rate = self._read()["rate"]
+        used = {name: cpu_seconds(pids) - before[name] for name, pids in self._pids.items()}
+        return Ran(rate, {name: seconds * 1000 / count for name, seconds in used.items()})
+
+    def _write(self, what: dict[str, Any]) -> None:
+        _pipe(self._process.stdin).write(json.dumps(what) + "\n")
+        _pipe(self._process.stdin).flush()
+
+    def _read(self) -> dict[str, Any]:
+        line = _pipe(self._process.stdout).readline()
+        if not line:
+            raise SystemExit("The deployment ended before it was done; see above.")
+        return dict(json.loads(line))
+
+
+@contextmanager
+def deployed(tree: Path | None, data: Path, workers: Sequence[Worker], chat: Running) -> Iterator[Deployment]:
+    """Redis and these workers run while the block does, with the code of a tree, or with this one's for none."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
+        "PYTHONPATH": str(tree or SOURCE),
+        "MEMSHARE_DATA": str(data),
+        "MEMSHARE_MODEL": "openai:loopback",
+        "OPENAI_BASE_URL": chat.url,
+        "OPENAI_API_KEY": "benchmark",
+    }
+    place = {"data": str(data), "workers": [asdict(one) for one in workers]}
+    process = subprocess.Popen(
+        # -P: the folder of the program is no place for imports, of whichever tree.
+        [sys.executable, "-P", str(SIDE), json.dumps(place)],
+        env=environment,
+        cwd=data,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield Deployment(process, chat)
+    finally:
+        _pipe(process.stdin).close()
+        process.wait()
+        _pipe(process.stdout).close()
+
+
+def _shares(threads: int, processes: int) -> list[int]:
+    return [threads // processes + (number < threads % processes) for number in range(processes)]
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    if pipe is None:
+        raise TypeError("The process was started without pipes.")
+    return pipe

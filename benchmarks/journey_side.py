@@ -1,0 +1,110 @@
+"""Runs journeys with the code of one tree: a program that `benchmarks.journey_deployment` starts with its path first.
+
+Its argument is JSON: the data folder and the workers. It starts Redis and them, and prints their pids by name. For each
+line {"what", "count"} of its standard input it submits so many tasks, prints {"submitted": count}, waits for another
+line, lets the agents begin, and prints the rate. It knows of a tree only what stayed the same: `Client`, and how the
+embedded Redis starts.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from memshare.client import Client
+
+MIDDLE = (0.1, 0.9)
+STALLED_AFTER = 60  # seconds
+START_WITHIN = 180  # seconds
+POLL = 0.05  # seconds
+TOPICS = ("lighthouse", "baker", "heron", "tram", "locksmith", "glacier", "violin", "postman", "kite", "well")
+
+
+def main() -> None:
+    place = json.loads(sys.argv[1])
+    data = Path(place["data"])
+    is_before = find_spec("memshare.broker") is None
+    redis_server = import_module("broker.redis_server" if is_before else "memshare.broker.redis_server")
+    redis = redis_server.start(data)
+    workers: dict[str, list[subprocess.Popen[bytes]]] = {}
+    client = Client()
+    try:
+        _wait(lambda: redis_server.socket_path(data).exists(), "Redis", redis)
+        for number, worker in enumerate(place["workers"]):
+            node = f"{worker['queues'][0]}-{number}@bench"
+            workers.setdefault(worker["name"], []).append(_start(worker, node, data))
+        started = [process for processes in workers.values() for process in processes]
+        pids = {process.pid for process in started}
+        _wait(lambda: {one.pid for one in client.workers()} >= pids, "every worker", *started)
+        by_name = {"redis": [redis.pid]} | {name: [one.pid for one in some] for name, some in workers.items()}
+        _say({"ready": True, "pids": by_name})
+        for line in sys.stdin:
+            wanted = json.loads(line)
+            _say({"rate": _run(client, wanted["what"], wanted["count"])})
+    finally:
+        for processes in (*workers.values(), [redis]):
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(60)
+        client.close()
+
+
+def _start(worker: Mapping[str, Any], node: str, data: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "celery", "-A", worker["app"], "worker", "-Q", ",".join(worker["queues"])]
+    options = ["-n", node, "-c", str(worker["threads"]), "-l", "INFO", "--without-mingle", "--without-gossip"]
+    with (data / f"{node}.log").open("wb") as log:
+        return subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+def _run(client: Client, what: str, count: int) -> float:
+    """Submit while nobody listens, then let the agents begin, and watch until all journeys are settled."""
+    agents = [worker.node for worker in client.workers() if "poem" in worker.queues]
+    client.app.control.cancel_consumer("poem", destination=agents, reply=True)
+    for number in range(count):
+        topic = TOPICS[number % len(TOPICS)]
+        client.submit("poem", f"A limerick, {what}, about the number {number} and a {topic}", kind="limerick")
+    before = client.ledger.done().get("settle", 0)
+    _say({"submitted": count})
+    sys.stdin.readline()
+    client.app.control.add_consumer("poem", destination=agents)
+    return rate_of(lambda: client.ledger.done().get("settle", 0) - before, count, what)
+
+
+def rate_of(done: Callable[[], int], count: int, what: str) -> float:
+    """How many a second were done in the middle 80 % of a run."""
+    seen: list[tuple[float, int]] = []
+    deadline = time.monotonic() + STALLED_AFTER
+    while (ended := done()) < count:
+        if not seen or ended > seen[-1][1]:
+            deadline = time.monotonic() + STALLED_AFTER
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{what}: stalled at {ended} of {count}.")
+        seen.append((time.monotonic(), ended))
+        time.sleep(POLL)
+    seen.append((time.monotonic(), count))
+    first, last = (next(point for point in seen if point[1] >= share * count) for share in MIDDLE)
+    return (last[1] - first[1]) / (last[0] - first[0])
+
+
+def _wait(ready: Callable[[], bool], what: str, *needed: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_WITHIN
+    while not ready():
+        if time.monotonic() > deadline or any(process.poll() is not None for process in needed):
+            raise SystemExit(f"{what} did not start; the logs lie in the data folder.")
+        time.sleep(POLL)
+
+
+def _say(what: Mapping[str, Any]) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    main()
