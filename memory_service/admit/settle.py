@@ -86,7 +86,7 @@ class Settle:
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
             return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason), ended="rejected")
-        vector = recall.vector(task.embedding, task.prompt)  # encoded before the gate, behind which others wait
+        vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
         on_probation = [memory.id for memory in shown if memory.status == "probation"]
         # The threads of a process wait for each other without polling Redis.
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:

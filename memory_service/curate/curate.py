@@ -58,7 +58,7 @@ class Curate:
         return [memory.id for memory in memories]
 
     def _restore(self, batch: Sequence[Memory], *, keep_existing: bool) -> None:
-        """Write one batch: encoded at once, and before the gate, behind which nothing is to take long."""
+        """Encode a batch in one call, then write it in one operation: who moves the pool waits for the writing alone."""
         recall = self._pool()
         known = {
             memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories

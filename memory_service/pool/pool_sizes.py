@@ -1,4 +1,4 @@
-"""The census: how many memories each pool has, noted in Redis for those who do not own the store."""
+"""Pool sizes: how many memories each pool has, noted in Redis for those who do not own the store."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ and more, for it waits for the disk file by file); until then the engine's log h
 this length is read again within a second or two after a kill."""
 
 _UNINDEXED = 10_000
-"""Vectors that are searched one by one (1 ms in a quiet process); more get an index when the pool is opened."""
+"""Vectors that are searched one by one, in some 1 ms; more get an index when the pool is opened. The engine builds none
+for less than 10 MB of vectors, which are 6,700 of the bundled encoder."""
 
 _LINKED = ("pool", "status")
 """Fields by which the vector index is linked as well, so that it is as good for one pool as for all. Every search
@@ -173,8 +174,9 @@ class EdgeStore:
     def _index(self) -> None:
         """Build what makes searches fast; the engine builds nothing by itself, and blocks every thread while it does.
 
-        `optimize` builds the vector index of what has grown beyond some 10,000 vectors without one (the engine's own
-        threshold), and does nothing below.
+        In small steps while the pool is used it would cost more, and stop every request for seconds: measured, 5,000
+        more vectors take some 4 s at 10,000 and 6 s at 20,000, as the engine merges them with those before. So it is
+        done before there are requests; what comes later is searched one by one, at 0.1 ms for 1,000 memories.
         """
         info = self._shard.info()
         for key in points.KEYWORDS:

@@ -26,7 +26,7 @@ MAX_POOLS = 10_000
 
 _FUSED_DEPTH = 50
 _BATCH = 256
-_PARSED = 10_000  # memories that are kept parsed, some 5 kB each
+_PARSED = 4_000  # memories that are kept parsed, some 8 kB each
 
 T = TypeVar("T")
 Found = tuple[dict[str, Any] | None, float, object]

@@ -1,4 +1,4 @@
-"""The census of the pools."""
+"""How many memories each pool has, as Redis is told."""
 
 import json
 
@@ -35,12 +35,12 @@ def test_memories_are_counted_by_pool_and_status(store: Store, recall: Recall, r
 def test_it_is_not_taken_again_before_something_is_settled(
     store: Store, recall: Recall, redis_client: redis.Redis
 ) -> None:
-    census = PoolSizes(redis_client, lambda: store)
-    assert census.take()
+    pool_sizes = PoolSizes(redis_client, lambda: store)
+    assert pool_sizes.take()
     put(store, recall, remembered("red lamp")[0])
-    assert not census.take()
+    assert not pool_sizes.take()
 
     redis_client.hincrby(DONE, "settle", 1)
 
-    assert census.take()
+    assert pool_sizes.take()
     assert sum(json.loads(redis_client.get(POOLS))["poem"].values()) == 1

@@ -112,7 +112,7 @@ def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
         EdgeStore.open(tmp_path / "pool", LAYOUT, "a test")
 
 
-def test_a_broken_stamp_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+def test_broken_metadata_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     EdgeStore.open(tmp_path, LAYOUT, "a test").close()
     (tmp_path / "memshare.json").write_text('{"encoder": ')
 

@@ -1,0 +1,17 @@
+"""What people ask of a pool, for processes that only ask."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_who_only_asks_loads_neither_numpy_nor_an_engine_nor_redis() -> None:
+    script = (
+        "import sys, memshare.memory_service.curate.requests, memshare.memory_service.stores.store;"
+        "print({'numpy', 'redis', 'qdrant_edge', 'qdrant_client', 'torch'} & set(sys.modules))"
+    )
+
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout
+
+    assert said == "set()\n"
