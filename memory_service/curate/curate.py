@@ -58,7 +58,7 @@ class Curate:
         return [memory.id for memory in memories]
 
     def _restore(self, batch: Sequence[Memory], *, keep_existing: bool) -> None:
-        """Encode a batch in one call, then write it in one operation: who moves the pool waits for the writing alone."""
+        """Encode a batch in one call, then write it in one operation, for which alone a closed gate has to wait."""
         recall = self._pool()
         known = {
             memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories
