@@ -52,4 +52,4 @@ def register(
             wanted = RecallRequest.model_validate(request)
         except ValidationError as error:
             raise BadInput(readable(error, "memory_service.recall")) from error
-        return recalls().ask(wanted).result().model_dump(mode="json")
+        return recalls().ask(wanted).result().model_dump(mode="json", exclude={"embedding"})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 from celery import Celery, signals
 
@@ -22,6 +23,7 @@ from memshare.memory_service.door.recalls import Recalls
 from memshare.memory_service.door.server import DoorServer, listen
 from memshare.memory_service.door.service import Service
 from memshare.memory_service.pool import encoder_generation
+from memshare.memory_service.pool.owner import claim
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.pool.pool_sizes import PoolSizes
 from memshare.memory_service.tasks import register as register_tasks
@@ -62,9 +64,17 @@ def _register(app: Celery, settings: Settings) -> None:
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:
-    if MEMORY_QUEUE in queues:
-        door = open_door(settings)
-        signals.worker_shutdown.connect(lambda **_: door.close(), weak=False)
+    if MEMORY_QUEUE not in queues:
+        return
+    claimed = claim(connect(settings.redis), settings)
+    door = open_door(settings)
+
+    def close(**_: Any) -> None:
+        door.close()
+        if claimed is not None:
+            claimed.release()
+
+    signals.worker_shutdown.connect(close, weak=False)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -92,19 +93,24 @@ def read(url: str) -> dict:
 
 
 def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deployment: Deployment, flower: str) -> None:
-    # Flower hears what is said from the moment at which it listens, which is after it answers.
-    wait_for(
-        lambda: deployment.client.memories.stats() and read(f"{flower}/api/tasks"), 60, "Flower to hear the worker"
-    )
     url = kombu_url(deployment.settings.redis)
-    outsider = Celery(broker=url, backend=url)
+    outsider = Celery("somebody-else", broker=url, backend=url, set_as_current=False)
+
+    def recall() -> Any:
+        asked = {"pool": "poem", "text": PROMPT, "k": 3}
+        waiting = outsider.send_task("memory_service.recall", [asked], queue="memory")
+        found = waiting.get(timeout=30)
+        waiting.forget()
+        return found
+
+    # Flower hears what is said from the moment at which it listens, which is after it answers.
+    wait_for(lambda: recall() and read(f"{flower}/api/tasks"), 60, "Flower to hear the worker")
     plain = outsider.send_task("agents.poem", [{"prompt": PROMPT, "kind": "limerick"}], queue="poem")
     ours = deployment.client.submit("poem", PROMPT, kind="limerick")
     stumbled = deployment.client.submit("logic", f"Stumble once. {PROMPT}")
     for task in (ours, stumbled, plain):  # nothing is known of a plain one before a worker has begun it
         deployment.settled(task.id)
-    asked = {"pool": "poem", "text": PROMPT, "k": 3}
-    found = outsider.send_task("memory_service.recall", [asked], queue="memory").get(timeout=30)
+    found = recall()
     assert found["found"][0]["memory"]["prompt"] == PROMPT
     deployment.client.submit("plan", f"Slowly, slowly. {PROMPT}")
 
