@@ -37,6 +37,7 @@ ALL_ON = {
     "image": {"repository": "registry.example.org/memshare", "tag": "1.2.3", "pullSecrets": ["registry"]},
     "encoders": {"claim": "encoders"},
     "documents": {"claim": "documents"},
+    "memoryService": {"secret": {"name": "memshare", "key": "memory-token"}},
     "settings": {"MODEL": "openai:gpt-5.6-luna", "TRIES": 4},
     "prices": 'currency = "EUR"\n["openai:gpt-5.6-luna"]\nprompt = 2.0\ncompletion = 8.0\n',
     "env": {"OPENAI_BASE_URL": "http://vllm.models:8000/v1"},

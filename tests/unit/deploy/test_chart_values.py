@@ -14,6 +14,7 @@ WRONG = {
     "a misspelt key": ({"agnets": {}}, "agnets"),
     "a misspelt key of a queue": ({"agents": {"poem": {"concurency": 8}}}, "/agents/poem.*concurency"),
     "a second trainer": ({"stages": {"trainer": {"maxReplicas": 2}}}, "/stages/trainer/maxReplicas.*must be 1"),
+    "no memory service": ({"stages": {"memory": {"minReplicas": 0}}}, "/stages/memory/minReplicas"),
     "an agent called as a stage": ({"agents": {"scorer": {}}}, "scorer"),
     **{
         f"an agent called as the chart's {part}": ({"agents": {part: {}}}, part)
@@ -39,6 +40,7 @@ WRONG = {
     "a password in the values": ({"redis": {"password": "hunter2"}}, "password"),
     "a setting with its prefix": ({"settings": {"MEMSHARE_MODEL": "offline"}}, "MEMSHARE_MODEL"),
     "a setting that the chart makes": ({"settings": {"REDIS_URL": "redis://x"}}, "REDIS_URL"),
+    "a token in the settings": ({"settings": {"MEMORY_TOKEN": "x"}}, "MEMORY_TOKEN"),
     "a file that is no agent": ({"agentFiles": {"haiku.yaml": "x"}}, "haiku.yaml"),
     "a quantity without a unit that is known": ({"redis": {"storage": "8 GB"}}, "/redis/storage"),
 }

@@ -42,9 +42,9 @@ def test_the_file_fits_the_compose_specification(tmp_path: Path) -> None:
 
 def test_every_queue_has_a_service_that_can_be_scaled() -> None:
     assert {one["command"][1] for one in workers().values()} == QUEUES == set(workers())
-    for one in workers().values():
+    for name, one in workers().items():
         assert "container_name" not in one
-        assert "ports" not in one  # a second container could not have the same one
+        assert "ports" not in one or name == "memory"  # a second container could not have the same one
 
 
 def test_a_worker_may_finish_before_it_is_killed() -> None:
@@ -56,7 +56,7 @@ def test_a_worker_may_finish_before_it_is_killed() -> None:
 def test_only_this_machine_reaches_the_published_ports() -> None:
     published = [port for one in compose()["services"].values() for port in one.get("ports", [])]
 
-    assert {port.rsplit(":", 1)[1] for port in published} >= {"6379", "6333", "5555", "3000"}
+    assert {port.rsplit(":", 1)[1] for port in published} >= {"6379", "8077", "6333", "5555", "3000"}
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
@@ -65,7 +65,13 @@ def test_passwords_have_no_default_and_stand_in_the_example() -> None:
     required = set(re.findall(r"\$\{(\w+):\?", text))
     example = (COMPOSE.parent / ".env.example").read_text()
 
-    assert required == {"REDIS_PASSWORD", "QDRANT_API_KEY", "FLOWER_BASIC_AUTH", "GRAFANA_PASSWORD"}
+    assert required == {
+        "REDIS_PASSWORD",
+        "MEMORY_TOKEN",
+        "QDRANT_API_KEY",
+        "FLOWER_BASIC_AUTH",
+        "GRAFANA_PASSWORD",
+    }
     for name in required:
         assert re.search(rf"^{name}=$", example, re.M)
         assert re.findall(rf"\$\{{{name}[^}}]*\}}", text) == [f"${{{name}:?set it in .env}}"] * text.count(f"${{{name}")
@@ -73,14 +79,39 @@ def test_passwords_have_no_default_and_stand_in_the_example() -> None:
     assert "USER:PASSWORD" in example  # of Flower, which lets nobody in without the colon
 
 
-def test_only_workers_get_the_keys_of_models_and_of_the_pool() -> None:
+def test_only_workers_get_the_keys_of_models_and_the_token_of_the_memory_service() -> None:
     services = compose()["services"]
 
-    keys = {"OPENAI_API_KEY", "MISTRAL_API_KEY", "MEMSHARE_QDRANT_API_KEY"}
+    keys = {"OPENAI_API_KEY", "MISTRAL_API_KEY", "MEMSHARE_MEMORY_TOKEN", "MEMSHARE_MEMORY_URL"}
     assert all(keys <= set(one["environment"]) for one in workers().values())
     for name in ("flower", "metrics"):
         assert "MEMSHARE_REDIS_URL" in services[name]["environment"]
         assert not keys & set(services[name]["environment"])
+
+
+def test_only_what_has_the_pool_gets_to_qdrant_and_has_the_full_image() -> None:
+    heavy = {name for name, one in workers().items() if "MEMSHARE_QDRANT_URL" in one["environment"]}
+    services = compose()["services"]
+
+    assert heavy == {"memory", "trainer"}
+    for name in QUEUES | {"flower", "metrics"}:
+        target = "full" if name in heavy else "light"
+        assert services[name]["build"]["target"] == target
+        assert services[name]["image"].endswith("-full}") is (name in heavy)
+        assert ("qdrant" in services[name]["depends_on"]) is (name in heavy)
+
+
+def test_the_memory_service_listens_where_the_others_ask_and_where_this_machine_does() -> None:
+    memory = workers()["memory"]
+    host, _, port = memory["environment"]["MEMSHARE_MEMORY_LISTEN"].rpartition(":")
+
+    assert host == "0.0.0.0"
+    assert {one["environment"]["MEMSHARE_MEMORY_URL"] for one in workers().values()} == {f"http://memory:{port}"}
+    assert memory["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert Settings(memory_listen=memory["environment"]["MEMSHARE_MEMORY_LISTEN"]).memory_listen
+    assert all(
+        "MEMSHARE_MEMORY_LISTEN" not in one["environment"] for name, one in workers().items() if name != "memory"
+    )
 
 
 def test_every_setting_is_one_that_there_is() -> None:

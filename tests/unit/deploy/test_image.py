@@ -1,10 +1,11 @@
-"""The image: what it copies is there, it is nobody's root, and its health check asks the worker."""
+"""The images: what they copy is there, they are nobody's root, and their health check asks the worker."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import sys
 import time
 import tomllib
 from fnmatch import fnmatch
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from dockerfile_parse import DockerfileParser
 
+from memshare.extras import BRINGS, MODULES
 from tests.unit.deploy.chart import DEPLOY
 
 ROOT = DEPLOY.parent
@@ -25,8 +27,25 @@ def instructions(name: str) -> list[str]:
         return [one["value"] for one in DockerfileParser(fileobj=file).structure if one["instruction"] == name]
 
 
+def stages() -> dict[str, str]:
+    """Each stage with what it begins from."""
+    return dict(reversed(value.split(" AS ")) for value in instructions("FROM"))
+
+
 def copied() -> set[str]:
     return {source for value in instructions("COPY") if not value.startswith("--from") for source in value.split()[:-1]}
+
+
+def extras_of(image: str) -> set[str]:
+    """The extras that an image installs, and those that they bring along."""
+    stage, named = "", {}
+    with DOCKERFILE.open("rb") as file:
+        for one in DockerfileParser(fileobj=file).structure:
+            if one["instruction"] == "FROM":
+                stage = one["value"].split()[-1]
+            elif found := re.search(r'"\.\[(.*?)\]"', one["value"]):
+                named[stage] = found[1].split(",")
+    return {one for extra in named[f"build-{image}"] for one in (extra, *BRINGS.get(extra, ()))}
 
 
 def sent_to_the_build(path: str) -> bool:
@@ -60,11 +79,64 @@ def test_nothing_else_is_sent_to_the_build(path: str) -> None:
     assert not sent_to_the_build(path)
 
 
-def test_the_last_stage_is_slim_and_runs_as_nobody() -> None:
-    assert all(base.startswith("python:") and "-slim" in base for base in instructions("FROM"))
-    assert len(instructions("FROM")) == 2
+def test_both_images_are_slim_and_run_as_nobody() -> None:
+    found = stages()
+
+    assert found["light"] == found["full"] == "base"
+    assert all(base in found or (base.startswith("python:") and "-slim" in base) for base in found.values())
     assert instructions("USER") == ["10001:10001"]
     assert instructions("ENTRYPOINT") == ['["tini", "--", "memshare"]']
+
+
+def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> None:
+    light = {module for extra in extras_of("light") for module in MODULES.get(extra, ())}
+    heavy = {
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "onnxruntime",
+        "tokenizers",
+        "qdrant_client",
+        "qdrant_edge",
+    }
+
+    assert not light & heavy
+    assert heavy <= {module for extra in extras_of("full") for module in MODULES.get(extra, ())}
+    assert stages()["build-light"].startswith("python:")
+    for image in ("light", "full"):
+        assert f"--from=build-{image} /opt/memshare /opt/memshare" in instructions("COPY")
+
+
+@pytest.mark.parametrize(
+    ("image", "modules"),
+    [
+        (
+            "light",
+            ["worker", "agents.worker", "scorer.worker", "local.flower", "commands.metrics", "commands.memories"],
+        ),
+        ("full", ["worker", "memory_service.worker", "retriever_trainer.worker", "commands.retriever_status"]),
+    ],
+)
+def test_what_an_image_runs_needs_no_package_that_it_lacks(image: str, modules: list[str]) -> None:
+    there = {module for extra in extras_of(image) for module in MODULES.get(extra, ())}
+    missing = {module for brought in MODULES.values() for module in brought} - there
+    code = (
+        f"from tests.support.light_install import hide; hide({missing!r})\n"
+        f"from importlib import import_module; [import_module('memshare.' + one) for one in {modules!r}]"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert missing
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_full_image_has_the_export_where_the_memory_service_looks_for_it() -> None:
+    [exports] = [value for value in instructions("COPY") if "/exports" in value]
+    variables = dict(one.partition("=")[::2] for value in instructions("ENV") for one in value.split())
+
+    assert exports.split()[-1] == f"{variables['MEMSHARE_DATA']}/exports"
+    assert "--chown=10001:10001" in exports
 
 
 def test_torch_is_the_one_that_the_tests_run_unless_told_otherwise() -> None:
@@ -98,4 +170,6 @@ def test_a_program_that_the_image_runs_is_in_it() -> None:
     installed = " ".join(instructions("RUN"))
 
     assert re.search(r"apt-get install [^&]*\btini\b", installed)
-    assert 'pip install -c constraints.txt ".[otel]"' in installed
+    assert installed.count("pip install -c constraints.txt") == 2
+    assert all("otel" in extras_of(image) for image in ("light", "full"))
+    assert "flower" in extras_of("light")

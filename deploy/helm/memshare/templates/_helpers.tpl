@@ -48,6 +48,22 @@ A consolidation runs in the trainer's pod and needs no open message, so KEDA mus
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{/* The image of what has encoder and pool. */}}
+{{- define "memshare.fullImage" -}}
+{{ .Values.image.repository }}:{{ .Values.image.fullTag | default (printf "%s-full" (.Values.image.tag | default .Chart.AppVersion)) }}
+{{- end }}
+
+{{/* Whether a queue's worker has encoder and pool, and so the full image and a way to Qdrant. */}}
+{{- define "memshare.hasPool" -}}
+{{- if has . (list "memory" "trainer") }}yes{{ end }}
+{{- end }}
+
+{{/* The Secret with the memory service's token, as a secretKeyRef. */}}
+{{- define "memshare.memorySecret" -}}
+{{- $secret := .Values.memoryService.secret -}}
+{{ dict "name" ($secret.name | default (printf "%s-memory" (include "memshare.name" .))) "key" $secret.key | toJson }}
+{{- end }}
+
 {{/* The password is put in by Kubernetes, so that it stands in no manifest. */}}
 {{- define "memshare.redisUrl" -}}
 {{- $external := .Values.redis.external -}}
@@ -157,8 +173,8 @@ lifecycle:
     exec: {command: [sleep, "5"]}
 {{- end }}
 
-{{/* The ports of a Redis and a Qdrant outside of this release. Qdrant's client takes 6333 unless its URL has one. */}}
-{{- define "memshare.externalPorts" -}}
+{{/* The ports of a Redis outside of this release. */}}
+{{- define "memshare.redisPorts" -}}
 {{- if not .Values.redis.enabled }}
 {{- $external := .Values.redis.external }}
 - {port: {{ int $external.port }}}
@@ -166,6 +182,10 @@ lifecycle:
 - {port: {{ splitList ":" . | last | int }}}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* The port of a Qdrant outside of this release. Its client takes 6333 unless its URL has one. */}}
+{{- define "memshare.qdrantPorts" -}}
 {{- if not .Values.qdrant.enabled }}
 - {port: {{ (urlParse .Values.qdrant.url).host | regexFind ":[0-9]+$" | trimPrefix ":" | default 6333 | int }}}
 {{- end }}

@@ -1,13 +1,25 @@
-{{/* The environment of a worker: (dict "root" $ "own" its values) */}}
+{{/* The environment of a worker: (dict "root" $ "own" its values "queue" its name) */}}
 {{- define "memshare.workerEnv" -}}
 {{- $values := .root.Values -}}
 {{ include "memshare.redisEnv" .root }}
+- {name: MEMSHARE_MEMORY_URL, value: http://{{ include "memshare.name" .root }}-memory:8077}
+- name: MEMSHARE_MEMORY_TOKEN
+  valueFrom:
+    secretKeyRef: {{ include "memshare.memorySecret" .root }}
+{{- if eq .queue "memory" }}
+- {name: MEMSHARE_MEMORY_LISTEN, value: "0.0.0.0:8077"}
+{{- end }}
+{{- if include "memshare.hasPool" .queue }}
 - name: MEMSHARE_QDRANT_URL
   value: {{ $values.qdrant.enabled | ternary (printf "http://%s-qdrant:6333" (include "memshare.name" .root)) $values.qdrant.url }}
 {{- if $values.qdrant.secret.name }}
 - name: MEMSHARE_QDRANT_API_KEY
   valueFrom:
     secretKeyRef: {{ $values.qdrant.secret | toJson }}
+{{- end }}
+{{- if $values.encoders.claim }}
+- {name: MEMSHARE_ENCODERS, value: /encoders}
+{{- end }}
 {{- end }}
 - {name: MEMSHARE_DATA, value: /data}
 - {name: MEMSHARE_HEARTBEAT, value: /tmp/heartbeat}
@@ -25,9 +37,6 @@
 {{- with include "memshare.agentsEnv" .root }}{{ . | nindent 0 }}{{ end }}
 {{- if $values.prices }}
 - {name: MEMSHARE_PRICES, value: /etc/memshare/prices/prices.toml}
-{{- end }}
-{{- if $values.encoders.claim }}
-- {name: MEMSHARE_ENCODERS, value: /encoders}
 {{- end }}
 {{- if $values.documents.claim }}
 - {name: MEMSHARE_DOCUMENTS, value: /documents}
@@ -48,14 +57,21 @@
 {{ kindIs "string" . | ternary . (toJson .) }}
 {{- end }}
 
-{{/* The worker touches its heartbeat file every 5 s while it takes tasks and Redis knows of it. */}}
+{{/*
+The probes of a queue's worker. It touches its heartbeat file every 5 s while it takes tasks and Redis knows of it; the
+memory service is ready when it answers, also while Redis is away.
+*/}}
 {{- define "memshare.workerProbes" -}}
-startupProbe: # it loads its encoder and indexes documents first
+startupProbe: # a memory service may export its encoder first, an agent index documents
   exec: {command: {{ include "memshare.heartbeat" 30 }}}
   periodSeconds: 5
   failureThreshold: 120
 readinessProbe:
+  {{- if eq . "memory" }}
+  httpGet: {path: /health, port: door}
+  {{- else }}
   exec: {command: {{ include "memshare.heartbeat" 30 }}}
+  {{- end }}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 1
