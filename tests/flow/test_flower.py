@@ -157,6 +157,6 @@ def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deploym
     assert decisions["Graded"]["agent"] == "poem"
     assert decisions["Graded"]["level"] == "info"
     assert "memory_id" in decisions["Settled:"]
-    assert any(line["logger"].startswith("celery.") and line.get("task") == "scorer.score" for line in lines)
+    assert any(line["logger"].startswith("celery.") for line in lines), "Celery's own lines are JSON, too"
     deployment.processes[QUEUES].kill()  # or it would wait for the slow task
     outsider.close()
