@@ -68,9 +68,11 @@ def grade(chat: Chat, rubric: Rubric, threshold: float, pair: Pair, votes: int) 
     def vote(_: int) -> Structured[BaseModel]:
         return ask(chat, turns, schema)
 
-    # Side by side, so that many votes take no longer than one.
-    with ThreadPoolExecutor(votes) as threads:
-        replies = list(threads.map(vote, range(votes)))
+    if votes == 1:
+        replies = [vote(0)]
+    else:  # side by side, so that many take no longer than one
+        with ThreadPoolExecutor(votes) as threads:
+            replies = list(threads.map(vote, range(votes)))
 
     scores = mean([scale(criteria, _ranges(reply.value)) for reply in replies])
     points = total(scores)

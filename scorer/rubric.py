@@ -69,9 +69,7 @@ class Rubric(BaseModel):
         The threshold is left out. It decides what is remembered: moving it changes neither what a score
         means nor what was approved.
         """
-        content = self.model_dump(mode="json", include={"domain", "criteria"}, exclude_none=True)
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return _version(self.domain, self.criteria)
 
     @property
     def approved(self) -> bool:
@@ -81,6 +79,13 @@ class Rubric(BaseModel):
     def for_kind(self, kind: str | None) -> tuple[Criterion, ...]:
         """The criteria that apply to a kind, in the rubric's order; never none."""
         return tuple(one for one in self.criteria if one.kinds is None or kind in one.kinds)
+
+
+@lru_cache(maxsize=100)
+def _version(domain: str, criteria: tuple[Criterion, ...]) -> str:
+    content = {"domain": domain, "criteria": [one.model_dump(mode="json", exclude_none=True) for one in criteria]}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def rubric_files(agents_dir: Path | None) -> dict[str, Path]:
@@ -93,10 +98,13 @@ def rubric_files(agents_dir: Path | None) -> dict[str, Path]:
 
 def find_rubric(name: str, agents_dir: Path | None) -> Rubric:
     """The rubric of a name, as its file is now; raises `BadInput` when there is none or it is broken."""
-    files = rubric_files(agents_dir)
-    if name not in files:
-        raise BadInput(f"Unknown rubric {name!r}: expected one of {', '.join(files)}.")
-    return read_rubric(files[name])
+    plain = Path(name).name == name  # a message's name must not lead to another folder
+    folders = [(agents_dir, SUFFIX)] if agents_dir else []
+    for folder, suffix in [*folders, (BUNDLED, ".toml")]:
+        file = folder / f"{name}{suffix}"
+        if plain and file.is_file():
+            return read_rubric(file)
+    raise BadInput(f"Unknown rubric {name!r}: expected one of {', '.join(rubric_files(agents_dir))}.")
 
 
 def all_rubrics(agents_dir: Path | None) -> dict[str, Rubric]:

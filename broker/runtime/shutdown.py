@@ -12,6 +12,7 @@ from celery.worker.request import Request
 
 from memshare.broker.observe import tracing
 from memshare.broker.observe.logs import ids
+from memshare.broker.runtime.last_steps import take_last_steps
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ def _hand_back(seconds: float, taken: Sequence[Request]) -> None:
         request.message.requeue()
         about = ids(task_id=request.id, task=request.name)
         log.warning("Not finished %.0f s after the signal to end: back in its queue.", seconds, extra=about)
+    take_last_steps()
     tracing.end()
     logging.shutdown()
     os._exit(0)

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
-from uuid import uuid4
 
 import redis
-from redis.exceptions import RedisError
 
 from memshare.broker.observe.metrics import METRICS, count, observe
 from memshare.broker.wire.messages import Usage
-
-log = logging.getLogger(__name__)
-
-KEPT = 2 * 86_400  # seconds; a day is read as long as it lasts
+from memshare.llm.limits.usage_writer import Amount, UsageWriter
 
 Kind = Literal["agent", "submitter", "model"]
-Amount = tuple[str, str, float]  # key, field, and how much is added
-
-# A batch counts once, also when its reply was lost and it is sent again.
-# KEYS: writer, metrics, which are kept for ever. ARGV: number of the batch, seconds to keep a day; then the key of a
-# day or of the metrics, a field and an amount, in turn
-_ADD = """
-if tonumber(redis.call('GET', KEYS[1]) or 0) >= tonumber(ARGV[1]) then return 0 end
-for at = 3, #ARGV, 3 do
-  redis.call('HINCRBYFLOAT', ARGV[at], ARGV[at + 1], ARGV[at + 2])
-  if ARGV[at] ~= KEYS[2] then redis.call('EXPIRE', ARGV[at], ARGV[2]) end
-end
-redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
-return 1
-"""
 
 
 class Charge(NamedTuple):
@@ -61,38 +39,29 @@ class Used(NamedTuple):
 
 
 class UsageLog:
-    """The usage of one Redis. What cannot be written is kept in memory and written with the next charge."""
+    """The usage of one Redis. What this process adds is written a moment later, and at the latest before it reads."""
 
     def __init__(self, client: redis.Redis, clock: Callable[[], float] = time.time) -> None:
         self._client = client
         self._clock = clock
-        self._script = client.register_script(_ADD)
-        self._writer = f"memshare:usage:writer:{uuid4().hex}"
-        self._number = 0
-        self._waiting: deque[list[Amount]] = deque()
-        self._batch: list[str] = []
-        self._sending = threading.Lock()
+        self._writer = UsageWriter(client)
 
     def add(self, charge: Charge) -> None:
         """Count a call. Never raises for a Redis that is away: the call's answer is not to be lost."""
-        self._waiting.append(_amounts(day_of(self._clock()), charge))
-        # One thread writes for all; the others leave theirs to it.
-        while (self._waiting or self._batch) and self._sending.acquire(blocking=False):
-            try:
-                self._send()
-            except RedisError as error:
-                log.warning("What calls used is written later: %s", error)
-                return
-            finally:
-                self._sending.release()
+        self._writer.add(_amounts(day_of(self._clock()), charge))
 
     def took(self, model: str, seconds: float) -> None:
-        """Note how long a model took to reply; it is written with the next charge."""
+        """Note how long a model took to reply."""
         samples = observe("memshare_model_seconds", seconds, model=model)
-        self._waiting.append([(METRICS, sample.field, float(sample.by)) for sample in samples])
+        self._writer.add([(METRICS, sample.field, float(sample.by)) for sample in samples])
+
+    def flush(self) -> None:
+        """Write now what waits; raises `RedisError` where that is not possible, and keeps it."""
+        self._writer.flush()
 
     def used(self, holders: Sequence[tuple[Kind, str]]) -> list[Used]:
         """What each of these has used today."""
+        self.flush()
         fields = [f"{what} {kind} {name}" for kind, name in holders for what in Used._fields]
         values = self._client.hmget(_key(day_of(self._clock())), fields)
         width = len(Used._fields)
@@ -100,6 +69,7 @@ class UsageLog:
 
     def today(self) -> dict[Kind, dict[str, Used]]:
         """What everyone has used today, by kind and name."""
+        self.flush()
         fields = self._client.hgetall(_key(day_of(self._clock())))
         holders = sorted({str(field).split(" ", 1)[1] for field in fields})
         found: dict[Kind, dict[str, Used]] = {"agent": {}, "submitter": {}, "model": {}}
@@ -107,13 +77,6 @@ class UsageLog:
             kind, name = holder.split(" ", 1)
             found[kind][name] = _used([fields.get(f"{what} {holder}") for what in Used._fields])  # type: ignore[index]
         return found
-
-    def _send(self) -> None:
-        if not self._batch:
-            self._number += 1
-            self._batch = _summed([self._waiting.popleft() for _ in range(len(self._waiting))])
-        self._script(keys=[self._writer, METRICS], args=[self._number, KEPT, *self._batch])
-        self._batch = []
 
 
 def day_of(now: float) -> str:
@@ -144,15 +107,6 @@ def _amounts(day: str, charge: Charge) -> list[Amount]:
         count("memshare_model_money_total", took.money, **of),
     )
     return by_day + [(METRICS, sample.field, float(sample.by)) for sample in samples]
-
-
-def _summed(charges: Sequence[list[Amount]]) -> list[str]:
-    """The sums of amounts as the script takes them: key, field, amount, in turn."""
-    sums: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for amounts in charges:
-        for key, field, by in amounts:
-            sums[key, field] += by
-    return [part for (key, field), by in sums.items() for part in (key, field, repr(by))]
 
 
 def _used(values: Sequence[bytes | str | None]) -> Used:

@@ -119,6 +119,7 @@ def test_tries_and_dead_letters_are_told_by_reason(ledger: Ledger, redis_client:
 def test_a_cap_is_told_as_the_share_that_is_used(redis_client: redis.Redis) -> None:
     usage = UsageLog(redis_client)
     usage.add(Charge("poem", "ada", "m", Usage(prompt_tokens=30, completion_tokens=20), 1.5))
+    usage.flush()
     budget = Budget(redis_client, usage)
     budget.set(Holder("agent", "poem"), Cap(tokens=200, money=2))
     budget.set(Holder("submitter", "bob"), Cap(tokens=0))

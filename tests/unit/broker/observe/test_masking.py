@@ -1,5 +1,7 @@
 """Masking: what looks like a secret is not shown."""
 
+from collections.abc import Callable
+
 import pytest
 
 from memshare.broker.app import REPR_LENGTH
@@ -52,6 +54,24 @@ def test_a_value_that_is_named_as_a_secret_is_masked(text: str, shown: str) -> N
 def test_the_whole_of_a_secret_is_masked_and_what_follows_is_not(text: str, shown: str) -> None:
     assert masked(text) == shown
     assert masked(shown) == shown, "an argument is masked by the client and by the worker"
+
+
+WORDS = ("password", "passwd", "secret", "api_key", "api-key", "apikey", "access_key", "accesskey", "token")
+FOLDED = str.maketrans({"s": "ſ", "k": "\N{KELVIN SIGN}", "i": "ı"})  # other letters that case makes the same
+
+
+@pytest.mark.parametrize("written", [str.lower, str.upper, str.title, lambda word: word.translate(FOLDED)])
+@pytest.mark.parametrize("word", [*WORDS, "authorization"])
+def test_a_name_of_a_secret_is_known_however_it_is_written(word: str, written: Callable[[str], str]) -> None:
+    assert masked(f"my {written(word)}: hunter2") == f"my {written(word)}: …"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["sk", "pk", "hf", "ghp", "gho", "ghu", "ghs", "ghr", "glpat", "xoxa", "xoxb", "xoxp"]
+)
+@pytest.mark.parametrize("separator", "-_")
+def test_a_key_is_known_by_its_prefix(prefix: str, separator: str) -> None:
+    assert masked(f"it is {prefix}{separator}abcdefgh12345678.") == "it is …."
 
 
 @pytest.mark.timeout(60)

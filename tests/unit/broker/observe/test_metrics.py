@@ -144,6 +144,7 @@ def test_calls_are_counted_for_ever_and_once_a_batch(redis_client: redis.Redis) 
     usage.took("openai:m", 0.3)
     usage.add(Charge("poem", "ada", "openai:m", Usage(prompt_tokens=10, completion_tokens=5), 0.25))
     usage.add(Charge("", "ada", "openai:m", Usage(prompt_tokens=1), 0.5))
+    usage.flush()
 
     assert counted(redis_client, "memshare_model_calls_total") == {("poem", "openai:m"): 1, ("", "openai:m"): 1}
     tokens = counted(redis_client, "memshare_model_tokens_total")

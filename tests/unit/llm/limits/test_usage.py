@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -11,6 +14,7 @@ import redis
 
 from memshare.broker import redis_server
 from memshare.broker.connection import connect
+from memshare.broker.observe.metrics import METRICS
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Usage
 from memshare.llm.limits.usage import Charge, UsageLog, Used, day_of, seconds_left
@@ -45,7 +49,7 @@ def test_a_call_counts_for_its_agent_its_submitter_and_its_model(redis_client: r
     usage.add(charge(submitter="bob", model="mistral:small"))
 
     once, twice = Used(1, 10, 5, 0.25), Used(2, 20, 10, 0.5)
-    assert UsageLog(redis_client).today() == {
+    assert usage.today() == {
         "agent": {"poem": twice},
         "submitter": {"Ada Lovelace: x": once, "bob": once},
         "model": {"openai:small": once, "mistral:small": once},
@@ -89,10 +93,63 @@ def test_every_call_of_many_threads_and_processes_is_counted_once(redis_client: 
     for thread in threads:
         thread.join()
 
-    (used,) = logs[0].used([("agent", "poem")])
+    for log in logs:
+        log.today()  # writes what waits
+    (used,) = UsageLog(redis_client).used([("agent", "poem")])
     assert used.calls == 400
     assert used.tokens == 6_000
     assert used.money == pytest.approx(40)
+
+
+def test_what_calls_used_is_written_in_a_moment_by_itself(redis_client: redis.Redis) -> None:
+    usage, reader = UsageLog(redis_client), UsageLog(redis_client)
+
+    usage.add(charge())
+
+    wait_for(lambda: reader.used([("agent", "poem")])[0].calls == 1, 5, "the call to be counted")
+    usage.took("openai:small", 0.2)
+    wait_for(lambda: "memshare_model_seconds_sum" in str(redis_client.hkeys(METRICS)), 5, "its seconds")
+
+
+ENDS = """
+import os, sys
+from memshare.broker.connection import connect
+from memshare.broker.runtime.last_steps import take_last_steps
+from memshare.broker.wire.messages import Usage
+from memshare.llm.limits import usage_writer
+from memshare.llm.limits.usage import Charge, UsageLog
+usage_writer.EVERY = 60
+UsageLog(connect(sys.argv[1])).add(Charge("poem", "ada", "openai:small", Usage(prompt_tokens=10), 0.25))
+"""
+
+
+@pytest.mark.parametrize("end", ["", "take_last_steps(); os._exit(0)", "raise SystemExit(1)"])
+def test_what_the_last_calls_used_is_written_before_a_process_ends(
+    settings: Settings, redis_client: redis.Redis, end: str
+) -> None:
+    subprocess.run([sys.executable, "-c", ENDS + end, settings.redis], check=False, timeout=60)
+
+    assert UsageLog(redis_client).used([("agent", "poem")])[0].calls == 1
+
+
+def test_a_call_does_not_wait_for_a_redis_that_is_frozen(tmp_path: Path) -> None:
+    process = redis_server.start(tmp_path)
+    with connect(redis_server.socket_url(tmp_path), tries=20) as client:
+        usage = UsageLog(client)
+        usage.add(charge())
+        assert usage.today()["agent"]["poem"].calls == 1
+        process.send_signal(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            for _ in range(50):
+                usage.add(charge())
+            took = time.monotonic() - began
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert took < 5, "the connection's own time limit is 30 s"
+        assert usage.today()["agent"]["poem"].calls == 51
+    process.terminate()
+    process.wait(10)
 
 
 class LosesReplies(redis.Redis):
@@ -112,14 +169,15 @@ class LosesReplies(redis.Redis):
 def test_a_count_whose_reply_got_lost_is_not_written_twice(settings: Settings) -> None:
     with LosesReplies.from_url(settings.redis, decode_responses=True) as client:
         usage = UsageLog(client)
-        usage.add(charge())  # the script is known to Redis from here on
+        usage.add(charge())
+        assert usage.used([("agent", "poem")])[0].calls == 1  # the script is known to Redis from here on
         client.lost = 1
         usage.add(charge())
-        assert usage.used([("agent", "poem")])[0].calls == 2
+        wait_for(lambda: client.lost == 0, 5, "the reply to get lost")
 
+        assert usage.used([("agent", "poem")])[0].calls == 2
         usage.add(charge())
 
-        assert client.lost == 0
         assert usage.used([("agent", "poem")])[0].calls == 3
 
 
@@ -142,12 +200,13 @@ def test_what_is_counted_while_redis_is_away_is_written_when_it_is_back(
     with connect(redis_server.socket_url(tmp_path), tries=0) as client:
         usage = UsageLog(client)
         usage.add(charge())
+        assert usage.used([("agent", "poem")])[0].calls == 1
         process.kill()
         process.wait(10)
 
         usage.add(charge())
         usage.add(charge())
-        assert "written later" in caplog.text
+        wait_for(lambda: "written later" in caplog.text, 10, "it to be said that Redis is away")
 
         (process,) = started()
         try:

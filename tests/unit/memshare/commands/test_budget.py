@@ -106,6 +106,7 @@ def test_show_tells_caps_what_is_left_and_who_waits(redis_client: redis.Redis) -
     usage = UsageLog(redis_client)
     usage.add(Charge("poem", "ada", "offline", Usage(prompt_tokens=20, completion_tokens=5), 0.75))
     usage.add(Charge("plan", "bob", "mistral:small", Usage(prompt_tokens=1), 0))
+    usage.flush()
     park(redis_client, 1, "agent poem")
 
     found, text = shown(), run("show").stdout
