@@ -15,8 +15,6 @@ from memshare.llm.chat import Chat
 from memshare.llm.limits.budget import Budget
 from memshare.llm.limits.metered import Metered, Metering, Payer
 from memshare.llm.limits.prices import load_prices
-from memshare.llm.limits.rate_limited import RateLimited
-from memshare.llm.limits.rate_limits import SharedLimit
 from memshare.llm.limits.timed import Timed
 from memshare.llm.limits.usage import UsageLog
 from memshare.llm.models import open_chat
@@ -29,6 +27,9 @@ def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
     limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
     if limit is None:
         return chat
+    from memshare.llm.limits.rate_limited import RateLimited
+    from memshare.llm.limits.rate_limits import SharedLimit
+
     return RateLimited(chat, SharedLimit(_client(settings), model, limit))
 
 

@@ -6,9 +6,7 @@ import codecs
 import re
 from typing import Literal
 
-from memshare.agents.reasoning.sources.html_text import html_text
 from memshare.agents.reasoning.sources.page import Page, one_line
-from memshare.agents.reasoning.sources.pdf_text import pdf_text
 from memshare.broker.errors import GiveUp
 
 Kind = Literal["html", "pdf", "plain"]
@@ -37,11 +35,16 @@ def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) ->
 
     `charset` is the character encoding that its sender named, if any.
     """
+    # What reads HTML and PDF takes 20 MB and a third of a second to import: most agents never read either.
     if kind == "pdf":
+        from memshare.agents.reasoning.sources.pdf_text import pdf_text
+
         title, text = pdf_text(source, data, MAX_TEXT)
     else:
         known = _known(charset)
         if kind == "html":
+            from memshare.agents.reasoning.sources.html_text import html_text
+
             title, text = html_text(data.decode(known, "replace") if known else data)
         else:
             text = data.decode(known or "utf-8-sig", "replace")
