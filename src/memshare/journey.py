@@ -50,6 +50,14 @@ class Journey(BaseModel):
     """Why it waits beside its queue, and until when."""
     dead: DeadLetter | None = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more becomes of the task: its pair was settled, it was given up, or its answer was not verified.
+
+        The lesson of a settled pair may still come.
+        """
+        return self.state in ("settled", "dead") or (self.state == "answered" and self.verified is False)
+
 
 def read_journey(ledger: Ledger, task_id: str) -> Journey:
     """Put a journey together from its records; raises `BadInput` for an unknown id."""

@@ -118,7 +118,7 @@ def _recovered(made: Cluster, load: Load) -> float | None:
     probe = load.one(FIRST)
     while time.monotonic() - started < RECOVERS_WITHIN:
         with contextlib.suppress(Unreachable):
-            if made.client.journey(probe).state in ("settled", "dead"):
+            if made.client.journey(probe).ended:
                 return round(time.monotonic() - started, 1)
         time.sleep(0.05)
     return None

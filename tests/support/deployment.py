@@ -69,12 +69,7 @@ class Deployment:
 
     def settled(self, task_id: str, within: float = 30) -> Journey:
         """The journey of a task once it has ended, one way or the other."""
-
-        def ended() -> Journey | None:
-            journey = self.client.journey(task_id)
-            return journey if journey.state in ("settled", "dead") else None
-
-        return wait_for(ended, within, f"task {task_id} to end")
+        return self.client.wait(task_id, within)
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -99,7 +94,8 @@ def deployed(
     settings: Settings, chat: ChatServer, logs: Path, workers: Sequence[Sequence[str]], **more: str
 ) -> Iterator[Deployment]:
     """Run workers while the block does. Their model is the chat server, through the real OpenAI client."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
+    inherited = (name for name in os.environ if name == "MEMSHARE_EXPORTS" or not name.startswith("MEMSHARE_"))
+    environment = {name: os.environ[name] for name in inherited}
     environment |= {
         "MEMSHARE_DATA": str(settings.data),
         "MEMSHARE_MODEL": settings.model or "",

@@ -79,7 +79,7 @@ def wait_until_settled(client: Client, task_ids: Sequence[str], progress: Callab
     last = time.monotonic()
     while len(ended) < len(task_ids):
         for task_id in task_ids:
-            if task_id not in ended and (journey := client.journey(task_id)).state in ("settled", "dead"):
+            if task_id not in ended and (journey := client.journey(task_id)).ended:
                 ended[task_id], last = journey, time.monotonic()
         progress(len(ended))
         if time.monotonic() - last > STALLED_AFTER:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
-from memshare.broker.errors import Unreachable
 from memshare.client import Client
 from memshare.demo.play import STALLED_AFTER, Progress, read
 from memshare.journey import Journey
@@ -25,7 +23,7 @@ def reason(client: Client, progress: Progress) -> list[Journey]:
     for place, question in enumerate(questions):
         progress("Questions", place, len(questions))
         task = client.submit(AGENT, **question)
-        journeys.append(_ended(client, task.id))
+        journeys.append(client.wait(task.id, STALLED_AFTER))
     return journeys
 
 
@@ -42,13 +40,3 @@ def as_json(journey: Journey) -> dict[str, Any]:
         "steps": [step.model_dump(mode="json") for step in journey.steps],
         "fault": journey.dead.error if journey.dead else None,
     }
-
-
-def _ended(client: Client, task_id: str) -> Journey:
-    deadline = time.monotonic() + STALLED_AFTER
-    while time.monotonic() < deadline:
-        journey = client.journey(task_id)
-        if journey.state in ("settled", "dead") or journey.verified is False:
-            return journey
-        time.sleep(0.05)
-    raise Unreachable(f"The question was not answered within {STALLED_AFTER} s; the worker's log says more.")

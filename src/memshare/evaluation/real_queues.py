@@ -87,9 +87,7 @@ class RealQueues:
         last = looked = time.monotonic()
         open_then: dict[str, int] | None = None
         for task_id in ids:
-            while (journey := self._client.journey(task_id)).state not in ("settled", "dead"):
-                if journey.state == "answered" and journey.verified is False:
-                    break  # it goes no further
+            while not (journey := self._client.journey(task_id)).ended:
                 if time.monotonic() - looked > LOOK_AROUND_EVERY:
                     looked, open_now = time.monotonic(), self._client.ledger.open_messages()
                     if open_now != open_then:

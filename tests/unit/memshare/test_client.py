@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput, TryAgain, Unreachable
+from memshare.broker.delivery.dead_letters import letter_for
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import MESSAGES
+from memshare.broker.errors import BadInput, GiveUp, NotYet, TryAgain, Unreachable
 from memshare.broker.presence import AgentCard, Presence, announce
 from memshare.broker.settings import Settings
 from memshare.client import Client
@@ -107,6 +111,24 @@ def test_a_task_with_an_id_that_is_open_is_not_sent_twice(client: Client, redis_
     assert first.id == again.id == "lamp-1"
     assert client.ledger.open_messages() == {"poem": 1}
     assert sum(redis_client.llen(key) for key in redis_client.scan_iter("poem*")) == 1
+
+
+def test_waiting_for_a_task_ends_with_its_journey(client: Client, redis_client: redis.Redis) -> None:
+    task = client.submit("poem", "A limerick")
+    with pytest.raises(TryAgain, match=f"Task {task.id} is queued after 0.1 s, and not at its end"):
+        client.wait(task.id, timeout=0.1)
+    entry = Entry.model_validate_json(redis_client.hget(MESSAGES, task.id))
+    client.ledger.begin(entry, "incarnation")
+    client.ledger.park(entry, NotYet("The cap is reached.", 1_000, hold="agent poem"))
+    with pytest.raises(TryAgain, match=r"It waits: The cap is reached\."):
+        client.wait(task.id, timeout=0.1)
+
+    ending = threading.Timer(0.2, client.dead_letters.add, [letter_for(entry, GiveUp("It refuses."), tries=1)])
+    ending.start()
+
+    assert client.wait(task.id, timeout=20).state == "dead"
+    with pytest.raises(BadInput, match="No task has the id 'another'"):
+        client.wait("another", timeout=20)
 
 
 def test_a_task_that_is_not_to_be_remembered_says_so_on_its_way(client: Client) -> None:

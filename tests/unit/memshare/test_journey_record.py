@@ -11,7 +11,7 @@ from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Usage
+from memshare.broker.wire.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Step, Usage
 from memshare.broker.wire.questions import Question
 from memshare.journey import read_journey
 from tests.support.answered import a_task
@@ -76,11 +76,22 @@ def test_a_journey_says_how_far_it_has_come(ledger: Ledger) -> None:
     settled = read_journey(ledger, "t1")
 
     assert [one.state for one in (queued, answered, graded, settled)] == ["queued", "answered", "graded", "settled"]
+    assert [one.ended for one in (queued, answered, graded, settled)] == [False, False, False, True]
     assert (queued.agent, queued.kind, queued.prompt, queued.submitter) == ("poem", "limerick", "A lamp", "ada")
     assert (queued.answer, queued.score, queued.memory_id, queued.dead) == (None, None, None, None)
     assert (answered.answer, answered.memories, answered.retriever_version) == ("There was", ANSWER.memories, 2)
     assert (graded.score, graded.memory_id) == (SCORE, None)
     assert (settled.memory_id, settled.outcome, settled.reason) == (UUID(int=2), "stored", "it is good enough")
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_a_journey_ends_with_an_answer_that_could_not_be_verified(ledger: Ledger, verified: bool) -> None:
+    ledger.open(entry("answer"))
+    verdict = Step(number=1, parent=None, depth=0, operator="discriminate", arguments="", said="", verified=verified)
+
+    record(ledger, "answer", ANSWER.model_copy(update={"steps": (verdict,)}))
+
+    assert read_journey(ledger, "t1").ended is not verified
 
 
 def test_the_journey_of_a_standard_answer_begins_with_its_question(ledger: Ledger) -> None:
