@@ -5,6 +5,9 @@ without the look at Redis for a new adapter. A folder is written, closed and ope
 index when it is opened. Dense, adapted and hybrid searches take turns, so that what else the machine does falls on
 all alike. `recall_at_10` is the share of the ten nearest memories of the pool, found by comparing with every one, that
 the store finds.
+
+Through the door, 32 callers in four processes ask a memory service for three memories of 10,000. With pauses, each
+waits half a second between two recalls, as an agent does while its model answers; without, it asks again at once.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from benchmarks.door import through_the_door
 from benchmarks.encoding import encodes
-from benchmarks.report import aim, milliseconds, percentile, print_figures, progress
+from benchmarks.report import Aim, milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
 from memshare.memory_service.encoders.encoder import Encoder, open_encoder
 from memshare.memory_service.encoders.shared_batches import SharedBatches
@@ -30,7 +34,12 @@ from memshare.memory_service.recall.retriever import Adapter, Retriever
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Layout, Vectors, Where
 
-AIM_AT, AIM_MS = 100_000, 5.0
+AIM_AT = 100_000
+AIMS = (
+    Aim("door_p50_ms", 15, "ms", at_most=True),
+    Aim("door_p99_ms", 60, "ms", at_most=True),
+    Aim(f"search_p50_ms_at_{AIM_AT}", 3, "ms", at_most=True),
+)
 SHOWN = 3
 QUERIES, WARM_UP = 500, 50
 NEAREST = 10  # of which the index should find all
@@ -53,6 +62,7 @@ class FixedAdapter(Retriever):
 
 def main(
     sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas between.")] = "1000,10000,100000",
+    door: Annotated[int, typer.Option(help="Memories behind the door; 0 leaves that out.")] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
 ) -> None:
     """Measure encoding and searching, and print the figures."""
@@ -70,9 +80,11 @@ def main(
             for name, value in searches(Path(folder), count, encoder).items():
                 figures.setdefault(name, {})[str(count)] = value
     figures |= encodes(encoder)
-    reached = figures["search_p50_ms"].get(str(AIM_AT))
-    notes = [aim(f"search_p50_ms at {AIM_AT:,}", reached, AIM_MS, "ms", at_most=True)] if reached else []
-    print_figures("Recall", figures, as_json=as_json, notes=notes)
+    if door:
+        figures |= through_the_door(door)
+    if (reached := figures["search_p50_ms"].get(str(AIM_AT))) is not None:
+        figures[f"search_p50_ms_at_{AIM_AT}"] = reached
+    print_figures("Recall", figures, as_json=as_json, aims=AIMS)
 
 
 def searches(folder: Path, count: int, encoder: Encoder) -> Figures:
