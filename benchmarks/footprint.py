@@ -1,8 +1,8 @@
 """What memshare takes of a machine, beside a bare Celery worker: `python -m benchmarks.footprint`.
 
 `memshare up --agents 2` runs on a data folder that has its encoder exported, with a chat server on loopback; the bare
-worker asks the same server with the OpenAI client. Memory is
-resident memory (RSS), in which what processes share counts for each; a worker's is taken after it has answered.
+worker asks the same server with the OpenAI client. Memory is resident memory (RSS), in which what processes share
+counts for each; a worker's is taken after it has answered.
 - `agent_ready_s`, `up_ready_s`: from the start of the process until it takes tasks, or says that all do.
 - `up_mb`: all processes of `up`, Redis and Flower among them, after journeys, so that the trainer has learnt too;
   `up_mb_at_start` before the first.
