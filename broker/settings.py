@@ -26,7 +26,7 @@ DEFAULT_MISTRAL = "mistral:mistral-small-latest"
 
 
 class Settings(BaseSettings):
-    """The settings of one process; each field's description is its line in the README."""
+    """The settings of one process; each field's description is its line in docs/settings.md."""
 
     model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
 
@@ -69,7 +69,7 @@ class Settings(BaseSettings):
         "anything). Unset: no limit.",
     )
     prices: Path | None = Field(
-        default=None, description="TOML file with the prices of models: see [limits and budgets](#limits-and-budgets)."
+        default=None, description="TOML file with the prices of models: see [limits and budgets](budgets.md)."
     )
     agents_dir: Path | None = Field(
         default=None, description="Folder of your own agents: NAME.toml and NAME.rubric.toml."
@@ -87,6 +87,11 @@ class Settings(BaseSettings):
         default=None,
         description="Folder of the encoders that consolidation writes; on several machines a shared one. "
         "Unset: `encoders` in MEMSHARE_DATA.",
+    )
+    exports: Path | None = Field(
+        default=None,
+        description="Folder of encoders as they are served, each exported once; it may be shared, or come with an "
+        "image. Unset: `exports` in MEMSHARE_DATA.",
     )
     lesson_share: float = Field(
         default=0.25, ge=0, le=1, description="Share of new memories that become lessons, once a pool has 300."
@@ -109,7 +114,7 @@ class Settings(BaseSettings):
     )
     probation: bool = Field(
         default=True,
-        description="Whether a new memory must prove itself: see [poisoned pools](#a-poisoned-pool).",
+        description="Whether a new memory must prove itself: see [poisoned pools](poison.md).",
     )
     submitter_share: float = Field(
         default=0.67,
@@ -157,7 +162,7 @@ class Settings(BaseSettings):
     )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
 
-    @field_validator("data", "agents_dir", "encoders", "prices", "heartbeat")
+    @field_validator("data", "agents_dir", "encoders", "exports", "prices", "heartbeat")
     @classmethod
     def _expand(cls, folder: Path | None) -> Path | None:
         return folder.expanduser().absolute() if folder else None
@@ -221,6 +226,11 @@ class Settings(BaseSettings):
     def encoders_dir(self) -> Path:
         """The folder of the encoders that consolidation writes."""
         return self.encoders or self.data / "encoders"
+
+    @cached_property
+    def exports_dir(self) -> Path:
+        """The folder of the encoders as they are served."""
+        return self.exports or self.data / "exports"
 
     @cached_property
     def document_places(self) -> tuple[Path, ...]:

@@ -54,29 +54,32 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+EXPORTS = "MEMSHARE_EXPORTS"
+
+
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting and no API key of the machine reaches a test."""
     for name in list(os.environ):
-        if name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_")) and name != "MEMSHARE_QDRANT_URL":
+        if name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_")) and name not in ("MEMSHARE_QDRANT_URL", EXPORTS):
             monkeypatch.delenv(name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of exported encoders, one for all test processes: a model is exported once in a session."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "exports"
     folder.mkdir(exist_ok=True)
+    os.environ[EXPORTS] = str(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
-def redis_folder(exports: Path) -> Iterator[Path]:
+def redis_folder() -> Iterator[Path]:
     """The data folder of a Redis that runs for the whole session."""
     with tempfile.TemporaryDirectory(prefix="memshare-test-") as name:
         data = Path(name)
-        (data / "exports").symlink_to(exports)
         process = redis_server.start(data)
         client = connect(redis_server.socket_url(data), tries=0)
         deadline = time.monotonic() + 10

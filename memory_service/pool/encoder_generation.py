@@ -32,7 +32,7 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
             f" cannot be compared. Re-encode the pool with `memshare retriever consolidate`, or set MEMSHARE_ENCODER"
             f" back to {origin_of(name)!r}."
         )
-    device, exports = settings.device, settings.data / "exports"
+    device, exports = settings.device, settings.exports_dir
     if name == first_name(settings):
         opened = open_encoder(settings.encoder, device=device, timeout=settings.model_timeout, exports=exports)
     else:

@@ -52,7 +52,7 @@ class Journey(BaseModel):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more becomes of the task: its pair was settled, it was given up, or its answer was not verified.
+        """Whether nothing more becomes of the task: it was settled or given up, or its answer was not verified.
 
         The lesson of a settled pair may still come.
         """

@@ -35,10 +35,11 @@ def _part_of(
     )
 
 
+# The memory service first: agents that start in the same process ask it for their documents.
 parts = (
+    _part_of("memshare.memory_service.worker", lambda _: [MEMORY_QUEUE]),
     _part_of("memshare.agents.worker", lambda settings: list(load_roster(settings.agents_dir)), cards),
     _part_of("memshare.scorer.worker", lambda _: [SCORER_QUEUE]),
-    _part_of("memshare.memory_service.worker", lambda _: [MEMORY_QUEUE]),
     _part_of("memshare.retriever_trainer.worker", lambda _: [TRAINER_QUEUE]),
 )
 app = worker_app(*parts)

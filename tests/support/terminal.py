@@ -20,6 +20,7 @@ class Terminal:
         self.data = data
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("MEMSHARE_", "OPENAI_"))},
+            **{name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"},
             "MEMSHARE_DATA": str(data),
             "MEMSHARE_MODEL": "offline",
             "COLUMNS": "200",

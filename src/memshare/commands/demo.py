@@ -75,12 +75,13 @@ def demo(
 def _running(data: Path | None) -> Iterator[Settings]:
     """A deployment in a folder of its own, for as long as the block runs."""
     with _folder(data) as folder:
-        own = {"data": folder, "redis_url": None, "qdrant_url": None, "agents_dir": None}
-        settings = load_settings().model_copy(update=own)
+        known = load_settings()
+        places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": None}
+        settings = known.model_copy(update=places | {"data": folder, "exports": known.exports_dir})
         supervisor = Supervisor(settings)
         with hold_folder(folder):
             try:
-                with errors.status("Starting Redis and a worker for all queues …"):
+                with errors.status("Starting Redis, the memory service, agents, scorer and trainer …"):
                     supervisor.start()
                 yield settings
             finally:

@@ -62,6 +62,7 @@ def evaluate(request: Request, settings: Settings, progress: Progress) -> Result
             write_preparation(request.out, plan, prepared)
             write_agents(request, settings, folder.path, thresholds(request, prepared))
         lab = conduct(request, real, settings, prepared)
+        supervisor.stop_workers()  # what they used is counted by then
         paid = {str(name): float(amount) for name, amount in own.hgetall(METRICS).items()}
     _require_most_graded(lab)
     progress("Comparing with the standard answers", 0)

@@ -102,13 +102,19 @@ class Supervisor:
         """Start again what has died; returns what was started."""
         return [child for child in self.children if child.revive()]
 
-    def stop(self) -> None:
-        """End the children, the memory service and Redis last; tasks that run may finish first."""
+    def stop_workers(self) -> None:
+        """End all but Redis, the memory service last; tasks that run may finish, and what is counted is written."""
         for child in self.children:
             if child.name not in ("redis", "memory"):
                 child.process.terminate()
-        for child in reversed(self.children):
-            child.stop(patience=10 if child.name in ("redis", "flower") else self.settings.grace + 10)
+        for child in reversed([child for child in self.children if child.name != "redis"]):
+            child.stop(patience=10 if child.name == "flower" else self.settings.grace + 10)
+
+    def stop(self) -> None:
+        """End everything, Redis last."""
+        self.stop_workers()
+        for child in self.children:
+            child.stop(patience=10)
         redis_server.socket_path(self.settings.data).unlink(missing_ok=True)
 
     def _run(self, name: str, *arguments: str, environment: dict[str, str] | None = None) -> None:

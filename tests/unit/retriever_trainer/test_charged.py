@@ -9,9 +9,10 @@ from memshare.broker.errors import NotYet
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Turn
 from memshare.llm.chat import FirstToken
-from memshare.llm.limits.usage import UsageLog
+from memshare.llm.limits.usage import Kind, UsageLog, Used
 from memshare.llm.worker import open_metering
 from memshare.retriever_trainer.labels import Labeller
+from tests.support.deployment import wait_for
 from tests.support.lessons import lesson
 from tests.support.scripted_chat import ScriptedChat
 
@@ -32,6 +33,12 @@ class Allowance(ScriptedChat):
 def first_tokens(turns: Sequence[Turn]) -> Mapping[str, float]:
     """Sure of the examples of one form."""
     return {"Yes": 1.0} if json.loads(turns[-1].content)["example"]["prompt"].startswith("form1") else {"No": 1.0}
+
+
+def written(client: redis.Redis, holder: tuple[Kind, str]) -> list[Used] | None:
+    """What a holder has used, once it stands in Redis: whoever counts writes it a moment later."""
+    found = UsageLog(client).used([holder])
+    return found if found[0].calls else None
 
 
 def test_labels_are_charged_to_whom_the_memory_came_from_once_each_whatever_the_limit(
@@ -55,7 +62,8 @@ def test_labels_are_charged_to_whom_the_memory_came_from_once_each_whatever_the_
     assert labels.values == Labeller(ScriptedChat(first_tokens=first_tokens)).label(task).values
     assert labels.usage.prompt_tokens == 10 * calls
     assert len(chat.asked_for_first_tokens) == calls
-    for used in UsageLog(redis_client).used([("agent", "poem"), ("submitter", "ada")]):
+    for holder in (("agent", "poem"), ("submitter", "ada")):
+        [used] = wait_for(lambda: written(redis_client, holder), 10, "what was used to be written")  # noqa: B023
         assert used[:3] == (calls, 10 * calls, calls)
 
 
@@ -66,6 +74,7 @@ def test_a_memory_without_an_agent_is_charged_to_its_submitter_alone(
 
     labeller.label(lesson(1))
 
+    wait_for(lambda: written(redis_client, ("submitter", "anonymous")), 10, "what was used to be written")
     today = UsageLog(redis_client).today()
     assert today["agent"] == {}
     assert today["submitter"]["anonymous"].calls == len(lesson(1).candidates)

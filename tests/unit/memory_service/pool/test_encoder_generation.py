@@ -20,9 +20,8 @@ TUNED = f"{BUNDLED}@0123abcd"
 
 
 @pytest.fixture
-def settings(tmp_path: Path, settings: Settings, exports: Path) -> Settings:
+def settings(tmp_path: Path, settings: Settings) -> Settings:
     """A data folder of the test's own, and the Redis and the exported encoders of all tests."""
-    (tmp_path / "exports").symlink_to(exports)
     return Settings(data=tmp_path, redis_url=settings.redis, device="cpu")
 
 

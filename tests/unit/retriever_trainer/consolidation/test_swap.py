@@ -30,9 +30,8 @@ PROMPTS = [f"{form} {topic}" for form in ("haiku", "recipe", "letter") for topic
 
 
 @pytest.fixture(params=["folder", "server"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings, exports: Path) -> Iterator[Settings]:
+def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Iterator[Settings]:
     """A pool of the test's own; its next encoder, with the weights of the bundled one, is there already."""
-    (tmp_path / "exports").symlink_to(exports)
     with serving() as url:
         own = Settings(
             data=tmp_path,
