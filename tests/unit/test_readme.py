@@ -1,14 +1,87 @@
-"""The README says what is true."""
+"""The README and the pages in docs/ say what is true: settings, links, commands."""
 
+from __future__ import annotations
+
+import re
 from pathlib import Path
 
+import pytest
+import typer
+
 from memshare.broker.settings import Settings
+from memshare.lazy_commands import COMMANDS, load
+from memshare.memory_service.door.methods import METHODS
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def test_the_readme_describes_every_setting_in_its_own_words() -> None:
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def links_of(page: Path) -> list[tuple[str, str]]:
+    """The path and the heading that each link to a file names; either may be empty."""
+    return [
+        (path, heading)
+        for path, _, heading in (link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page)))
+        if "://" not in path
+    ]
+
+
+def headings_of(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    found = re.findall(r"^#+ (.+)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in found}
+
+
+def test_the_page_of_settings_has_each_of_them_in_its_own_words() -> None:
+    page = text_of(ROOT / "docs" / "settings.md")
+    rows = [line for line in page.splitlines() if line.startswith("| `MEMSHARE_")]
+
     for name, field in Settings.model_fields.items():
         default = "unset" if field.default is None else f"`{field.default}`"
         row = f"| `MEMSHARE_{name.upper()}` | {field.description} | {default} |"
-        assert row in README, f"add this row to the settings table: {row}"
+        assert row in rows, f"add this row to docs/settings.md: {row}"
+    assert len(rows) == len(Settings.model_fields)
+
+
+@each_page
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(page: Path) -> None:
+    for path, heading in links_of(page):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        assert not heading or heading in headings_of(target), heading
+
+
+def test_every_page_is_found_from_the_front_page() -> None:
+    linked = {(ROOT / path).resolve() for path, _ in links_of(README)}
+
+    assert {page.resolve() for page in PAGES} <= linked | {README.resolve()}
+
+
+def test_the_front_page_is_read_in_five_minutes() -> None:
+    assert len(text_of(README).split()) < 1_600
+
+
+@each_page
+def test_every_command_and_setting_that_a_page_names_is_there(page: Path) -> None:
+    text = text_of(page)
+    known = {f"MEMSHARE_{name.upper()}" for name in Settings.model_fields}
+
+    assert set(re.findall(r"\bMEMSHARE_[A-Z_]+[A-Z]\b", text)) <= known
+    for words in re.findall(r"(?:`|^|\$ )memshare ([a-z]+(?: [a-z]+)?)", text, re.MULTILINE):
+        first, _, second = words.partition(" ")
+        assert first in COMMANDS, words
+        group = load(first)
+        if isinstance(group, typer.core.TyperGroup):
+            assert not second or second in group.commands, words
+
+
+def test_every_method_of_the_door_is_described() -> None:
+    page = text_of(ROOT / "docs" / "memory-service.md")
+
+    assert {one.name for one in METHODS} == set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE))
