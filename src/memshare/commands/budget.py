@@ -22,7 +22,7 @@ app = typer.Typer(help="Spend caps: what agents and submitters may use in a UTC 
 
 _NO_PRICE = (
     "Money can be capped only where calls have a price, and {model!r} has none. Write one into a TOML file, and name "
-    "the file in MEMSHARE_PRICES, here and for the workers: README, Limits and budgets."
+    "the file in MEMSHARE_PRICES, here and for the workers: docs/budgets.md."
 )
 
 

@@ -19,6 +19,7 @@
 {{- end }}
 {{- if $values.encoders.claim }}
 - {name: MEMSHARE_ENCODERS, value: /encoders}
+- {name: MEMSHARE_EXPORTS, value: /encoders/exports}
 {{- end }}
 {{- end }}
 - {name: MEMSHARE_DATA, value: /data}
