@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 import re
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from redis.connection import parse_url
 
 from memshare.broker.errors import BadInput
-from memshare.broker.rate_limits import parse_rate_limits
 from memshare.broker.redis_server import socket_url
-from memshare.broker.sentinels import SCHEME, parse_sentinels
+from memshare.broker.setting_forms import (
+    ListenAddress,
+    Login,
+    Network,
+    Networks,
+    Place,
+    RateLimits,
+    RedisUrl,
+    TorchDevice,
+    WebAddress,
+    parse_networks,
+)
 
-Network = IPv4Network | IPv6Network
 Role = Literal["agents", "scorer", "trainer"]
 
 DEFAULT_OPENAI = "openai:gpt-5.6-luna"
@@ -30,22 +37,23 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
 
-    data: Path = Field(
-        default=Path("~/.memshare"), description="Folder of the embedded Redis, pool and encoders, and of nothing else."
+    data: Place = Field(
+        default=Path("~/.memshare"),
+        description="Folder of the embedded Redis, pool and encoders, and of nothing else.",
     )
-    redis_url: str | None = Field(
+    redis_url: RedisUrl | None = Field(
         default=None,
         description="Redis to use, as redis://HOST:PORT/DB or sentinel://:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME. "
         "Unset: the embedded one of `memshare up`.",
     )
-    memory_url: str | None = Field(
+    memory_url: WebAddress | None = Field(
         default=None,
         description="Memory service to ask, as http://HOST:PORT. Unset: that of MEMSHARE_DATA, by its socket there.",
     )
     memory_token: SecretStr | None = Field(
         default=None, description="Token that a memory service asks for on a network, and that is sent to it."
     )
-    memory_listen: str | None = Field(
+    memory_listen: ListenAddress | None = Field(
         default=None,
         description="Address that a memory worker serves at, as HOST:PORT; it takes MEMSHARE_MEMORY_TOKEN. "
         "Unset: a socket in MEMSHARE_DATA.",
@@ -63,32 +71,32 @@ class Settings(BaseSettings):
     model_scorer: str | None = Field(default=None, description="Chat model of the scorer, where it differs.")
     model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
     model_timeout: float = Field(default=120, gt=0, le=140, description="Seconds a model may take to reply.")
-    rate_limits: str | None = Field(
+    rate_limits: RateLimits | None = Field(
         default=None,
         description="Calls of all workers together, as MODEL=N requests, N tokens; … (a minute; * in MODEL matches "
         "anything). Unset: no limit.",
     )
-    prices: Path | None = Field(
+    prices: Place | None = Field(
         default=None, description="TOML file with the prices of models: see [limits and budgets](budgets.md)."
     )
-    agents_dir: Path | None = Field(
+    agents_dir: Place | None = Field(
         default=None, description="Folder of your own agents: NAME.toml and NAME.rubric.toml."
     )
     encoder: str | None = Field(
         default=None,
         description="A sentence-transformers model or folder, or openai:NAME. Unset: the bundled all-MiniLM-L6-v2.",
     )
-    device: str | None = Field(
+    device: TorchDevice | None = Field(
         default=None,
         description="Torch device of the encoder and of consolidation: cpu, cuda, cuda:N or mps. "
         "Unset: a GPU if there is one.",
     )
-    encoders: Path | None = Field(
+    encoders: Place | None = Field(
         default=None,
         description="Folder of the encoders that consolidation writes; on several machines a shared one. "
         "Unset: `encoders` in MEMSHARE_DATA.",
     )
-    exports: Path | None = Field(
+    exports: Place | None = Field(
         default=None,
         description="Folder of encoders as they are served, each exported once; it may be shared, or come with an "
         "image. Unset: `exports` in MEMSHARE_DATA.",
@@ -131,10 +139,10 @@ class Settings(BaseSettings):
         default=None,
         description="Folders and files, with colons between them, that the reasoning agent may read. Unset: none.",
     )
-    searxng_url: str | None = Field(
+    searxng_url: WebAddress | None = Field(
         default=None, description="SearXNG to search the web with, as http://HOST:PORT. Unset: no web search."
     )
-    browser_networks: str | None = Field(
+    browser_networks: Networks | None = Field(
         default=None,
         description="Networks, with commas between them, whose web pages are read although they are not public, such "
         "as 10.0.0.0/8. Unset: none.",
@@ -152,75 +160,15 @@ class Settings(BaseSettings):
         le=65_535,
         description="Port on which each worker serves metrics of its own (one worker an address). Unset: none.",
     )
-    heartbeat: Path | None = Field(
+    heartbeat: Place | None = Field(
         default=None,
         description="File that a worker touches every 5 seconds while it takes tasks and Redis answers; one that is 30 "
         "seconds old is of a worker that does not. Unset: none.",
     )
-    flower_auth: SecretStr | None = Field(
+    flower_auth: Login | None = Field(
         default=None, description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: none, on loopback alone."
     )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
-
-    @field_validator("data", "agents_dir", "encoders", "exports", "prices", "heartbeat")
-    @classmethod
-    def _expand(cls, folder: Path | None) -> Path | None:
-        return folder.expanduser().absolute() if folder else None
-
-    @field_validator("redis_url")
-    @classmethod
-    def _readable(cls, url: str | None) -> str | None:
-        try:
-            if url is not None and url.startswith(SCHEME):
-                parse_sentinels(url)
-            elif url is not None:
-                parse_url(url)  # type: ignore[no-untyped-call]
-            return url
-        except ValueError as error:
-            raise ValueError(
-                "expected redis://HOST:PORT/DB, rediss://…, unix://PATH?db=N or "
-                "sentinel://HOST:PORT,HOST:PORT/DB?master=NAME"
-            ) from error
-
-    @field_validator("memory_listen")
-    @classmethod
-    def _listens(cls, address: str | None) -> str | None:
-        if address is not None and not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):[0-9]{1,5}", address):
-            raise ValueError("expected HOST:PORT, such as 0.0.0.0:8077")
-        return address
-
-    @field_validator("searxng_url", "memory_url")
-    @classmethod
-    def _web_address(cls, url: str | None) -> str | None:
-        if url is not None and not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", url):
-            raise ValueError("expected http://HOST:PORT or https://HOST")
-        return url
-
-    @field_validator("browser_networks")
-    @classmethod
-    def _networks(cls, text: str | None) -> str | None:
-        parse_networks(text or "")
-        return text
-
-    @field_validator("flower_auth")
-    @classmethod
-    def _one_login(cls, login: SecretStr | None) -> SecretStr | None:
-        if login is not None and not re.fullmatch(r"[^:,]+:[^,]+", login.get_secret_value()):
-            raise ValueError("expected USER:PASSWORD without commas")
-        return login
-
-    @field_validator("rate_limits")
-    @classmethod
-    def _rate_limits(cls, text: str | None) -> str | None:
-        parse_rate_limits(text or "")
-        return text
-
-    @field_validator("device")
-    @classmethod
-    def _torch_device(cls, device: str | None) -> str | None:
-        if device is not None and not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,3})?", device):
-            raise ValueError("expected cpu, cuda, cuda:N or mps")
-        return device
 
     @cached_property
     def encoders_dir(self) -> Path:
@@ -256,11 +204,6 @@ class Settings(BaseSettings):
         if os.environ.get("OPENAI_API_KEY"):
             return DEFAULT_OPENAI
         return DEFAULT_MISTRAL if os.environ.get("MISTRAL_API_KEY") else "offline"
-
-
-def parse_networks(text: str) -> tuple[Network, ...]:
-    """Networks such as 10.0.0.0/8 with commas between them; raises `ValueError` for anything else."""
-    return tuple(ip_network(one.strip()) for one in text.split(",") if one.strip())
 
 
 def load_settings() -> Settings:

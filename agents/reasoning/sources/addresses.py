@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from memshare.broker.errors import GiveUp, TryAgain
-from memshare.broker.settings import Network
+from memshare.broker.setting_forms import Network
 
 Address = IPv4Address | IPv6Address
 

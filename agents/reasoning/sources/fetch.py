@@ -11,7 +11,7 @@ import httpx2
 from memshare.agents.reasoning.sources.body import Body, read_body
 from memshare.agents.reasoning.sources.network import Deadline, GuardedNetwork
 from memshare.broker.errors import BadInput, GiveUp, Reason, TryAgain
-from memshare.broker.settings import Network
+from memshare.broker.setting_forms import Network
 from memshare.llm.providers.http_errors import retry_after
 
 MAX_REDIRECTS = 5

@@ -11,7 +11,7 @@ import httpcore2
 
 from memshare.agents.reasoning.sources.addresses import permitted, resolve
 from memshare.broker.errors import GiveUp
-from memshare.broker.settings import Network
+from memshare.broker.setting_forms import Network
 
 
 class Deadline:
