@@ -38,9 +38,9 @@ class Terminal:
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json").stdout)
 
-    def up(self) -> subprocess.Popen[str]:
+    def up(self, *words: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "memshare", "up", "--flower-port", "0", "--json"],
+            [sys.executable, "-m", "memshare", "up", "--flower-port", "0", "--json", *words],
             cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert process.stdout is not None

@@ -1,0 +1,77 @@
+"""`memshare up` runs a process for each part; each is revived alone, and one Redis is for one pool."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from memshare.broker.redis_server import socket_url
+from tests.support.deployment import wait_for
+from tests.support.terminal import Terminal, end
+
+AGENTS = 2
+
+
+def processes(up: subprocess.Popen[str]) -> dict[str, list[int]]:
+    """The process ids of the children of `memshare up`, by what they serve."""
+    found: dict[str, list[int]] = {}
+    for child in psutil.Process(up.pid).children():
+        if child.status() == psutil.STATUS_ZOMBIE:  # ended, and not yet missed
+            continue
+        words = child.cmdline()
+        name = " ".join(words[words.index("worker") + 1 :]) if "worker" in words else "redis"
+        found.setdefault(name, []).append(child.pid)
+    return found
+
+
+def has_another(up: subprocess.Popen[str], name: str, killed: list[int]) -> bool:
+    """Whether there are as many of them as before, and the first one is gone."""
+    now = processes(up).get(name, [])
+    return len(now) == len(killed) and killed[0] not in now
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    return Terminal(tmp_path / "data")
+
+
+def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None:
+    up = terminal.up("--agents", str(AGENTS))
+    before = processes(up)
+    agents = "logic plan poem reasoning"
+    assert {name: len(ids) for name, ids in before.items()} == {
+        "redis": 1, "memory": 1, agents: AGENTS, "scorer": 1, "trainer": 1,
+    }  # fmt: skip
+
+    for name in ("memory", "scorer", "trainer", agents):
+        killed = before[name][0]
+        os.kill(killed, signal.SIGKILL)
+
+        wait_for(lambda: has_another(up, name, before[name]), 60, f"{name} to be started again")  # noqa: B023
+        after = processes(up)
+        assert {other: ids for other, ids in after.items() if other != name} == {
+            other: ids for other, ids in before.items() if other != name
+        }
+        before = after
+
+    [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
+    assert terminal.settled(task_id)["state"] == "settled"
+    end(up)
+
+
+def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(terminal: Terminal, tmp_path: Path) -> None:
+    up = terminal.up("--agents", "1")
+    other = Terminal(tmp_path / "other")
+    other.environment["MEMSHARE_REDIS_URL"] = socket_url(terminal.data)
+
+    refused = other.run("worker", "memory", code=2)
+
+    assert str(terminal.data) in refused.stderr
+    assert str(other.data) in refused.stderr
+    assert "MEMSHARE_DATA" in refused.stderr
+    end(up)
