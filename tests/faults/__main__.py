@@ -12,9 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
-from tests.faults.forks import forks
 from tests.faults.run import Result, Scenario, forget, run
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.table import print_document, print_table, progress
@@ -42,11 +40,12 @@ def main() -> None:
 def run_all(scenarios: Sequence[Scenario], tasks: int, size: float) -> list[Result]:
     """Run scenarios one after the other, with a line of progress for each; keeps the logs of those that fail."""
     results: list[Result] = []
-    with tempfile.TemporaryDirectory() as folder, forks(Path(folder) / "forks.log") as server:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("MEMSHARE_EXPORTS", folder)  # the encoder is exported once
         for number, scenario in enumerate(scenarios, 1):
             progress.print(f"{number}/{len(scenarios)} {scenario.name}: {scenario.breaks} …", highlight=False)
             started = time.monotonic()
-            result = run(scenario, tasks, server, os.environ.get("MEMSHARE_QDRANT_URL"), size)
+            result = run(scenario, tasks, os.environ.get("MEMSHARE_QDRANT_URL"), size)
             wrong = failings(result)
             words = result.skipped or "; ".join(wrong) or "as it must be"
             progress.print(f"    {words} ({time.monotonic() - started:.0f} s)", highlight=False)

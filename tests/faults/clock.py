@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.faults.forks import ROOT
+from tests.faults.worker_process import ROOT
 
 SOURCE = ROOT / "tests" / "support" / "turned_clock.c"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +14,14 @@ import redis
 from memshare.broker import redis_server
 from memshare.broker.connection import DOWN, connect
 from memshare.broker.delivery.keys import SWEEPING
+from memshare.broker.errors import Reason
 from memshare.broker.settings import Settings
 from memshare.client import Client
 from tests.faults.clock import Clock
 from tests.faults.disk import Disk, disk
 from tests.faults.fleet import Fleet
-from tests.faults.forks import Forks, forks
 from tests.faults.gate import gate
-from tests.faults.hosts import Network, network
+from tests.faults.hosts import Host, Network, network
 from tests.faults.line import Line, line
 from tests.faults.model import Model
 from tests.faults.redis_process import RedisProcess
@@ -29,6 +29,7 @@ from tests.faults.store_process import StoreProcess, store_process
 from tests.support.chat_server import serving
 
 KINDS = ("poem", "logic", "scorer", "memory", "trainer")
+DOOR_PORT, DOOR_TOKEN = 8077, "only-for-this-run"
 READY_WITHIN = 180  # seconds
 LEASE = 30  # seconds
 ENVIRONMENT = {
@@ -51,12 +52,14 @@ class Setup:
     spare: bool = False
     """There is one more worker, which serves every queue."""
     sweeper: bool = True
+    embedded: bool = False
+    """The memory service has the pool in its folder, as with `memshare up`, and not on a server."""
     disk: Literal["redis", "pool"] | None = None
-    """The folder that lies on a disk of its own. With `pool` there is one worker, which has the pool in that folder."""
+    """The folder that lies on a disk of its own."""
     clock: bool = False
     """Redis and the workers go by a clock that can be turned."""
     hosts: bool = False
-    """Redis and each worker have a host of their own, with an address of its own."""
+    """Redis and each worker have a host of their own, with an address of its own; so has the memory service."""
 
 
 @dataclass
@@ -77,12 +80,24 @@ class Cluster:
 
     def wait_until_ready(self, within: float = READY_WITHIN) -> bool:
         """Wait for every worker to be there; False when that takes too long."""
+        return self.wait_for(lambda: self.fleet.pids <= {worker.pid for worker in self.client.workers()}, within)
+
+    def wait_for(self, seen: Callable[[], bool], within: float) -> bool:
+        """Wait for something to be seen; False when that takes longer than so many seconds."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
-            if self.fleet.pids <= {worker.pid for worker in self.client.workers()}:
+            if seen():
                 return True
             time.sleep(0.05)
         return False
+
+    def require_ready(self) -> None:
+        """The same at the start, where it has to be."""
+        assert self.wait_until_ready(), f"the workers were not ready within {READY_WITHIN} s: see {self.settings.data}"
+
+    def failed_for(self, reason: Reason) -> int:
+        """How many tries have failed for a reason."""
+        return self.client.ledger.failed().get(reason, 0)
 
     def open_messages(self) -> int | None:
         """How many messages are open; None while Redis does not say."""
@@ -93,15 +108,14 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, setup: Setup, server: Forks, qdrant_url: str | None) -> Iterator[Cluster]:
+def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Cluster]:
     """Everything up and ready for as long as the block runs. `folder` keeps the data and the logs."""
     with ExitStack() as up:
         clock = Clock(folder) if setup.clock else None
         preloaded = clock.environment if clock else {}
         place = {"redis": folder / "redis", "pool": folder / "pool"}.get(setup.disk or "")
         small = up.enter_context(disk(place, 512)) if place else None
-        server = up.enter_context(forks(folder / "forks.log", **preloaded)) if clock else server
-        store = up.enter_context(store_process(qdrant_url, folder / "store.log")) if setup.disk != "pool" else None
+        store = None if setup.embedded else up.enter_context(store_process(qdrant_url, folder / "store.log"))
         net = up.enter_context(network(["redis", *KINDS])) if setup.hosts else None
         if net:
             net.forget_soon("redis")
@@ -124,16 +138,28 @@ def cluster(folder: Path, setup: Setup, server: Forks, qdrant_url: str | None) -
         def reached(url: str) -> str:
             return up.enter_context(gate(url, net.gateway)) if net else url
 
-        environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
+        environment = ENVIRONMENT | preloaded | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
         environment |= {"MEMSHARE_QDRANT_URL": reached(store.url)} if store else {}
         redis_url = slow.url if slow else process.url
         environment |= {"MEMSHARE_REDIS_URL": redis_url} if redis_url else {}
-        fleet = Fleet(server, environment, folder, net.hosts if net else None)
+        environment |= _door_on(net.hosts["memory"]) if net else {}
+        fleet = Fleet(environment, folder, net.hosts if net else None)
         up.callback(fleet.stop)
-        for name in KINDS if store else ():
-            fleet.add(name)
-        if setup.spare or not store:
-            fleet.add("spare", *KINDS)
         made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock, net)
-        assert made.wait_until_ready(), f"the workers were not ready within {READY_WITHIN} s: see {folder}"
+        for name in KINDS:
+            fleet.add(name)
+        made.require_ready()
+        if setup.spare:  # after the others, so that its door is the one that is asked
+            fleet.add("spare", *KINDS)
+            made.require_ready()
         yield made
+
+
+def _door_on(host: Host) -> dict[str, str]:
+    """The settings by which the memory service serves on a host, and is found there."""
+    at = f"{host.address}:{DOOR_PORT}"
+    return {
+        "MEMSHARE_MEMORY_LISTEN": at,
+        "MEMSHARE_MEMORY_URL": f"http://{at}",
+        "MEMSHARE_MEMORY_TOKEN": DOOR_TOKEN,
+    }

@@ -13,7 +13,7 @@ import redis
 from memshare.broker.app import lists_of
 from memshare.broker.delivery.keys import DEAD, MESSAGES, PARKED, UNACKED, journey_key
 from memshare.client import Client
-from memshare.memory_service.encoders.sentence_encoder import BUNDLED
+from memshare.memory_service.encoders.bundled import BUNDLED
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.bandit_arms import Arms
 from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
@@ -32,6 +32,8 @@ class Count:
     """Memories in the store that came from a task."""
     dead: dict[str, int]
     """Dead letters by kind."""
+    refused: int
+    """Dead letters of tasks that the model has refused."""
     lost: int
     """Open messages that wait in no queue and beside none, and that no worker holds."""
     open: int
@@ -45,6 +47,8 @@ class Count:
     """Memories that the store has beside another one of the same task or the same pair."""
     missing: int
     """Memories that a journey says are stored, and that the store does not have."""
+    unknown: int
+    """Memories that an answer says it was shown, and that the store does not have."""
     miscounted: dict[str, int]
     """Stages whose counter differs from the number of journeys that have been through them, and by how much."""
     lessons: int
@@ -62,6 +66,8 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
     done = client.ledger.done()
     passed = Counter(stage for journey in journeys.values() for stage in STAGES if stage in journey)
     of_tasks = [memory for memory in memories if memory.task_id]
+    there = {str(memory.id) for memory in memories}
+    shown = {one["id"] for journey in mine for one in journey.get("answer", {}).get("memories", ())}
     stored = {journey["settle"]["memory_id"] for journey in journeys.values() if _is_stored(journey)}
     letters = [json.loads(text) for text in direct.hvals(DEAD)]
     updates = _updates(direct)
@@ -72,6 +78,7 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
         graded=sum("score" in journey for journey in mine),
         stored=len(of_tasks),
         dead=dict(Counter(letter["kind"] for letter in letters)),
+        refused=sum(letter["reason"] == "refused" for letter in letters),
         lost=_lost(direct),
         open=sum(client.ledger.open_messages().values()),
         unended=sum("answer" not in journey and "dead" not in journey for journey in mine),
@@ -79,7 +86,8 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
         untold=sum(states.values()) - states["SUCCESS"] - states["FAILURE"],
         duplicates=_surplus(memory.task_id for memory in of_tasks)
         + _surplus((memory.pool, memory.prompt, memory.answer) for memory in memories),
-        missing=len(stored - {str(memory.id) for memory in memories}),
+        missing=len(stored - there),
+        unknown=len(shown - there),
         miscounted={
             stage: done.get(stage, 0) - passed[stage] for stage in STAGES if done.get(stage, 0) != passed[stage]
         },

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.forks import Forks
 from tests.faults.hosts import Host
+from tests.faults.worker_process import start_worker
 
 PAUSE_AFTER_CRASH = 1.0  # seconds
+LOOK_EVERY = 0.02  # seconds
 
 
 @dataclass
@@ -23,9 +24,13 @@ class Worker:
 
     name: str
     queues: tuple[str, ...]
-    pid: int = 0
+    process: subprocess.Popen[bytes]
     sent: signal.Signals | None = None
     """The signal by which the run ends this process."""
+    is_wanted: bool = True
+    """Whether it is started again when it ends."""
+    starts_at: float = 0.0
+    """When it is started again at the earliest, after it has ended."""
 
 
 class Fleet:
@@ -34,18 +39,18 @@ class Fleet:
     A worker runs on the host of its name where there is one.
     """
 
-    def __init__(
-        self, forks: Forks, environment: Mapping[str, str], logs: Path, hosts: Mapping[str, Host] | None = None
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], logs: Path, hosts: Mapping[str, Host] | None = None) -> None:
         self.ended = 0
         self.crashes: list[str] = []
-        self._forks = forks
         self._environment = environment
         self._logs = logs
         self._hosts = hosts or {}
         self._workers: dict[str, Worker] = {}
         self._lock = threading.RLock()
-        self._over = False
+        self._over = threading.Event()
+        # One thread starts them again, for as long as the fleet is there: they end with who started them.
+        self._keeper = threading.Thread(target=self._keep, name="fleet", daemon=True)
+        self._keeper.start()
 
     @property
     def names(self) -> list[str]:
@@ -54,17 +59,18 @@ class Fleet:
     def pid(self, name: str) -> int:
         """The process that a worker is at the moment."""
         with self._lock:
-            return self._workers[name].pid
+            return self._workers[name].process.pid
 
     @property
     def pids(self) -> set[int]:
         with self._lock:
-            return {worker.pid for worker in self._workers.values()}
+            return {worker.process.pid for worker in self._workers.values()}
 
     def add(self, name: str, *queues: str) -> None:
         """Start a worker, of the queue of its name if no queues are given."""
-        self._workers[name] = Worker(name, queues or (name,))
-        self._start(self._workers[name])
+        served = queues or (name,)
+        with self._lock:
+            self._workers[name] = Worker(name, served, self._started(name, served))
 
     def end(self, name: str, sign: signal.Signals) -> None:
         """End a worker's process by a signal, unless it is ending already. It is started again."""
@@ -73,43 +79,48 @@ class Fleet:
             if worker.sent is None:
                 worker.sent = sign
                 self.ended += 1
-                os.kill(worker.pid, sign)
+                worker.process.send_signal(sign)
 
     def send(self, name: str, sign: signal.Signals) -> None:
         """Send a worker's process a signal that does not end it."""
         with self._lock:
-            os.kill(self._workers[name].pid, sign)
+            self._workers[name].process.send_signal(sign)
+
+    @contextmanager
+    def without(self, name: str) -> Iterator[None]:
+        """Kill a worker, and start it again at the end of the block only."""
+        worker = self._workers[name]
+        worker.is_wanted = False
+        try:
+            self.end(name, signal.SIGKILL)
+            worker.process.wait()
+            yield
+        finally:
+            worker.is_wanted = True
 
     def stop(self) -> None:
         """End every worker for good."""
-        with self._lock:
-            self._over = True
-            for worker in self._workers.values():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(worker.pid, signal.SIGKILL)
+        self._over.set()
+        self._keeper.join()
+        for worker in self._workers.values():
+            worker.process.kill()
+            worker.process.wait()
 
-    def _start(self, worker: Worker) -> None:
-        with self._lock:
-            if self._over:
-                return
-            worker.sent = None
-            log = self._logs / f"{worker.name}.log"
-            node = f"{worker.name}@faults"
-            host = self._hosts.get(worker.name)
-            worker.pid = self._forks.start(worker.queues, node, log, self._environment, self._note_end, host)
+    def _started(self, name: str, queues: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        return start_worker(queues, self._logs / f"{name}.log", self._environment, self._hosts.get(name))
 
-    def _note_end(self, pid: int, status: int) -> None:
-        # In a thread of its own: whoever holds the lock may be waiting for what the caller reads next.
-        threading.Thread(target=self._replace, args=(pid, status), name="restart", daemon=True).start()
+    def _keep(self) -> None:
+        while not self._over.wait(LOOK_EVERY):
+            with self._lock:
+                for worker in self._workers.values():
+                    if worker.process.poll() is not None:
+                        self._start_again(worker)
 
-    def _replace(self, pid: int, status: int) -> None:
-        with self._lock:
-            if self._over:
-                return
-            worker = next(one for one in self._workers.values() if one.pid == pid)
-            crashed = worker.sent is None
-            if crashed:
-                self.crashes.append(f"{worker.name} ended by itself with status {status}")
-        if crashed:
-            time.sleep(PAUSE_AFTER_CRASH)
-        self._start(worker)
+    def _start_again(self, worker: Worker) -> None:
+        now = time.monotonic()
+        if worker.sent is None and not worker.starts_at:
+            self.crashes.append(f"{worker.name} ended by itself with status {worker.process.returncode}")
+            worker.starts_at = now + PAUSE_AFTER_CRASH
+        if worker.is_wanted and now >= worker.starts_at:
+            worker.process = self._started(worker.name, worker.queues)
+            worker.sent, worker.starts_at = None, 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -37,12 +38,17 @@ class Load:
             list(submitters.map(lambda _: self.one(), range(count)))
 
     @contextmanager
-    def trickle(self, count: int) -> Iterator[None]:
-        """Submit so many tasks one after the other while the block runs, and what is left at its end."""
+    def trickle(self, count: int, *, goes_on: bool = False) -> Iterator[None]:
+        """Submit so many tasks one after the other while the block runs, and what is left at its end.
+
+        If it `goes_on`, more follow until the end of the block.
+        """
         over = threading.Event()
 
         def submit() -> None:
-            for _ in range(count):
+            for number in itertools.count():
+                if number >= count and (over.is_set() or not goes_on):
+                    return
                 self.one()
                 over.wait(TRICKLE)
 

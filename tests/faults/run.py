@@ -15,7 +15,6 @@ from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 from tests.faults.cluster import LEASE, Cluster, Setup, cluster
 from tests.faults.count import Count, count
-from tests.faults.forks import Forks
 from tests.faults.load import FIRST, Load
 
 EARLY = 0.9  # of the tasks are submitted before the fault, the others while it is on
@@ -42,6 +41,10 @@ class Scenario:
     """How often the fault must strike at the least in a full run; in a short one, once."""
     loses: bool = False
     """Whether messages are expected to be lost."""
+    dies: bool = False
+    """Whether a task may become a dead letter, though the model does not refuse it."""
+    load_goes_on: bool = False
+    """Whether tasks are submitted for as long as the fault is on, however many that makes."""
     most: int | None = None
     """How many tasks it gets at most; None for as many as the run gives."""
 
@@ -70,24 +73,25 @@ class Result:
     ended: float | None = None
     crashes: tuple[str, ...] = ()
     loses: bool = False
+    dies: bool = False
     logs: str | None = None
     """The folder of data and logs, while it is kept."""
 
 
-def run(scenario: Scenario, tasks: int, server: Forks, qdrant_url: str | None, size: float = 1.0) -> Result:
+def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.0) -> Result:
     """Run a scenario with so many tasks. The data and logs of a run in which something went wrong are kept."""
     why_not = scenario.missing()
     if why_not:
         return Result(scenario.name, skipped=why_not)
     tasks = min(tasks, scenario.most or tasks)
     folder = Path(tempfile.mkdtemp(prefix="memshare-faults-"))
-    with cluster(folder, scenario.setup, server, qdrant_url) as made:
+    with cluster(folder, scenario.setup, qdrant_url) as made:
         started = time.monotonic()
         load = Load(made.client)
         early = round(tasks * EARLY)
         load.burst(early)
         in_flight = made.open_messages() or 0
-        with load.trickle(tasks - early):
+        with load.trickle(tasks - early, goes_on=scenario.load_goes_on):
             struck = scenario.hurt(made, size) if scenario.hurt else None
         recovered = _recovered(made, load)
         ended = _ended(made, started, scenario.loses)
@@ -102,6 +106,7 @@ def run(scenario: Scenario, tasks: int, server: Forks, qdrant_url: str | None, s
             ended=ended,
             crashes=tuple(made.fleet.crashes),
             loses=scenario.loses,
+            dies=scenario.dies,
             logs=str(folder),
         )
 

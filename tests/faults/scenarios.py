@@ -10,6 +10,7 @@ from tests.faults.clock import no_clock
 from tests.faults.cluster import Setup
 from tests.faults.disk import no_disk
 from tests.faults.hosts import no_hosts
+from tests.faults.impostor import GARBAGE
 from tests.faults.model import any_of_them, broken, cut_off, garbage, hanging, overloaded
 from tests.faults.run import Scenario
 
@@ -35,6 +36,24 @@ SCENARIOS = (
         loses=True,
     ),
     Scenario("SIGTERM", "every kind of worker in turn, every few seconds", breaking.ending(signal.SIGTERM), quick=True),
+    Scenario(
+        "memory killed",
+        "its service with the embedded pool by kill -9, 25 times, while tasks keep coming",
+        breaking.kill_memory,
+        Setup(latency=0.05, embedded=True),
+        quick=True,
+        strikes=25,
+        load_goes_on=True,
+    ),
+    Scenario(
+        "memory garbage",
+        "something else answers at its socket for 30 s",
+        breaking.replace_memory,
+        Setup(latency=0.05, embedded=True),
+        quick=True,
+        strikes=len(GARBAGE),
+        load_goes_on=True,
+    ),
     Scenario("Redis killed", "and started again, over and over", breaking.restart_redis, quick=True),
     Scenario("Redis frozen", "for 30 s", breaking.freeze_redis),
     Scenario(
@@ -52,14 +71,20 @@ SCENARIOS = (
     Scenario("Redis full", "its folder has no room for 30 s", breaking.fill_disk, Setup(disk="redis"), missing=no_disk),
     Scenario("store away", "for 30 s", breaking.store_away, missing=not_ours),
     Scenario(
-        "pool full", "the embedded pool's folder, for 30 s", breaking.fill_disk, Setup(disk="pool"), missing=no_disk
+        "pool full",
+        "the embedded pool's folder, for 30 s",
+        breaking.fill_disk,
+        Setup(embedded=True, disk="pool"),
+        missing=no_disk,
     ),
-    Scenario("chat 429", "one call in five", breaking.failing(overloaded)),
-    Scenario("chat 500", "one call in five", breaking.failing(broken)),
-    Scenario("chat hangs", "one call in five", breaking.failing(hanging)),
-    Scenario("chat cuts off", "one reply in five", breaking.failing(cut_off)),
-    Scenario("chat garbage", "one reply in five", breaking.failing(garbage)),
-    Scenario("chat fails", "one call in five, in any of these ways", breaking.failing(any_of_them), quick=True),
+    Scenario("chat 429", "one call in five", breaking.failing(overloaded), dies=True),
+    Scenario("chat 500", "one call in five", breaking.failing(broken), dies=True),
+    Scenario("chat hangs", "one call in five", breaking.failing(hanging), dies=True),
+    Scenario("chat cuts off", "one reply in five", breaking.failing(cut_off), dies=True),
+    Scenario("chat garbage", "one reply in five", breaking.failing(garbage), dies=True),
+    Scenario(
+        "chat fails", "one call in five, in any of these ways", breaking.failing(any_of_them), quick=True, dies=True
+    ),
     Scenario("clock back", "by ten minutes, then kill -9", breaking.turn_back, Setup(clock=True), missing=no_clock),
     Scenario("SIGSTOP", "one worker of each kind, for 315 s", breaking.stop, Setup(spare=True)),
 )

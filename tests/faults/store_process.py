@@ -15,7 +15,7 @@ from memshare.local.child import ends_with_parent
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.points import WHOLE
 from memshare.memory_service.stores.server_collection import ALIAS
-from tests.faults.forks import ROOT
+from tests.faults.worker_process import ROOT
 
 PAGE = 256
 

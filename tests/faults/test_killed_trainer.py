@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -17,14 +16,14 @@ from memshare.broker.wire.lessons import LessonTask
 from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.retriever_trainer.lesson_log import LessonLog
-from tests.faults.forks import forks
+from tests.faults.worker_process import start_worker
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
 from tests.support.lessons import ENCODER, lesson
 from tests.support.oracle import Oracle
 
-KILLS = 20
-LESSONS = 300
+KILLS = 6
+LESSONS = 120
 
 
 def send(client: Client, task: LessonTask) -> None:
@@ -41,7 +40,7 @@ def send(client: Client, task: LessonTask) -> None:
     publish(client.app, entry)
 
 
-def test_twenty_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_no_version(
+def test_six_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_no_version(
     redis_folder: Path, tmp_path: Path, redis_client: redis.Redis
 ) -> None:
     chance = random.Random(7)
@@ -52,27 +51,29 @@ def test_twenty_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear
     environment |= {"MEMSHARE_CONCURRENCY": "4", "MEMSHARE_LEASE": "20"}
     tasks = [lesson(number) for number in range(LESSONS)]
     oracle = Oracle(lambda prompt: prompt.split()[0], delay=0.15)
-    with serving(oracle) as chat, forks(tmp_path / "forks.log") as processes:
+    with serving(oracle) as chat:
 
-        def start(number: int) -> int:
-            own = environment | {"OPENAI_BASE_URL": chat.url}
-            return processes.start(["trainer"], f"trainer-{number}@test", tmp_path / "log", own, lambda *_: None)
+        def start() -> subprocess.Popen[bytes]:
+            return start_worker(["trainer"], tmp_path / "log", environment | {"OPENAI_BASE_URL": chat.url})
 
         for task in tasks:
             send(client, task)
 
         moved = 0
-        for number in range(KILLS):
-            pid, counted = start(number), log.head().counted
+        for _ in range(KILLS):
+            process, counted = start(), log.head().counted
             wait_for(lambda counted=counted: log.head().counted > counted, 90, "the trainer to learn something")
             time.sleep(chance.uniform(0, 0.8))
-            os.kill(pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
             moved += log.head().counted > counted
         assert moved == KILLS
         assert log.head().counted < LESSONS  # every kill hit a trainer at work
 
-        start(KILLS)
+        last = start()
         wait_for(lambda: client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
+        last.kill()
+        last.wait()
 
     kept = [*log.lessons(), *log.held_out()]
     assert log.head().counted == LESSONS

@@ -16,13 +16,16 @@ def failings(result: Result) -> list[str]:
         return [f"the fault struck {result.struck} of {result.strikes} times, so that the run proves nothing"]
     if result.loses:
         return [] if found.lost else ["no message was lost without the sweeper, so that the run proves nothing"]
+    died = sum(found.dead.values()) - found.refused
     wrong = {
         f"{found.unended} accepted tasks have neither an answer nor a dead letter": found.unended,
         f"{found.told_failure} tasks have an answer, and their submitters are told of a failure": found.told_failure,
         f"{found.open} messages are still open, {found.lost} of them in no queue and no worker": found.open,
         f"{found.dead.get('bug')} dead letters tell of a bug": "bug" in found.dead,
+        f"{died} tasks died that the model had not refused: {found.dead}": died and not result.dies,
         f"{found.duplicates} memories are in the pool twice": found.duplicates,
         f"{found.missing} memories that were stored are not in the pool": found.missing,
+        f"answers were shown {found.unknown} memories that are not in the pool": found.unknown,
         f"stages were counted more or less often than tasks went through them: {found.miscounted}": found.miscounted,
         f"{found.lessons_twice} lessons were counted twice or not at all": found.lessons_twice,
         f"credits of memories are off by {found.credits_amiss}": found.credits_amiss,
