@@ -57,17 +57,17 @@ def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterat
     if _turned_back(client):
         _renew_what_is_ahead(client)
     for queue in sorted(map(str, client.smembers(QUEUES))):
-        lock.reacquire()  # as long as it works, nobody else need
         now = _now(client)
         stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
         orphaned = _silent(client, queue, orphans, now - LIFETIME)
         if not stale | orphaned:
             continue
+        lock.reacquire()  # as long as this process works at it, no other need
         lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
         if orphaned:
             client.hdel(INCARNATIONS, *orphaned)
         for number, message_id in enumerate(sorted(stale | orphaned)):
-            if number % RENEW_EVERY == 0:
+            if number and number % RENEW_EVERY == 0:
                 lock.reacquire()
             client.zadd(open_key(queue), {message_id: now}, xx=True)
             text = client.hget(MESSAGES, message_id) if message_id in lost else None

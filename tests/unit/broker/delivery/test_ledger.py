@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from memshare.broker.delivery.entry import Committed, Entry, Outgoing, Result
-from memshare.broker.delivery.keys import INCARNATIONS, open_key
+from memshare.broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import NotYet, QueueFull
 
@@ -65,6 +65,30 @@ def test_a_message_of_another_client_is_adopted(ledger: Ledger) -> None:
     assert (starts, done) == (1, None)
     assert ledger.open_messages() == {"poem": 1}
     assert ledger.journey("t1")["task"]["body"] == {"prompt": "x"}
+
+
+def test_a_journey_that_was_forgotten_begins_anew_with_a_message_that_is_open(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ledger.open(entry())
+    redis_client.delete(journey_key("t1"))
+
+    assert ledger.begin(entry(), "incarnation") == (1, None)
+
+    assert ledger.journey("t1")["task"] == entry().model_dump()
+
+
+def test_a_commit_acknowledges_its_message_also_when_another_run_was_first(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    for tag in ("one", "two", "of another message"):
+        redis_client.hset(UNACKED, tag, "a message")
+        redis_client.zadd(UNACKED_INDEX, {tag: 1})
+
+    for tag in ("one", "two"):
+        ledger.commit(entry(), {"answer": "a"}, tag=tag)
+
+    assert redis_client.hkeys(UNACKED) == redis_client.zrange(UNACKED_INDEX, 0, -1) == ["of another message"]
 
 
 def test_starts_without_an_end_are_counted(ledger: Ledger) -> None:

@@ -1,0 +1,90 @@
+"""A real worker in a thread of this process, and what it asks of Redis for each message."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+
+from memshare.broker.app import make_app
+from memshare.broker.delivery.dead_letters import DeadLetters
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.delivery.publish import publish
+from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage_task import StageServices, add_stage
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Message
+from tests.support.deployment import wait_for
+
+MANY = 30
+
+Run = Callable[[str, "Word"], Outcome]
+
+
+class Word(Message):
+    """A message and a record."""
+
+    word: str
+
+
+def hand_on(_journey: str, message: Word) -> Outcome:
+    return Outcome(message, Following("late", "noop", "second", message))
+
+
+def end(_journey: str, message: Word) -> Outcome:
+    return Outcome(message)
+
+
+@pytest.fixture
+def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
+    """An app with two stages that do nothing."""
+    app = make_app(lambda _: ["noop"], settings.model_copy(update={"concurrency": 4}))
+    ledger = Ledger(redis_client, keep_days=1)
+    services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60)
+    add_stage(app, Stage("early", "first", Word, hand_on, begins=True, has_result=True), lambda: services)
+    add_stage(app, Stage("late", "second", Word, end, journey_at=("journey",)), lambda: services)
+    yield app
+    app.close()
+
+
+def entry(number: int) -> Entry:
+    name = f"t{number}"
+    return Entry(
+        id=name, task="early", queue="noop", body={"word": name}, journey=name, stage="first", begins=True,
+        has_result=True,
+    )  # fmt: skip
+
+
+def calls(client: redis.Redis, *commands: str) -> list[int]:
+    """How often Redis was told each of these commands."""
+    stats = client.info("commandstats")
+    return [stats.get(f"cmdstat_{command}", {"calls": 0})["calls"] for command in commands]
+
+
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_a_message_is_taken_begun_and_ended_with_a_round_trip_each(
+    app: Celery, redis_client: redis.Redis, pool: str
+) -> None:
+    ledger = Ledger(redis_client, keep_days=1)
+    for number in range(MANY):
+        ledger.open(entry(number))
+        publish(app, entry(number))
+    redis_client.config_resetstat()
+    done: Callable[[], Any] = functools.partial(redis_client.hget, "memshare:done", "second")
+
+    with start_worker(app, pool=pool, concurrency=4, perform_ping_check=False, shutdown_timeout=20, loglevel="ERROR"):
+        wait_for(lambda: done() == str(MANY), 30, "every message to end")
+
+    scripts, transactions, results = calls(redis_client, "evalsha", "multi", "set")
+    assert scripts // (2 * MANY) == 3, "take, begin and commit; kombu has a few of its own now and then"
+    assert transactions < MANY, "kombu by itself takes and acknowledges each message with a transaction"
+    assert results == MANY, "Celery does not store what the commit has stored"
+    assert not redis_client.exists(UNACKED, MESSAGES, INCARNATIONS)
+    assert app.AsyncResult("t3").get(timeout=5) == {"word": "t3"}
