@@ -60,14 +60,15 @@ def test_every_command_that_the_guide_and_the_alerts_name_is_there() -> None:
 def test_the_passwords_of_compose_reach_the_commands_of_this_machine(tmp_path: Path) -> None:
     example = (DEPLOY / "compose" / ".env.example").read_text()
     with_redis = example.replace("REDIS_PASSWORD=", "REDIS_PASSWORD=secret")
-    (tmp_path / ".env").write_text(with_redis.replace("QDRANT_API_KEY=", "QDRANT_API_KEY=key"))
+    (tmp_path / ".env").write_text(with_redis.replace("MEMORY_TOKEN=", "MEMORY_TOKEN=token"))
     lines = [line for line in block("export MEMSHARE_REDIS_URL").splitlines() if not line.startswith("memshare ")]
 
     script = "\n".join([*lines, "env"])
     said = subprocess.run(["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     assert "MEMSHARE_REDIS_URL=redis://:secret@127.0.0.1:6379/0\n" in said
-    assert "MEMSHARE_QDRANT_API_KEY=key\n" in said
+    assert "MEMSHARE_MEMORY_URL=http://127.0.0.1:8077\n" in said
+    assert "MEMSHARE_MEMORY_TOKEN=token\n" in said
 
 
 def test_a_dump_is_restored_into_a_redis_that_is_append_only(tmp_path: Path) -> None:
