@@ -1,4 +1,4 @@
-"""Which labelled candidates a lesson teaches or checks with (INMS section 3.3; DESIGN.md 5.3)."""
+"""Which labelled candidates a lesson teaches or checks with (INMS section 3.3)."""
 
 from __future__ import annotations
 
