@@ -10,17 +10,12 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 
 from memshare.broker.app import VISIBILITY_TIMEOUT
 from tests.faults.cluster import KINDS, Cluster
-from tests.faults.impostor import impostor
 from tests.faults.model import Fault
 
 ROUNDS = 5  # how often each kind of worker is ended, and Redis
-MEMORY_KILLS = 25
-NOTICED_WITHIN = 60.0  # seconds
-ANSWERED_WITHIN = 5.0  # seconds that a task may take which knows its memories
 AWAY = 30.0  # seconds
 BACK = 600  # seconds
 CUT, SHORT_CUT = 45.0, 25.0  # seconds; both are longer than a worker's presence lasts
@@ -41,39 +36,6 @@ def ending(sign: signal.Signals) -> Callable[[Cluster, float], int]:
         return cluster.fleet.ended
 
     return hurt
-
-
-def kill_memory(cluster: Cluster, size: float) -> int:
-    """The memory service is killed at any moment, and as soon as it is back again.
-
-    Counts the kills that struck: a task was in an agent's hands that found no memory service.
-    """
-    chance = random.Random(7)
-    struck = 0
-    for _ in range(max(1, round(MEMORY_KILLS * size))):
-        cluster.wait_until_ready()
-        time.sleep(chance.uniform(0, 1))
-        failed = cluster.failed_for("store")
-        cluster.fleet.end("memory", signal.SIGKILL)
-        struck += cluster.wait_for(lambda failed=failed: cluster.failed_for("store") > failed, NOTICED_WITHIN)
-    cluster.wait_until_ready()
-    return struck
-
-
-def replace_memory(cluster: Cluster, size: float) -> int:
-    """The memory service is gone and something else answers at its socket, until it takes its place back.
-
-    Counts the kinds of garbage that agents got; 0 where any of it was good enough for an answer.
-    """
-    with ExitStack() as there:
-        with cluster.fleet.without("memory"):
-            other = there.enter_context(impostor(cluster.settings.data))
-            time.sleep(ANSWERED_WITHIN)
-            answered = cluster.client.ledger.done().get("answer", 0)
-            time.sleep(AWAY * size)
-            is_fooled = cluster.client.ledger.done().get("answer", 0) > answered
-        cluster.wait_until_ready()  # while the other one still listens
-    return 0 if is_fooled else len(other.given)
 
 
 def stop(cluster: Cluster, _size: float) -> int:

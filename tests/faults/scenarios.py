@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.faults import breaking
+from tests.faults import breaking, breaking_memory
 from tests.faults.clock import no_clock
 from tests.faults.cluster import Setup
 from tests.faults.disk import no_disk
@@ -39,7 +39,7 @@ SCENARIOS = (
     Scenario(
         "memory killed",
         "its service with the embedded pool by kill -9, 25 times, while tasks keep coming",
-        breaking.kill_memory,
+        breaking_memory.kill_memory,
         Setup(latency=0.05, embedded=True),
         quick=True,
         strikes=25,
@@ -48,7 +48,7 @@ SCENARIOS = (
     Scenario(
         "memory garbage",
         "something else answers at its socket for 30 s",
-        breaking.replace_memory,
+        breaking_memory.replace_memory,
         Setup(latency=0.05, embedded=True),
         quick=True,
         strikes=len(GARBAGE),
