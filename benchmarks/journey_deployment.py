@@ -80,7 +80,7 @@ class Deployment:
     def _read(self) -> dict[str, Any]:
         line = _pipe(self._process.stdout).readline()
         if not line:
-            raise SystemExit("The deployment ended before it was done; see above.")
+            raise SystemExit(f"The deployment ended before it was done, with {self._process.wait()}; see above.")
         return dict(json.loads(line))
 
 
