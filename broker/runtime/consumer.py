@@ -1,4 +1,4 @@
-"""Celery's consumer, which keeps what it cannot run as a dead letter instead of dropping it."""
+"""Celery's consumer, which keeps what it cannot run as a dead letter, and sends every event before it ends."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ class CarefulConsumer(Consumer):
     def on_invalid_task(self, body: Any, message: Message, exc: Exception) -> None:
         self._bury(message, f"The message is no valid Celery task: {exc}.")
         super().on_invalid_task(body, message, exc)
+
+    def shutdown(self) -> None:
+        """End for good, when the tasks have ended: who watches still hears of the last ones."""
+        dispatcher: Any = self.event_dispatcher  # type: ignore[attr-defined] # of the step `Events`
+        if dispatcher is not None:
+            dispatcher.flush()
+        super().shutdown()
 
     def _bury(self, message: Message, reason: str) -> None:
         settings = load_settings()

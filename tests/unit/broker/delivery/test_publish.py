@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Iterator
@@ -46,6 +47,7 @@ def plain(settings: Settings) -> Iterator[Celery]:
     app = Celery("plain", broker=url, backend=url, set_as_current=False)
     app.conf.broker_transport_options = {"priority_steps": list(PRIORITY_STEPS)}
     yield app
+    gc.collect()  # results hold a subscription until they are collected
     app.close()
 
 

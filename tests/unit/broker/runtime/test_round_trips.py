@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,6 +52,7 @@ def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
     add_stage(app, Stage("early", "first", Word, hand_on, begins=True, has_result=True), lambda: services)
     add_stage(app, Stage("late", "second", Word, end, journey_at=("journey",)), lambda: services)
     yield app
+    gc.collect()  # results hold a subscription until they are collected
     app.close()
 
 

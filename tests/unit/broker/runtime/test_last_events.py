@@ -1,0 +1,65 @@
+"""The end of a real worker process, for who watches its events."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+
+import redis
+
+from memshare.broker.delivery.keys import INCARNATIONS
+from memshare.broker.settings import Settings
+from memshare.client import Client
+from tests.support.deployment import wait_for
+
+SLOW = """
+import time
+from memshare.broker.delivery.stage import Outcome, Stage
+from memshare.broker.delivery.stage_task import add_stage
+from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare.broker.wire.messages import AgentTask
+
+def slow(_journey, task):
+    time.sleep(1)
+    return Outcome(task)
+
+def register(app, settings):
+    add_stage(app, Stage("agents.poem", "answer", AgentTask, slow, begins=True), lambda: open_stage_services(settings))
+
+part = Part(queues=lambda _: ["poem"], register=register, warm=lambda _settings, _queues: None)
+worker_app(part).worker_main(["worker", "--without-mingle", "-l", "WARNING"])
+"""
+
+
+def test_who_watches_hears_of_the_tasks_that_end_while_their_worker_does(
+    settings: Settings, redis_client: redis.Redis
+) -> None:
+    client = Client(settings)
+    heard: Counter[str] = Counter()
+    receiver = client.app.events.Receiver(
+        client.app.connection_for_read(), {"*": lambda one: heard.update([one["type"]])}
+    )
+    environment = os.environ | {"MEMSHARE_DATA": str(settings.data), "MEMSHARE_CONCURRENCY": "4"}
+    worker = subprocess.Popen([sys.executable, "-c", SLOW], env=environment)
+    with receiver.consumer_context() as (connection, _channel, _consumers):
+
+        def hear(kind: str, many: int) -> bool:
+            with suppress(TimeoutError):
+                connection.drain_events(timeout=0.05)
+            return heard[kind] == many
+
+        wait_for(client.workers, 60, "the worker to be there")
+        for number in range(3):
+            client.submit("poem", f"A limerick about the number {number}")
+        wait_for(lambda: hear("task-started", 3), 30, "the tasks to begin")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+
+        wait_for(lambda: hear("task-succeeded", 3), 10, "the events of their end")
+
+    assert not redis_client.exists(INCARNATIONS)
+    client.close()
