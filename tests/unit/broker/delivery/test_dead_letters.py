@@ -106,6 +106,18 @@ def test_a_dead_message_is_no_longer_open_and_its_journey_tells_why(dead_letters
     assert ledger.journey("t1")["dead"]["error"] == "It will not work."
 
 
+def test_a_letter_keeps_the_vectors_of_its_message_and_its_journey_does_not(
+    dead_letters: DeadLetters, ledger: Ledger
+) -> None:
+    body = {"prompt": "x", "embedding": {"encoder": "e", "data": "A" * 2_000}}
+    died = letter().model_copy(update={"entry": entry().model_copy(update={"body": body})})
+
+    dead_letters.add(died)
+
+    assert dead_letters.get("t1").entry.body == body
+    assert ledger.journey("t1")["dead"]["entry"]["body"] == {"prompt": "x"}
+
+
 def test_a_letter_that_is_retried_goes_back_to_its_queue_once_under_its_id(
     app: Celery, dead_letters: DeadLetters, ledger: Ledger, redis_client: redis.Redis
 ) -> None:
