@@ -50,6 +50,16 @@ def withdraw(client: redis.Redis, presence: Presence) -> None:
     client.delete(PREFIX + presence.node)
 
 
+def shorten_presences(client: redis.Redis) -> None:
+    """Let no worker be there for longer than `LIFETIME` from now on, unless it says so again.
+
+    Redis forgets at a point in time: when its clock has gone back, one that was killed would be there until then.
+    """
+    for key in client.scan_iter(PREFIX + "*", count=1000):
+        if client.ttl(key) > LIFETIME:
+            client.expire(key, LIFETIME)
+
+
 def present(client: redis.Redis) -> list[Presence]:
     """The workers that are there, by name; one that this release cannot read is left out."""
     keys = sorted(map(str, client.scan_iter(PREFIX + "*", count=1000)))

@@ -17,7 +17,7 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, QUEUES, SWEEPING, SWEPT, UNACKED, open_key
 from memshare.broker.delivery.publish import publish
 from memshare.broker.observe.logs import ids
-from memshare.broker.presence import LIFETIME, present
+from memshare.broker.presence import LIFETIME, present, shorten_presences
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterat
     cared_for = taken.keys() - set(orphans)
     if _turned_back(client):
         _renew_what_is_ahead(client)
+        shorten_presences(client)
     for queue in sorted(map(str, client.smembers(QUEUES))):
         now = _now(client)
         stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}

@@ -16,7 +16,7 @@ from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.errors import NotYet
-from memshare.broker.presence import LIFETIME, Presence, announce
+from memshare.broker.presence import LIFETIME, PREFIX, Presence, announce
 from memshare.broker.settings import Settings
 
 
@@ -181,3 +181,19 @@ def test_a_message_that_was_lost_before_the_clock_went_back_is_not_missed_until_
     time.sleep(0.06)
 
     assert sweep(app, redis_client, lease=0.05) == ["t1"]
+
+
+def test_a_worker_that_was_killed_is_missed_soon_after_the_clock_went_back(
+    app: Celery, redis_client: redis.Redis
+) -> None:
+    for node in ("killed", "new"):
+        announce(redis_client, Presence(node=node, pid=1, life=node, queues=("poem",)))
+    redis_client.expire(PREFIX + "killed", LIFETIME + 600)
+    redis_client.set(SWEPT, redis_client.time()[0] + 600)
+
+    sweep(app, redis_client, lease=330)
+
+    assert {node: 0 < redis_client.ttl(PREFIX + node) <= LIFETIME for node in ("killed", "new")} == {
+        "killed": True,
+        "new": True,
+    }
