@@ -14,6 +14,7 @@ from celery.app.amqp import AMQP
 from kombu.transport import redis as kombu_redis
 from kombu.transport import virtual
 from kombu.utils.json import dumps
+from redis.exceptions import ResponseError
 
 from memshare.broker.delivery.publish import ACKNOWLEDGED
 from memshare.broker.delivery.scripts import run_script
@@ -36,8 +37,14 @@ class QoS(kombu_redis.QoS):
         message = self._delivered.get(delivery_tag) if self._delivered else None
         if message is not None and ACKNOWLEDGED in message.properties:
             virtual.QoS.ack(self, delivery_tag)
-        else:
+            return
+        try:
             super().ack(delivery_tag)
+        except ResponseError:
+            # Redis takes no writes, as on a full disk, and the connection stands. kombu gives the message back when its
+            # time is up; if it also counted as running here until then, the worker would take nothing any more.
+            virtual.QoS.ack(self, delivery_tag)
+            raise
 
 
 class _OneClient:

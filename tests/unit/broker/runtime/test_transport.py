@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -158,3 +158,31 @@ def test_a_plain_client_and_ours_use_the_same_queues(app: Celery, settings: Sett
         connection.transport_options = {"priority_steps": [0, 3, 6, 9]}
         assert take(connection.default_channel).headers["id"] == "t1"
     plain.close()
+
+
+@pytest.fixture
+def writes(redis_client: redis.Redis) -> Iterator[Callable[[bool], None]]:
+    """Lets Redis take writes, or refuse them as it does on a full disk."""
+
+    def allow(are_allowed: bool) -> None:
+        redis_client.config_set("min-replicas-to-write", 0 if are_allowed else 1)
+
+    yield allow
+    allow(True)
+
+
+def test_a_message_that_redis_does_not_let_a_worker_acknowledge_takes_no_place_of_others(
+    app: Celery, channel: Any, redis_client: redis.Redis, writes: Callable[[bool], None]
+) -> None:
+    publish(app, ENTRY)
+    channel.qos.prefetch_count = 1
+    message = take(channel)
+    assert not channel.qos.can_consume()
+
+    writes(False)
+    with pytest.raises(redis.ResponseError):
+        message.ack()
+    writes(True)
+
+    assert channel.qos.can_consume()
+    assert redis_client.hkeys(UNACKED) == [message.delivery_tag], "kombu gives it back when its time is up"
