@@ -7,6 +7,7 @@ import re
 from memshare.broker.app import REPR_LENGTH
 
 LEFT_OUT = frozenset({"embedding", "candidates"})  # long, and nothing to read
+GLANCE = 600  # characters that are looked at first
 READ = 4_000  # characters that are masked to show the first `REPR_LENGTH` of what is left
 
 # Whoever submits a task chooses the text: a pattern must not go over the same characters again from each place where it
@@ -54,6 +55,10 @@ def shortened(value: object) -> str:
 
 def cut(text: str) -> str:
     """The first `REPR_LENGTH` characters of a text, masked before it is cut: half a key is a secret too."""
+    if len(text) > GLANCE:  # mostly enough: what is left of it without its last word, which may go on, fills the line
+        shown = masked(text[:GLANCE].rpartition(" ")[0])
+        if len(shown) > REPR_LENGTH:
+            return shown[: REPR_LENGTH - 1] + "…"
     shown = masked(text[:READ])
     if len(text) > READ and len(shown) <= REPR_LENGTH:
         shown = shown.rpartition(" ")[0] + "…"  # the last word may be half a secret, which no pattern knows

@@ -24,12 +24,13 @@ from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Arms, Credit
 from memshare.memory_service.recall.credibility import features
 from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.stores.store import Hit, Query, Store, Vectors, Where
+from memshare.memory_service.stores.store import Store, Vectors, Where
 
 log = logging.getLogger(__name__)
 
 NEAR_DUPLICATE = 0.98  # cosine of the prompts
 SAME_ANSWERS = 10  # of the pool, nearest prompt first
+ALONE_FOR = 5.0  # seconds for which it is known whether a pool has memories of other submitters
 
 
 def memory_of(graded: GradedTask, created: float, status: Status = "active") -> Memory:
@@ -73,6 +74,7 @@ class Settle:
         self._client = client
         self._arms = Arms(client)
         self._lessons = lessons
+        self._alone: dict[tuple[str, str], tuple[bool, float]] = {}
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
@@ -132,11 +134,8 @@ class Settle:
     ) -> tuple[Settlement, Following | None]:
         memory = memory_of(graded, time.time(), self._status)
         store = recall.store
-        vouched_for = Query(Where(ids=on_probation, status="probation"), len(on_probation), vector, with_vectors=True)
-        same_answers = Query(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, vector)
-        *shown, same = store.search_batch([vouched_for, same_answers] if on_probation else [same_answers])
-        for hits in shown:
-            _vouch(store, graded.task, hits)
+        self._vouch(store, graded.task, on_probation)
+        same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
         # A task that is settled again is no rival of itself; a seed that is there is one, and changes nothing.
         rivals = [rival for rival in near if graded.task.seed or rival.task_id != memory.task_id]
@@ -155,14 +154,25 @@ class Settle:
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
         return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), lesson
 
+    def _vouch(self, store: Store, task: AnsweredTask, on_probation: Sequence[UUID]) -> None:
+        """Let an accepted task speak for the memories on probation that it was shown."""
+        shown = store.page(Where(ids=list(on_probation)), len(on_probation)).memories if on_probation else []
+        judged: dict[UUID, Memory] = {}
+        for before in shown:
+            if before.status != "probation":
+                continue
+            own = task.submitter == before.submitter
+            memory = vouched(before, task, alone=own and self._is_alone(store, before.pool, before.submitter))
+            if memory != before:
+                judged[memory.id] = memory
+                log.info("Vouched for, now %s.", memory.status, extra=ids(task_id=task.journey, memory_id=memory.id))
+        vectors = store.dense_of(list(judged)) if judged else {}
+        store.put([(judged[one], Vectors(dense, sparse_of(judged[one]))) for one, dense in vectors.items()])
 
-def _vouch(store: Store, task: AnsweredTask, hits: Sequence[Hit]) -> None:
-    """Let an accepted task speak for the memories on probation that it was shown."""
-    judged: list[tuple[Memory, Vectors]] = []
-    for hit in hits:
-        others = Where(pool=hit.memory.pool, submitter_not=[hit.memory.submitter])
-        memory = vouched(hit.memory, task, alone=not store.page(others, 1).memories)
-        if memory != hit.memory and hit.vector is not None:
-            judged.append((memory, Vectors(hit.vector, sparse_of(memory))))
-            log.info("Vouched for, now %s.", memory.status, extra=ids(task_id=task.journey, memory_id=memory.id))
-    store.put(judged)
+    def _is_alone(self, store: Store, pool: str, submitter: str) -> bool:
+        """Whether a submitter's memories are all that a pool has; asked anew every few seconds."""
+        known = self._alone.get((pool, submitter))
+        if known is None or time.monotonic() > known[1]:
+            others = store.page(Where(pool=pool, submitter_not=[submitter]), 1).memories
+            known = self._alone[pool, submitter] = (not others, time.monotonic() + ALONE_FOR)
+        return known[0]

@@ -117,18 +117,20 @@ class Recall:
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """What the retriever could have found for a memory's prompt, with vectors: the best by words and by cosine.
 
-        Up to `CANDIDATES` of each, never the memory itself.
+        Up to `CANDIDATES` of each, never the memory itself. Their vectors are fetched by id, which costs the engine a
+        hundredth of what they cost in a search.
         """
         where = Where(pool=memory.pool, status=SHOWN)
         turned = self._retriever.adapter(memory.pool)(vector)
         found: dict[UUID, Hit] = {}
         most = CANDIDATES + 1
-        by_words = Query(where, most, sparse=query(memory.key), with_vectors=True)
-        by_meaning = Query(where, most, dense=turned, with_vectors=True)
+        by_words = Query(where, most, sparse=query(memory.key))
+        by_meaning = Query(where, most, dense=turned)
         for hits in self.store.search_batch([by_words, by_meaning]):
             others = [hit for hit in hits if hit.memory.id != memory.id][:CANDIDATES]
             found |= {hit.memory.id: hit for hit in others}
-        return list(found.values())
+        vectors = self.store.dense_of(list(found))
+        return [hit._replace(vector=vectors.get(one)) for one, hit in found.items()]
 
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:

@@ -37,7 +37,7 @@ def request(query: Query) -> edge.QueryRequest:
             query=rankings[0],
             filter=chosen,
             with_payload=[points.WHOLE],
-            with_vector=[points.DENSE] if query.with_vectors else False,
+            with_vector=False,
         )
     return edge.QueryRequest(
         query.limit,

@@ -95,10 +95,8 @@ class EdgeStore:
         limit: int,
         dense: NDArray[np.float32] | None = None,
         sparse: Sparse | None = None,
-        *,
-        with_vectors: bool = False,
     ) -> list[Hit]:
-        [hits] = self.search_batch([Query(where, limit, dense, sparse, with_vectors)])
+        [hits] = self.search_batch([Query(where, limit, dense, sparse)])
         return hits
 
     def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
@@ -129,6 +127,10 @@ class EdgeStore:
         with self._writing:
             kept = self._kept().count(where)
         return self._count(where) if kept is None else kept
+
+    def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        found = self._shard.retrieve(sorted(set(ids)), with_payload=False, with_vector=[points.DENSE])
+        return {UUID(str(point.id)): points.dense_in(point.vector) for point in found}
 
     def delete(self, ids: Sequence[UUID]) -> None:
         if ids:

@@ -90,7 +90,7 @@ def hits(query: Query, found: Iterable[Found]) -> list[Hit]:
 
 def _hit(query: Query, stored: dict[str, Any] | None, score: float, vector: object) -> Hit:
     """One point. Searched by the dense vector alone, its score is the cosine; fused, `vector` brings what it takes."""
-    own = np.asarray(vector[DENSE], dtype=np.float32) if isinstance(vector, dict) else None
+    own = dense_in(vector) if isinstance(vector, dict) else None
     if query.dense is None:
         return Hit(memory(stored), score, 0.0, own)
     if not is_fused(query):
@@ -98,6 +98,11 @@ def _hit(query: Query, stored: dict[str, Any] | None, score: float, vector: obje
     if own is None:
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
     return Hit(memory(stored), score, _cosine(query.dense, own), own)
+
+
+def dense_in(vectors: Any) -> NDArray[np.float32]:
+    """The dense vector among those that came with a point, of shape (dimension,)."""
+    return np.asarray(vectors[DENSE], dtype=np.float32)
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

@@ -60,10 +60,8 @@ class ServerStore:
         limit: int,
         dense: NDArray[np.float32] | None = None,
         sparse: Sparse | None = None,
-        *,
-        with_vectors: bool = False,
     ) -> list[Hit]:
-        [hits] = self.search_batch([Query(where, limit, dense, sparse, with_vectors)])
+        [hits] = self.search_batch([Query(where, limit, dense, sparse)])
         return hits
 
     def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
@@ -90,6 +88,15 @@ class ServerStore:
                 self._collection, "pool", facet_filter=_filter(where), limit=points.MAX_POOLS, exact=True
             )
         return {str(hit.value): hit.count for hit in counted.hits if hit.count}
+
+    def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        if not ids:
+            return {}
+        with answering(self._address):
+            found = self._client.retrieve(
+                self._collection, [str(one) for one in ids], with_payload=False, with_vectors=[points.DENSE]
+            )
+        return {UUID(str(point.id)): points.dense_in(point.vector) for point in found}
 
     def delete(self, ids: Sequence[UUID]) -> None:
         with answering(self._address):
@@ -119,7 +126,7 @@ def _request(query: Query) -> models.QueryRequest:
             filter=chosen,
             limit=query.limit,
             with_payload=[points.WHOLE],
-            with_vector=[points.DENSE] if query.with_vectors else False,
+            with_vector=False,
         )
     return models.QueryRequest(
         query=models.RrfQuery(rrf=models.Rrf(k=points.RRF_K)),

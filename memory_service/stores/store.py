@@ -62,14 +62,12 @@ class Query:
     limit: int
     dense: NDArray[np.float32] | None = None
     sparse: Sparse | None = None
-    with_vectors: bool = False
-    """Whether hits bring their dense vectors."""
 
 
 class Hit(NamedTuple):
     """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
 
-    `vector` is its dense vector, of shape (dimension,), where the search asked for it.
+    `vector` is its dense vector, of shape (dimension,), where it was fetched.
     """
 
     memory: Memory
@@ -106,8 +104,6 @@ class Store(Protocol):
         limit: int,
         dense: NDArray[np.float32] | None = None,
         sparse: Sparse | None = None,
-        *,
-        with_vectors: bool = False,
     ) -> list[Hit]:
         """The best memories first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
 
@@ -125,6 +121,10 @@ class Store(Protocol):
 
     def count(self, where: Where) -> dict[str, int]:
         """How many memories each pool has; pools without any are left out."""
+        ...
+
+    def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        """The dense vectors of some memories, of shape (dimension,); unknown ids are left out."""
         ...
 
     def delete(self, ids: Sequence[UUID]) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.stores.store import Store, Where
+from memshare.memory_service.stores.store import Store
 from memshare.retriever_trainer.consolidation.lesson_texts import remaining
 from memshare.retriever_trainer.kept_lesson import packed
 from memshare.retriever_trainer.lesson_log import LessonLog
@@ -17,7 +17,7 @@ BATCH = 200
 
 
 def carry_over(
-    old: LessonLog, new: LessonLog, store: Store, dimension: int, adapter: NDArray[np.float32] | None
+    old: LessonLog, new: LessonLog, store: Store, adapter: NDArray[np.float32] | None
 ) -> None:
     """Write the lessons into the log of the new encoder, whose store has all memories.
 
@@ -25,7 +25,7 @@ def carry_over(
     one the pool begins untrained. A trainer makes all steps again before its next one.
     """
     lessons = [*old.lessons(), *old.held_out()]
-    vectors = _vectors(store, {one for lesson in lessons for one in lesson.memories}, dimension)
+    vectors = _vectors(store, {one for lesson in lessons for one in lesson.memories})
     carried = []
     for lesson in lessons:
         left = remaining(lesson, vectors.keys())
@@ -35,12 +35,7 @@ def carry_over(
     new.begin_with(carried, old.head().counted, adapter)
 
 
-def _vectors(store: Store, ids: Collection[UUID], dimension: int) -> dict[UUID, NDArray[np.float32]]:
-    wanted, any_query = list(ids), np.full(dimension, dimension**-0.5, dtype=np.float32)
-    found: dict[UUID, NDArray[np.float32]] = {}
-    for start in range(0, len(wanted), BATCH):
-        batch = wanted[start : start + BATCH]
-        for hit in store.search(Where(ids=batch), len(batch), dense=any_query, with_vectors=True):
-            if hit.vector is not None:
-                found[hit.memory.id] = hit.vector
-    return found
+def _vectors(store: Store, ids: Collection[UUID]) -> dict[UUID, NDArray[np.float32]]:
+    wanted = list(ids)
+    batches = (wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH))
+    return {one: vector for batch in batches for one, vector in store.dense_of(batch).items()}

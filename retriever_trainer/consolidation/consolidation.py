@@ -147,7 +147,7 @@ class Consolidation:
         def prepare(store: Store) -> None:
             for pool in retrievers(self._client, self._in_use) if with_lessons else ():
                 old, new = self._log(pool, self._in_use), self._log(pool, name)
-                carry_over(old, new, store, encoder.dimension, adapters.get(pool))
+                carry_over(old, new, store, adapters.get(pool))
 
         swap(
             self._settings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from uuid import uuid4
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_several_searches_at_once_find_what_each_finds_alone(store: Store) -> No
     queries = [
         Query(Where(pool="pool-1"), 3, dense=at(0)),
         Query(Where(), 2, dense=at(0), sparse=bm25.query("moon")),
-        Query(Where(pool="poem"), 5, sparse=bm25.query("moon"), with_vectors=True),
+        Query(Where(pool="poem"), 5, sparse=bm25.query("moon")),
         Query(Where(pool="nobody's"), 5, dense=at(0)),
     ]
 
@@ -124,5 +125,17 @@ def test_several_searches_at_once_find_what_each_finds_alone(store: Store) -> No
     assert [[hit.similarity for hit in hits] for hits in together] == [
         pytest.approx([hit.similarity for hit in hits]) for hits in alone
     ]
-    assert together[2][0].vector == pytest.approx(at(170), abs=1e-6)
     assert store.search_batch([]) == []
+
+
+def test_dense_vectors_are_had_by_id(store: Store) -> None:
+    items = [remembered("tide", 20), remembered("moon", 170)]
+    store.put(items)
+    tide, moon = (memory.id for memory, _ in items)
+
+    found = store.dense_of([moon, uuid4(), tide])
+
+    assert found.keys() == {tide, moon}
+    assert found[tide] == pytest.approx(at(20), abs=1e-6)
+    assert found[moon] == pytest.approx(at(170), abs=1e-6)
+    assert store.dense_of([]) == {}

@@ -67,6 +67,13 @@ def _scroll(client: QdrantClient, name: str, body: Body) -> object:
     return models.ScrollResult(points=found, next_page_offset=following)
 
 
+def _retrieve(client: QdrantClient, name: str, body: Body) -> object:
+    asked = models.PointRequest.model_validate(body)
+    return client.retrieve(
+        name, asked.ids, with_payload=bool(asked.with_payload), with_vectors=asked.with_vector or False
+    )
+
+
 def _facet(client: QdrantClient, name: str, body: Body) -> object:
     asked = models.FacetRequest.model_validate(body)
     return client.facet(name, asked.key, facet_filter=asked.filter, limit=asked.limit or 10)
@@ -89,6 +96,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("POST", _COLLECTION + "/points/query/batch", _query),
     ("POST", _COLLECTION + "/points/scroll", _scroll),
     ("POST", _COLLECTION + "/points/delete", _delete),
+    ("POST", _COLLECTION + "/points", _retrieve),
     ("POST", _COLLECTION + "/facet", _facet),
 ]
 

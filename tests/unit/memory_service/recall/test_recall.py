@@ -120,7 +120,6 @@ def test_words_that_the_encoder_does_not_know_are_found_by_hybrid_recall(recall:
     dense, hybrid = nearest(recall, task, mode="dense"), nearest(recall, task, mode="hybrid")
 
     assert "以秋夜江边为题" in prompts(hybrid)
-    assert "以秋夜江边为题" not in prompts(dense), "by chance alone"
     assert [hit.similarity for hit in dense] == pytest.approx([1, 1, 1]), "dense cannot tell them apart"
 
 
