@@ -15,6 +15,7 @@ from memshare.broker.connection import connect
 from memshare.broker.redis_server import socket_path, socket_url, start
 from memshare.broker.settings import Settings
 from memshare.broker.sockets import PATH_LIMIT
+from tests.support.deployment import wait_for
 
 Start = Callable[[Path], Popen[bytes]]
 
@@ -80,6 +81,8 @@ def test_what_was_written_is_there_after_the_server_was_killed(tmp_path: Path, s
     with closing(connect(socket_url(tmp_path), tries=0)) as client:
         client.set("memory", "kept")
         client.rpush("queue", *range(1000))
+        # While the disk is busy with what came before, it keeps what is new for up to two seconds (everysec).
+        wait_for(lambda: client.info("persistence")["aof_buffer_length"] == 0, 10, "the log to be written")
     process.kill()
     process.wait(10)
 
