@@ -53,7 +53,8 @@ def _endpoint(method: Method[Any, Any], answer: Callable[[Any], Awaitable[Any]],
     async def endpoint(request: Request) -> Response:
         given = request.headers.get("authorization", "").encode()
         if expected is not None and not hmac.compare_digest(given, expected):
-            return _refused(401, BadInput("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
+            # Not a fault of the task that asks: it is tried again when the worker has the right token.
+            return _refused(401, TryAgain("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
         try:
             asked = method.takes.validate_json(await _body(request))
             return Response(method.gives.dump_json(await answer(asked)), media_type="application/json")

@@ -121,7 +121,7 @@ def test_on_a_network_every_request_brings_the_token(own: Settings, pool: Pool, 
         assert client.recall(WANTED).found == ()
         for wrong in (None, "secre", "secret2"):
             stranger = Settings.model_validate(own.model_dump() | named | {"memory_token": wrong})
-            with closing(MemoryClient(stranger)) as other, pytest.raises(BadInput, match="MEMSHARE_MEMORY_TOKEN"):
+            with closing(MemoryClient(stranger)) as other, pytest.raises(TryAgain, match="MEMSHARE_MEMORY_TOKEN"):
                 other.recall(WANTED)
 
 
