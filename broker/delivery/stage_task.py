@@ -15,6 +15,7 @@ from celery.exceptions import Ignore
 from celery.states import SUCCESS
 from celery.utils.time import get_exponential_backoff_interval
 from pydantic import ValidationError
+from redis.exceptions import ResponseError
 
 from memshare.broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
 from memshare.broker.connection import DOWN
@@ -58,7 +59,13 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
         name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
     )
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
-        record = _work(task, stage, services(), args, kwargs)
+        try:
+            record = _work(task, stage, services(), args, kwargs)
+        except ResponseError as error:
+            # Redis takes no writes, as on a full disk, so Celery could not store a failure either and would forget that
+            # the task has ended: its place would stay taken for ever. The ledger keeps the message open.
+            log.exception("Redis refuses what the task did; it is run again.", extra=ids(task_id=task.request.id))
+            raise Ignore from error
         return record if stage.has_result else None  # nobody waits for the others; the journey has what they did
 
 

@@ -24,6 +24,10 @@ from memshare.broker.presence import WORKER_INCARNATION
 class QoS(kombu_redis.QoS):
     """Notes what is taken for kombu and for the ledger in one step; a commit acknowledges by itself."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._not_acknowledged: set[str] = set()
+
     def append(self, message: Any, delivery_tag: str) -> None:
         place = message.delivery_info
         held = dumps([message._raw, place["exchange"], place["routing_key"]])
@@ -41,10 +45,18 @@ class QoS(kombu_redis.QoS):
         try:
             super().ack(delivery_tag)
         except ResponseError:
-            # Redis takes no writes, as on a full disk, and the connection stands. kombu gives the message back when its
-            # time is up; if it also counted as running here until then, the worker would take nothing any more.
+            # Redis takes no writes, as on a full disk, and the connection stands. A message that counted as running
+            # here for ever would take the place of others.
+            self._not_acknowledged.add(delivery_tag)
             virtual.QoS.ack(self, delivery_tag)
             raise
+
+    def restore_visible(self, *args: Any, **kwargs: Any) -> None:
+        """Give back what was held for too long, and what could not be acknowledged: every few seconds."""
+        for tag in list(self._not_acknowledged):
+            self.restore_by_tag(tag)
+            self._not_acknowledged.remove(tag)
+        super().restore_visible(*args, **kwargs)
 
 
 class _OneClient:

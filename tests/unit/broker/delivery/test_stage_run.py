@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 import redis
 from celery import Celery
-from celery.exceptions import Retry
+from celery.exceptions import Ignore, Retry
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -229,3 +229,22 @@ def test_the_journey_is_read_where_the_stage_says_even_of_a_message_that_is_wron
         run_once(lambda *_: outcome(str(1 // 0)), journey_at=("prompt",))
 
     assert ledger.journey(BODY["prompt"])["dead"]["error"] == "ZeroDivisionError: integer division or modulo by zero"
+
+
+def test_a_task_of_which_redis_takes_no_record_has_ended_for_celery_and_is_open_in_the_ledger(
+    run_once: RunOnce, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    def fill_up(_journey: str, task: AgentTask) -> Outcome:
+        redis_client.config_set("min-replicas-to-write", 1)  # refuses every write, as on a full disk
+        return handed_on(task.prompt or "")
+
+    try:
+        with pytest.raises(Ignore):
+            run_once(fill_up)
+    finally:
+        redis_client.config_set("min-replicas-to-write", 0)
+
+    assert ledger.open_messages() == {"poem": 1}
+    assert waiting(redis_client, "scorer") == []
+    assert run_once(lambda _, task: handed_on(task.prompt or "")) is not None
+    assert ledger.open_messages() == {"poem": 0, "scorer": 1}

@@ -171,7 +171,7 @@ def writes(redis_client: redis.Redis) -> Iterator[Callable[[bool], None]]:
     allow(True)
 
 
-def test_a_message_that_redis_does_not_let_a_worker_acknowledge_takes_no_place_of_others(
+def test_a_message_that_redis_does_not_let_a_worker_acknowledge_takes_no_place_and_goes_back_soon(
     app: Celery, channel: Any, redis_client: redis.Redis, writes: Callable[[bool], None]
 ) -> None:
     publish(app, ENTRY)
@@ -185,4 +185,8 @@ def test_a_message_that_redis_does_not_let_a_worker_acknowledge_takes_no_place_o
     writes(True)
 
     assert channel.qos.can_consume()
-    assert redis_client.hkeys(UNACKED) == [message.delivery_tag], "kombu gives it back when its time is up"
+    assert redis_client.hkeys(UNACKED) == [message.delivery_tag]
+
+    channel.qos.restore_visible(interval=1)
+
+    assert take(channel).headers["id"] == "t1"
