@@ -16,9 +16,7 @@ from memshare.retriever_trainer.lesson_log import LessonLog
 BATCH = 200
 
 
-def carry_over(
-    old: LessonLog, new: LessonLog, store: Store, adapter: NDArray[np.float32] | None
-) -> None:
+def carry_over(old: LessonLog, new: LessonLog, store: Store, adapter: NDArray[np.float32] | None) -> None:
     """Write the lessons into the log of the new encoder, whose store has all memories.
 
     `adapter` is what was learnt from them anew and is published with them, of shape (dimension, dimension); without

@@ -75,9 +75,7 @@ def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_doe
 
         found = [recalled(running, "poem", test) for test in tests]
         right = [
-            form_of(hit.memory.prompt) == test.form
-            for hits, test in zip(found, tests, strict=True)
-            for hit in hits
+            form_of(hit.memory.prompt) == test.form for hits, test in zip(found, tests, strict=True) for hit in hits
         ]
         ranking = Ranking(encoder, tasks[:150], tests)
         learnt = log.published(log.head().version)
