@@ -27,7 +27,7 @@ GOOD = Result(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["kill -9", "memory killed", "memory garbage", "Redis killed", "chat fails"])
+@pytest.mark.parametrize("name", ["kill -9", "Redis killed", "chat fails"])
 def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name: str) -> None:
     scenario = next(one for one in SCENARIOS if one.name == name)
 
@@ -35,7 +35,7 @@ def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name:
 
     assert failings(result) == [], result
     assert result.count is not None
-    assert result.count.submitted > TASKS  # and the one that tells when all works again
+    assert result.count.submitted == TASKS + 1  # and the one that tells when all works again
     assert result.count.stored > 0
     assert result.count.lessons > 0
     forget(result)
