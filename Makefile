@@ -26,12 +26,13 @@ demo: install  ## Watch 54 tasks become answers, grades and shared memories
 	@$(BIN)/memshare demo
 
 # A process for each processor; the tests of a file stay together, as they share what is slow to make.
-PYTEST = $(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile
+# Files in their order: those of real processes come first, and those of unit tests fill what is left of the time.
+PYTEST = $(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test: .venv/.installed-test  ## Install what the tests need and run them all
 	$(PYTEST)
 
-quick: .venv/.installed-test  ## Run unit tests for under a minute: none that uses Redis, a pool or torch, or is marked slow
+quick: .venv/.installed-test  ## Run unit tests for a minute: none that uses Redis, a pool or torch, or is marked slow
 	$(PYTEST) --quick tests/unit
 
 check: format lint types contract test  ## Format, lint, types, import contract and all tests: what CI runs

@@ -158,7 +158,8 @@ class Settings(BaseSettings):
         default=None,
         ge=1,
         le=65_535,
-        description="Port on which each worker serves metrics of its own (one worker an address). Unset: none.",
+        description="Port on which a worker serves metrics of its own. With `memshare up` it is that of the first "
+        "worker, and each other one has the next. Unset: none.",
     )
     heartbeat: Place | None = Field(
         default=None,

@@ -43,10 +43,11 @@ def _recalls(settings: Settings) -> Recalls:
 @functools.cache
 def open_door(settings: Settings) -> DoorServer:
     """The door of this process, open to who asks."""
+    listening = listen(settings)  # what is wrong with the address is said before anything takes long
     pool = open_pool(settings)
     service = Service(pool, Curate(pool, connect(settings.redis)))
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
-    door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
+    door = DoorServer(door_app(service, _recalls(settings), token), listening)
     door.start()
     return door
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.worked import END, KEY, Worked, up, work
+from tests.browser.worked import END, KEY, WORKERS, Worked, up, work
 from tests.support.deployment import wait_for
 
 STAGES = ("agents.poem", "agents.logic", "agents.plan", "scorer.score", "memory_service.settle",
@@ -64,16 +64,19 @@ def test_no_task_that_has_ended_is_shown_as_if_it_ran(state: str, page: Page, wo
     wait_for(none_left, SEEN_WITHIN, f"no task to be {state}")
 
 
-def test_the_workers_page_shows_the_worker_online_and_nothing_failed(page: Page, worked: Worked) -> None:
+def test_the_workers_page_shows_every_worker_online_and_nothing_failed(page: Page, worked: Worked) -> None:
     page.goto(f"{worked.flower}/workers")
 
-    row = page.locator("#workers-table tbody tr").filter(has_text="all-")
-    expect(row).to_have_count(1)
-    expect(row).to_contain_text("Online")
-    processed = int(row.locator("td").nth(3).inner_text())
+    rows = page.locator("#workers-table tbody tr")
+    expect(rows).to_have_count(len(WORKERS))
+    processed = 0
+    for name in WORKERS:
+        row = rows.filter(has_text=name)
+        expect(row).to_contain_text("Online")
+        processed += int(row.locator("td").nth(3).inner_text())
+        assert row.locator("td").nth(4).inner_text() == "0"
     assert processed >= 3 * len(worked.played)  # answered, graded and settled
     assert not any(task.fault for task in worked.played)
-    assert row.locator("td").nth(4).inner_text() == "0"
 
 
 @pytest.mark.parametrize("path", ["/", "/tasks", "/broker"])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.worked import free_port, running, up, work
+from tests.browser.worked import WORKERS, free_port, free_ports, running, up, work
 from tests.support.deployment import wait_for
 from tests.support.prometheus_server import Prometheus, prometheus
 from tests.unit.deploy.queries import ALERTS, queries
@@ -25,7 +25,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     """A Prometheus that has watched a run from its beginning to its end."""
     if not shutil.which("prometheus"):
         pytest.skip("there is no Prometheus on the PATH (apt install prometheus)")
-    folder, shared, worker = tmp_path_factory.mktemp("prometheus"), free_port(), free_port()
+    folder, shared, worker = tmp_path_factory.mktemp("prometheus"), free_port(), free_ports(len(WORKERS))
     with (
         up(folder, MEMSHARE_METRICS_PORT=str(worker)) as flower,
         running("metrics", "--port", str(shared), MEMSHARE_DATA=str(folder)),

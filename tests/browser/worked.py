@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -26,6 +27,9 @@ LAST = (
     ("logic", "riddle", "Write a riddle whose answer is a lighthouse."),
 )
 LEARNT_WITHIN = 120  # seconds
+UP = ("up", "--agents", "1")
+WORKERS = ("memory-", "logic-plan-poem-reasoning-", "scorer-", "trainer-")
+"""How the names of its workers begin."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def running(*words: str, **environment: str) -> Iterator[str]:
 @contextmanager
 def up(data: Path, **environment: str) -> Iterator[str]:
     """`memshare up` while the block runs; yields Flower's address."""
-    with running("up", "--data", str(data), "--flower-port", str(free_port()), **environment) as ready:
+    with running(*UP, "--data", str(data), "--flower-port", str(free_port()), **environment) as ready:
         yield json.loads(ready)["flower"]
 
 
@@ -76,6 +80,18 @@ def work(data: Path, flower: str) -> Worked:
             wait_until_settled(client, [client.submit(agent, prompt, kind=kind).id], lambda _: None)
         wait_for(lambda: not any(client.ledger.open_messages().values()), LEARNT_WITHIN, "every lesson to be learnt")
     return Worked(flower, tuple(played), long)
+
+
+def free_ports(count: int) -> int:
+    """The first of so many free ports side by side, below those that the system gives out by itself."""
+    while True:
+        first = random.randrange(20_000, 30_000)
+        try:
+            for port in range(first, first + count):
+                socket.create_server(("", port)).close()
+            return first
+        except OSError:
+            continue
 
 
 def free_port() -> int:

@@ -21,6 +21,8 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OUR_OWN = {"memshare", "benchmarks", "tests"}
 PART_OF = {"pydantic-core": "pydantic"}
 """Distributions that belong to another one, which names their exact version."""
+NOT_INSTALLED = {"mem0": ["mem0ai"]}
+"""What only benchmarks need, and tests are run without."""
 
 
 def named(requirements: Iterable[str]) -> set[str]:
@@ -61,7 +63,7 @@ def _imported(file: Path) -> Iterator[str]:
 
 
 def distributions_of(package: str) -> set[str]:
-    found = {_plain(name) for name in _distributions().get(package, [])}
+    found = {_plain(name) for name in _distributions().get(package, NOT_INSTALLED.get(package, []))}
     return {PART_OF.get(name, name) for name in found}
 
 

@@ -52,6 +52,7 @@ class Supervisor:
         self._flower_port, self._flower_host = flower_port, flower_host
         self._logs = settings.data / "logs"
         self._agents = agents or processors()
+        self._workers = 0
         self._environment = environment_of(settings)
         self._flower_environment = dict(self._environment)
         if settings.flower_auth is not None:  # not an option, which everybody on the machine could read
@@ -135,7 +136,12 @@ class Supervisor:
         self.children.append(Child(name, start, log))
 
     def _run_worker(self, name: str, *queues: str) -> None:
-        self._run(name, "-m", "memshare", "worker", *queues)
+        """With MEMSHARE_METRICS_PORT the first worker serves its metrics there, and each other one at the next port."""
+        own = dict(self._environment)
+        if self.settings.metrics_port is not None:
+            own["MEMSHARE_METRICS_PORT"] = str(self.settings.metrics_port + self._workers)
+        self._workers += 1
+        self._run(name, "-m", "memshare", "worker", *queues, environment=own)
 
     def _all_present(self, client: redis.Redis) -> bool:
         there = {worker.pid for worker in present(client)}
