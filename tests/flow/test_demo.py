@@ -21,3 +21,5 @@ def test_the_demo_shows_that_memories_help_and_leaves_no_process_behind(tmp_path
     assert any(name.startswith("task ") for task in tasks for name, _ in task["shown"])
     assert 0 < sum(task["accepted"] for task in tasks) < len(tasks)
     assert children_of(folder) == []
+    again = terminal.run("demo", "--data", str(folder), code=2)
+    assert "name a new folder" in again.stderr

@@ -91,7 +91,12 @@ def _running(data: Path | None) -> Iterator[Settings]:
 @contextlib.contextmanager
 def _folder(data: Path | None) -> Iterator[Path]:
     if data is not None:
-        yield data.expanduser().absolute()
+        folder = data.expanduser().absolute()
+        if (folder / "pool").exists():
+            raise BadInput(
+                f"There is a pool in {str(folder)!r}, and the demo begins with an empty one: name a new folder."
+            )
+        yield folder
         return
     with tempfile.TemporaryDirectory(prefix="memshare-demo-", ignore_cleanup_errors=True) as name:
         yield Path(name)

@@ -92,7 +92,9 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={settings.data} "
-    console.print(f'Try     {at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait')
+    console.print(
+        f'Try     {at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait', soft_wrap=True
+    )
 
 
 def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
