@@ -23,7 +23,7 @@ from memshare.memory_service.door.recalls import Recalls
 from memshare.memory_service.door.server import DoorServer, listen
 from memshare.memory_service.door.service import Service
 from memshare.memory_service.pool import encoder_generation
-from memshare.memory_service.pool.owner import claim
+from memshare.memory_service.pool.owner import Claim, claim
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.pool.pool_sizes import PoolSizes
 from memshare.memory_service.tasks import register as register_tasks
@@ -32,7 +32,13 @@ from memshare.memory_service.tasks import register as register_tasks
 @functools.cache
 def open_pool(settings: Settings) -> Pool:
     """The pool as this process sees it, shared by its threads."""
-    return encoder_generation.open_pool(settings, connect(settings.redis))
+    return encoder_generation.open_pool(settings, connect(settings.redis), lambda: _claim(settings))
+
+
+@functools.cache
+def _claim(settings: Settings) -> Claim | None:
+    """This process's claim on its Redis, made when it has its folder."""
+    return claim(connect(settings.redis), settings)
 
 
 @functools.cache
@@ -43,11 +49,10 @@ def _recalls(settings: Settings) -> Recalls:
 @functools.cache
 def open_door(settings: Settings) -> DoorServer:
     """The door of this process, open to who asks."""
-    listening = listen(settings)  # what is wrong with the address is said before anything takes long
     pool = open_pool(settings)
     service = Service(pool, Curate(pool, connect(settings.redis)))
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
-    door = DoorServer(door_app(service, _recalls(settings), token), listening)
+    door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()
     return door
 
@@ -67,8 +72,7 @@ def _register(app: Celery, settings: Settings) -> None:
 def _warm(settings: Settings, queues: Sequence[str]) -> None:
     if MEMORY_QUEUE not in queues:
         return
-    claimed = claim(connect(settings.redis), settings)
-    door = open_door(settings)
+    door, claimed = open_door(settings), _claim(settings)
 
     def close(**_: Any) -> None:
         door.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 
 import redis
 
@@ -71,10 +72,14 @@ def name_in_use(settings: Settings, client: redis.Redis) -> str | None:
     return str(client.get(ENCODER) or there.encoder) if there else None
 
 
-def open_pool(settings: Settings, client: redis.Redis) -> Pool:
-    """The pool in the generation that is in use, made if need be."""
+def open_pool(settings: Settings, client: redis.Redis, claim: Callable[[], object] = lambda: None) -> Pool:
+    """The pool in the generation that is in use, made if need be.
+
+    `claim` is called when its store is open, and raises where the Redis belongs to another pool.
+    """
     there = layout_in_use(settings)
     name = name_in_use(settings, client) or first_name(settings)
     recall = open_generation(settings, client, name)
+    claim()
     client.set(ENCODER, name, nx=there is not None)
     return Pool(client, recall, lambda other: open_generation(settings, client, other))

@@ -75,3 +75,14 @@ def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(term
     assert str(other.data) in refused.stderr
     assert "MEMSHARE_DATA" in refused.stderr
     end(up)
+
+
+def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_it_was(terminal: Terminal) -> None:
+    up = terminal.up("--agents", "1")
+
+    refused = terminal.run("worker", "memory", code=1)
+
+    assert "is open already" in refused.stderr
+    assert terminal.json("memories", "stats")["total"] == 0
+    assert "belongs to the pool" not in (terminal.data / "logs" / "memory.log").read_text()
+    end(up)

@@ -190,3 +190,21 @@ def test_a_message_that_redis_does_not_let_a_worker_acknowledge_takes_no_place_a
     channel.qos.restore_visible(interval=1)
 
     assert take(channel).headers["id"] == "t1"
+
+
+def test_what_a_channel_cannot_give_back_when_it_is_closed_the_next_one_gives_back(
+    app: Celery, channel: Any, redis_client: redis.Redis, writes: Callable[[bool], None]
+) -> None:
+    publish(app, ENTRY)
+    message = take(channel)
+    writes(False)
+    with pytest.raises(redis.ResponseError):
+        channel.qos.restore_unacked()
+    writes(True)
+    assert redis_client.hkeys(UNACKED) == [message.delivery_tag]
+
+    with app.connection_for_read() as connection:
+        another = connection.default_channel
+        another.qos.restore_visible(interval=1)
+
+        assert take(another).headers["id"] == "t1"
