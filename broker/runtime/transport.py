@@ -7,7 +7,7 @@ difference.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import kombu
 from celery.app.amqp import AMQP
@@ -24,17 +24,18 @@ from memshare.broker.presence import WORKER_INCARNATION
 class QoS(kombu_redis.QoS):
     """Notes what is taken for kombu and for the ledger in one step; a commit acknowledges by itself."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._not_acknowledged: set[str] = set()
+    _to_give_back: ClassVar[set[str]] = set()
+    """Delivery tags that this process does not work on and could not give back, on whatever channel."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
         place = message.delivery_info
         held = dumps([message._raw, place["exchange"], place["routing_key"]])
         message_id = (message.headers or {}).get("id") or ""
         channel: Any = self.channel  # the stubs know of no clients
+        self._to_give_back.add(delivery_tag)  # unless Redis says that it is noted: the connection may break on the way
         with channel.conn_or_acquire() as client:
             run_script(client, "take", delivery_tag, time.time(), held, message_id, WORKER_INCARNATION)
+        self._to_give_back.discard(delivery_tag)
         virtual.QoS.append(self, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
@@ -47,15 +48,25 @@ class QoS(kombu_redis.QoS):
         except ResponseError:
             # Redis takes no writes, as on a full disk, and the connection stands. A message that counted as running
             # here for ever would take the place of others.
-            self._not_acknowledged.add(delivery_tag)
+            self._to_give_back.add(delivery_tag)
             virtual.QoS.ack(self, delivery_tag)
             raise
 
+    def restore_unacked(self, client: Any = None) -> None:
+        """Give everything back, as a channel does that is closed, perhaps because Redis does not answer."""
+        held = list(self._delivered or ())
+        self._to_give_back.update(held)
+        for tag in held:
+            self.restore_by_tag(tag, client)
+            self._to_give_back.discard(tag)
+        if self._delivered:
+            self._delivered.clear()
+
     def restore_visible(self, *args: Any, **kwargs: Any) -> None:
-        """Give back what was held for too long, and what could not be acknowledged: every few seconds."""
-        for tag in list(self._not_acknowledged):
+        """Give back what was held for too long, and what could not be given back before: every few seconds."""
+        for tag in list(self._to_give_back):
             self.restore_by_tag(tag)
-            self._not_acknowledged.remove(tag)
+            self._to_give_back.discard(tag)
         super().restore_visible(*args, **kwargs)
 
 

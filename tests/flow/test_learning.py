@@ -22,6 +22,7 @@ from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.oracle import Oracle
 
 SHOWN = 3
+AT_A_TIME = 5  # tasks
 WORKERS = [("poem", "scorer", "memory"), ("trainer",)]
 
 
@@ -41,11 +42,16 @@ class Ranking:
 
 
 def stream(deployment: Deployment, tasks: Sequence[Task]) -> None:
-    """Submit tasks one after the other and wait until the last lesson of them is learnt."""
-    submitted = [deployment.client.submit("poem", task.prompt, kind="limerick").id for task in tasks]
-    journeys = [deployment.settled(task_id, within=120) for task_id in submitted]
-    assert [journey.outcome for journey in journeys] == ["stored"] * len(tasks)
-    wait_for(lambda: deployment.client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
+    """Submit tasks, a few at a time, and wait until their lessons are learnt.
+
+    Which candidates a lesson has depends on what was learnt before it: so it is the same in every run.
+    """
+    for start in range(0, len(tasks), AT_A_TIME):
+        some = tasks[start : start + AT_A_TIME]
+        submitted = [deployment.client.submit("poem", task.prompt, kind="limerick").id for task in some]
+        journeys = [deployment.settled(task_id, within=120) for task_id in submitted]
+        assert [journey.outcome for journey in journeys] == ["stored"] * len(some)
+        wait_for(lambda: deployment.client.ledger.open_messages()["trainer"] == 0, 120, "every lesson to be learnt")
 
 
 def recalled(deployment: Deployment, pool: str, task: Task) -> tuple[Found, ...]:
