@@ -17,7 +17,7 @@ class Line:
 
     def __init__(self, target: Path, delay: float) -> None:
         self._target = str(target)
-        self._delay = delay
+        self.delay = delay
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.url = f"redis://127.0.0.1:{self._listening.getsockname()[1]}/0"
         self._lock = threading.Lock()
@@ -54,8 +54,8 @@ class Line:
     def _carry(self, one: socket.socket, other: socket.socket, cuts: int) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(CHUNK):
-                if self._delay:
-                    time.sleep(self._delay)
+                if self.delay:
+                    time.sleep(self.delay)
                 if self._cuts != cuts:
                     other.sendall(data[: len(data) // 2])
                     with self._lock:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import redis
 from celery import Celery
 from kombu.transport import redis as kombu_redis
 
+from memshare.broker import redis_server
 from memshare.broker.app import kombu_url, list_of, make_app, queue_named
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
@@ -19,6 +22,8 @@ from memshare.broker.delivery.publish import ACKNOWLEDGED, publish
 from memshare.broker.presence import WORKER_INCARNATION
 from memshare.broker.runtime.transport import SentinelTransport, Transport
 from memshare.broker.settings import Settings
+from tests.faults.line import line
+from tests.support.deployment import wait_for
 
 ENTRY = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer")
 
@@ -208,3 +213,26 @@ def test_what_a_channel_cannot_give_back_when_it_is_closed_the_next_one_gives_ba
         another.qos.restore_visible(interval=1)
 
         assert take(another).headers["id"] == "t1"
+
+
+def test_a_message_of_which_a_worker_did_not_hear_that_it_has_it_goes_back(
+    redis_folder: Path, settings: Settings, app: Celery, channel: Any, redis_client: redis.Redis
+) -> None:
+    with line(redis_server.socket_path(redis_folder)) as slow, ThreadPoolExecutor(1) as threads:
+        far = make_app(lambda _: ["poem"], Settings(data=redis_folder, redis_url=slow.url))
+        with far.connection_for_read() as connection:
+            assert queue_named("poem")(connection.default_channel).get() is None
+            publish(app, ENTRY)
+            slow.delay = 0.5  # seconds, each way
+            taking = threads.submit(take, connection.default_channel)
+            wait_for(lambda: redis_client.hlen(UNACKED), 10, "Redis to note it")
+            slow.cut()  # the answer is on its way
+            slow.delay = 0.0
+            with pytest.raises(redis.ConnectionError):
+                taking.result(10)
+        far.close()
+    assert redis_client.hlen(UNACKED) == 1
+
+    channel.qos.restore_visible(interval=1)
+
+    assert take(channel).headers["id"] == "t1"
