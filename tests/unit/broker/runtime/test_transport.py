@@ -216,7 +216,7 @@ def test_what_a_channel_cannot_give_back_when_it_is_closed_the_next_one_gives_ba
 
 
 def test_a_message_of_which_a_worker_did_not_hear_that_it_has_it_goes_back(
-    redis_folder: Path, settings: Settings, app: Celery, channel: Any, redis_client: redis.Redis
+    redis_folder: Path, app: Celery, channel: Any, redis_client: redis.Redis
 ) -> None:
     with line(redis_server.socket_path(redis_folder)) as slow, ThreadPoolExecutor(1) as threads:
         far = make_app(lambda _: ["poem"], Settings(data=redis_folder, redis_url=slow.url))
