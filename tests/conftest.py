@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import tempfile
 import time
@@ -63,6 +64,17 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_")) and name not in ("MEMSHARE_QDRANT_URL", EXPORTS):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """A worker that a test runs in this process sets up the logs of the whole process: undo it for the next test."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield
+    root.setLevel(level)
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -160,14 +160,9 @@ def test_an_export_goes_by_the_content_of_its_model(small_model: SentenceTransfo
 
 
 def test_a_model_that_cannot_be_exported_runs_in_torch_and_that_is_remembered(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Whatever another test has set up for the logs of this process.
-    logger = logging.getLogger(open_model.__module__)
-    monkeypatch.setattr(logger, "disabled", False)
-    monkeypatch.setattr(logger, "propagate", False)
-    monkeypatch.setattr(logger, "handlers", [caplog.handler])
-    monkeypatch.setattr(logger, "level", logging.INFO)
+    caplog.set_level(logging.INFO)
     tokenizer = Tokenizer.from_file(str(Path(get_model_path()) / "tokenizer.json"))
     model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=16)], device="cpu")
     path, exports = saved(model, tmp_path / "static"), tmp_path / "exports"
