@@ -8,11 +8,15 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare.broker.wire.forms import Label, Moment, Percent
 from memshare.broker.wire.messages import CriterionScore, Message, derived_id
 
 Status = Literal["active", "probation", "hidden"]
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
+
+KNOWLEDGE = "knowledge"
+"""The kind of a statement, which may have the question that it answers as its prompt."""
 
 SHOWN: tuple[Status, ...] = ("active", "probation")
 
@@ -29,26 +33,26 @@ class Revision(Message):
 
     prompt: str | None
     answer: str
-    until: float
+    until: Moment
 
 
 class Memory(Message):
     """One memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
 
     id: UUID
-    pool: str
+    pool: Label
     prompt: str | None
     answer: str = Field(min_length=1)
-    agent: str | None = None
-    kind: str | None = None
-    submitter: str = "anonymous"
+    agent: Label | None = None
+    kind: Label | None = None
+    submitter: Label = "anonymous"
     model: str | None = None
-    score: float | None = Field(default=None, ge=0, le=100)
+    score: Percent | None = None
     criteria: dict[str, CriterionScore] = Field(default={})
     rubric_version: str | None = None
     task_id: str | None = None
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown")
-    created: float = Field(description="Unix time in seconds")
+    created: Moment = Field(description="Unix time in seconds")
     status: Status = "active"
     history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
     vouchers: tuple[Voucher, ...] = Field(default=(), description="what speaks for it, until it is trusted")
@@ -57,6 +61,11 @@ class Memory(Message):
     def key(self) -> str:
         """The text a task is compared with: the prompt, or the answer where there is none."""
         return self.prompt or self.answer
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it is a piece of knowledge that somebody brought in, and no answer to a task."""
+        return self.prompt is None or self.kind == KNOWLEDGE
 
 
 def folded(text: str) -> str:

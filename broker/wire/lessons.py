@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
+from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import Embedding, Message, Usage
 
 
@@ -23,8 +24,8 @@ class LessonTask(Message):
 
     journey: str
     agent: str = ""
-    submitter: str = "anonymous"
-    pool: str
+    submitter: Label = "anonymous"
+    pool: Label
     memory_id: UUID
     prompt: str
     answer: str

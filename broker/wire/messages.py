@@ -8,6 +8,8 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from memshare.broker.wire.forms import Label, Percent, Share
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -26,9 +28,9 @@ def derived_id(*parts: str) -> UUID:
 
 
 class Message(BaseModel):
-    """The parent of everything that crosses a process."""
+    """The parent of everything that crosses a process. Its numbers are finite: NaN and infinity are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Turn(Message):
@@ -60,9 +62,9 @@ class AgentTask(Message):
 
     prompt: str | None = None
     messages: tuple[Turn, ...] | None = None
-    kind: str | None = None
+    kind: Label | None = None
     memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES)
-    submitter: str = Field(default="anonymous", min_length=1, max_length=200)
+    submitter: Label = "anonymous"
     documents: tuple[str, ...] = Field(
         default=(), max_length=100, description="of MEMSHARE_DOCUMENTS, to look in alone"
     )
@@ -117,7 +119,7 @@ class Shown(Message):
 
     id: UUID
     similarity: float
-    share: float | None = None
+    share: Share | None = None
 
 
 class Step(Message):
@@ -163,14 +165,14 @@ class AnsweredTask(Message):
     """
 
     journey: str
-    agent: str
-    kind: str | None
-    pool: str
-    rubric: str
+    agent: Label
+    kind: Label | None
+    pool: Label
+    rubric: Label
     prompt: str
     answer: str
     model: str | None = Field(description="None for an answer that a person brought in")
-    submitter: str
+    submitter: Label
     shown: tuple[Shown, ...]
     embedding: Embedding | None = None
     remember: bool = True
@@ -180,16 +182,16 @@ class AnsweredTask(Message):
 class CriterionScore(Message):
     """The range a pair got for one criterion, out of its points."""
 
-    low: float
-    high: float
-    points: float
+    low: Percent
+    high: Percent
+    points: Percent
 
 
 class Score(Message):
     """The grade of one pair: the total is out of 100."""
 
-    total: float
-    threshold: float
+    total: Percent
+    threshold: Percent
     accepted: bool
     criteria: dict[str, CriterionScore]
     rubric: str
@@ -212,7 +214,7 @@ class VerdictTask(Message):
     """
 
     journey: str
-    pool: str
+    pool: Label
     prompt: str
     shown: tuple[Shown, ...]
     verdict: float = Field(ge=0, le=1)

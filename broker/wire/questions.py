@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import Message, Usage
 
 
@@ -14,8 +15,8 @@ class QuestionTask(Message):
     """
 
     answer: str = Field(min_length=1)
-    kind: str | None = None
-    submitter: str = Field(default="anonymous", min_length=1, max_length=200)
+    kind: Label | None = None
+    submitter: Label = "anonymous"
     round: int = Field(default=1, ge=1)
     remember: bool = True
 

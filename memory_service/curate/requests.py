@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import AfterValidator, Field
 
+from memshare.broker.wire.forms import Label, Percent
 from memshare.broker.wire.messages import Message, Name
-from memshare.memory_service.memory import Status
+from memshare.memory_service.memory import KNOWLEDGE, Status
 
 
 def _written(text: str) -> str:
@@ -26,16 +27,17 @@ class NewMemory(Message):
     pool: Name
     prompt: Written | None = None
     answer: Written
-    agent: str | None = None
-    kind: str | None = None
-    submitter: str = "anonymous"
-    score: float | None = Field(default=None, ge=0, le=100)
+    agent: Label | None = None
+    kind: Label | None = None
+    submitter: Label = "anonymous"
+    score: Percent | None = None
 
 
 class Edit(Message):
-    """What to change of a memory; None leaves it as it is."""
+    """What to change of a memory, and who changes it; None leaves a field as it is."""
 
     id: UUID
+    by: Label = "anonymous"
     prompt: Written | None = None
     answer: Written | None = None
     status: Status | None = None
@@ -48,3 +50,18 @@ class Forget(Message):
     submitter: str | None = None
     task_id: str | None = None
     with_children: bool = False
+
+
+class RestoreForgotten(Message):
+    """Which memories to take back out of the trash: these, or all of a submitter."""
+
+    ids: tuple[UUID, ...] = ()
+    submitter: str | None = None
+
+
+class TrashRequest(Message):
+    """Which forgotten memories to look at, the last one forgotten first; `prefix` is what their ids begin with."""
+
+    submitter: str | None = None
+    prefix: str = Field(default="", pattern=r"^[0-9a-f-]{0,36}$")
+    limit: int = Field(default=50, ge=1, le=1_000)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints
 
+from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message
 from memshare.memory_service.memory import Memory, Mode
 from memshare.memory_service.stores.store import Where
@@ -24,7 +25,7 @@ class RecallRequest(Message):
     was made, `words` all stand in it, and those in `not_shown` are left out.
     """
 
-    pool: str
+    pool: Label
     text: str
     k: int = Field(ge=0, le=MAX_MEMORIES)
     mode: Mode = "dense"

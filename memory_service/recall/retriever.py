@@ -71,6 +71,8 @@ class PublishedAdapter(Message):
         weights: NDArray[np.float32] = load(blob)["weights"].astype(np.float32)
         if weights.shape != (self.dimension, self.dimension):
             raise ValueError(f"its weights have the shape {weights.shape}")
+        if not np.isfinite(weights).all():
+            raise ValueError("its weights are not all finite numbers")
         return weights
 
 
@@ -140,7 +142,7 @@ class Retriever:
         except ValueError as error:
             self._refused.add((pool, version))
             log.error(
-                "OutcomeRecord retriever version %d of pool %s: version %d is refused, %s.",
+                "Keeps retriever version %d of pool %s: version %d is refused, %s.",
                 current.version,
                 pool,
                 version,

@@ -115,3 +115,41 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_pairs(tmp_path / "latin.jsonl", None, POOLS)
     with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
         read_pairs(tmp_path, None, POOLS)
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("created", "1e999"),
+        ("created", "-1e999"),
+        ("created", "NaN"),
+        ("created", "-1"),
+        ("created", "253402300800"),
+        ("score", "NaN"),
+        ("score", "101"),
+        ("criteria", '{"rhyme": {"low": NaN, "high": 1, "points": 10}}'),
+        ("criteria", '{"rhyme": {"low": 1, "high": 1e999, "points": 10}}'),
+        ("history", '[{"prompt": null, "answer": "No", "until": 1e999}]'),
+        ("pool", '""'),
+        ("pool", '"\\u001b[2J"'),
+        ("pool", '"a\\u202eb"'),
+        ("pool", json.dumps("x" * 1_000_000)),
+        ("kind", '" "'),
+        ("agent", '"a\\nb"'),
+        ("submitter", '"\\u0000"'),
+    ],
+)
+def test_a_line_with_a_number_or_a_name_that_cannot_be_is_refused(tmp_path: Path, field: str, wrong: str) -> None:
+    text = remembered("red lamp", score=90)[0].model_dump_json()
+    line = text[:-1] + f', "{field}": {wrong}}}'  # the last one of a name counts
+
+    with pytest.raises(BadInput, match=rf"pairs\.jsonl:1: the memory: {field}"):
+        read_pairs(write(tmp_path, line), None, POOLS)
+
+
+def test_a_name_in_any_script_and_with_marks_is_a_name(tmp_path: Path) -> None:
+    text = remembered("red lamp", pool="詩 [/] (1)", submitter="Zoë O’Neill")[0].model_dump_json()
+
+    [whole], _ = read_pairs(write(tmp_path, text), None, POOLS)
+
+    assert (whole.pool, whole.submitter) == ("詩 [/] (1)", "Zoë O’Neill")

@@ -62,8 +62,8 @@ def test_a_conversation_of_one_turn_is_the_same_as_its_prompt() -> None:
         ({"messages": [{"role": "robot", "content": "x"}]}, "Input should be 'system', 'user' or 'assistant'"),
         ({"prompt": "A lamp", "memories": 21}, "less than or equal to 20"),
         ({"prompt": "A lamp", "memories": -1}, "greater than or equal to 0"),
-        ({"prompt": "A lamp", "submitter": ""}, "at least 1 character"),
-        ({"prompt": "A lamp", "submitter": "x" * 201}, "at most 200 characters"),
+        ({"prompt": "A lamp", "submitter": ""}, "expected a name, found an empty text"),
+        ({"prompt": "A lamp", "submitter": "x" * 201}, "up to 200 characters, found 201"),
         ({"prompt": "A lamp", "colour": "red"}, "Extra inputs are not permitted"),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_version_that_cannot_be_used_is_refused_once_and_the_old_one_kept(
         versions = [retriever.adapter("poem").version for _ in range(3)]
 
     assert versions == [1, 1, 1]
-    assert caplog.messages == [f"OutcomeRecord retriever version 1 of pool poem: version 2 is refused, {reason}."]
+    assert caplog.messages == [f"Keeps retriever version 1 of pool poem: version 2 is refused, {reason}."]
 
     publish(packed(3))
     assert retriever.adapter("poem").version == 3
@@ -165,7 +165,7 @@ def test_a_version_that_is_not_there_is_refused_once_and_the_old_one_kept(
     versions = [retriever.adapter("poem").version for _ in range(3)]
 
     assert versions == [0, 0, 0]
-    assert caplog.messages == ["OutcomeRecord retriever version 0 of pool poem: version 5 is refused, it is not there."]
+    assert caplog.messages == ["Keeps retriever version 0 of pool poem: version 5 is refused, it is not there."]
 
 
 def test_what_is_no_adapter_at_all_is_refused_in_one_line(
@@ -177,7 +177,7 @@ def test_what_is_no_adapter_at_all_is_refused_in_one_line(
     assert retriever.adapter("poem").version == 0
 
     (line,) = caplog.messages
-    assert line.startswith("OutcomeRecord retriever version 0 of pool poem: version 5 is refused, ")
+    assert line.startswith("Keeps retriever version 0 of pool poem: version 5 is refused, ")
     assert "\n" not in line
 
 
@@ -197,3 +197,19 @@ def test_threads_that_meet_a_bad_version_together_refuse_it_once(
 
     assert versions == {0}
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_version_with_weights_that_are_no_numbers_is_refused(
+    retriever: Retriever, publish: Publish, caplog: pytest.LogCaptureFixture, wrong: float
+) -> None:
+    publish(packed(1))
+    assert retriever.adapter("poem").version == 1
+    damaged = weights(1)
+    damaged[2, 3] = wrong
+
+    publish(PublishedAdapter.pack(2, "tests/words", damaged))
+
+    assert retriever.adapter("poem").version == 1
+    assert np.isfinite(retriever.adapter("poem")(axis(3))).all()
+    assert "version 2 is refused, its weights are not all finite numbers" in caplog.text
