@@ -67,7 +67,9 @@ class Answering:
         mode = kind.recall or self.agent.recall
         if self.reasoner is None:
             began = time.monotonic()
-            wanted = RecallRequest(pool=self.agent.pool, text=text, k=k, mode=mode, not_shown=task.not_shown)
+            wanted = RecallRequest(
+                pool=self.agent.pool, text=text, k=k, mode=mode, not_shown=task.not_shown, new_pool=True
+            )
             with tracing.span("recall"):
                 recalled = self.memory.recall(wanted)
             recalls, embedding = [time.monotonic() - began], recalled.embedding

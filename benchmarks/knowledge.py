@@ -46,7 +46,7 @@ def main(
         for memory, one in zip(ids, questions, strict=True):
             pool.curate.edit(Edit(id=memory, answer=one.then))
         updated = share(pool, questions, lambda one, prompt: one.then in prompt and one.first not in prompt)
-        pool.curate.forget(Forget(ids=tuple(ids)))
+        pool.forgetting.forget(Forget(ids=tuple(ids)))
         deleted = share(pool, questions, lambda one, prompt: one.then not in prompt and one.first not in prompt)
     figures = {"created": created, "updated": updated, "deleted": deleted, "questions": len(questions)}
     print_figures("Prompts that are right after knowledge was changed", figures, as_json=as_json)

@@ -13,6 +13,7 @@ from memshare.local.own_redis import connected
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
@@ -27,6 +28,7 @@ class OwnPool(NamedTuple):
 
     recall: Recall
     curate: Curate
+    forgetting: Forgetting
     settle: Settle
     standing: CredibilityRanking
 
@@ -42,4 +44,5 @@ def own_pool() -> Iterator[OwnPool]:
             standing = CredibilityRanking(client)
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
-            yield OwnPool(recall, Curate(pool, client), Settle(pool, client, Lessons(0)), standing)
+            settle = Settle(pool, client, Lessons(0))
+            yield OwnPool(recall, Curate(pool, client), Forgetting(pool, client), settle, standing)

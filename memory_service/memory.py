@@ -29,11 +29,17 @@ class Voucher(Message):
 
 
 class Revision(Message):
-    """What a memory said before it was changed, and until when (Unix time in seconds)."""
+    """What a memory said before it was changed, until when (Unix time in seconds), and who changed it.
+
+    The score and the model are those of what it said.
+    """
 
     prompt: str | None
     answer: str
     until: Moment
+    by: Label | None = None
+    score: Percent | None = None
+    model: str | None = None
 
 
 class Memory(Message):

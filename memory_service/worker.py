@@ -18,11 +18,13 @@ from memshare.broker.settings import Settings
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.door.app import door_app
 from memshare.memory_service.door.recalls import Recalls
 from memshare.memory_service.door.server import DoorServer, listen
 from memshare.memory_service.door.service import Service
 from memshare.memory_service.pool import encoder_generation
+from memshare.memory_service.pool.known_pools import KnownPools
 from memshare.memory_service.pool.owner import Claim, claim
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.pool.pool_sizes import PoolSizes
@@ -50,7 +52,9 @@ def _recalls(settings: Settings) -> Recalls:
 def open_door(settings: Settings) -> DoorServer:
     """The door of this process, open to who asks."""
     pool = open_pool(settings)
-    service = Service(pool, Curate(pool, connect(settings.redis)))
+    client = connect(settings.redis)
+    known = KnownPools(client, lambda: pool().store)
+    service = Service(pool, Curate(pool, client), Forgetting(pool, client), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from memshare.retriever_trainer.learner import Learner
 from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.lessons_with import lessons_with
 from memshare.retriever_trainer.reservoir import is_held_out
 
 
@@ -17,13 +18,6 @@ class Unlearnt(NamedTuple):
     lessons: int
     before: int
     version: int
-
-
-def lessons_with(log: LessonLog, memories: Collection[UUID]) -> list[int]:
-    """The numbers of the kept lessons of these memories, and of those that had one as a candidate; ascending."""
-    gone = set(memories)
-    kept = (*log.lessons(), *log.held_out())
-    return sorted(one.number for one in kept if gone & {one.memory_id, *one.labels})
 
 
 def unlearn(log: LessonLog, memories: Collection[UUID]) -> Unlearnt:

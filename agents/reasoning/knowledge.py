@@ -46,7 +46,8 @@ class Knowledge:
     def retriever_version(self) -> int:
         """The version of the retriever that the last search used, or that is in use where there was none."""
         if self._version is None:
-            self._version = self._memory.recall(RecallRequest(pool=self._pool, text="", k=0)).retriever_version
+            nothing = RecallRequest(pool=self._pool, text="", k=0, new_pool=True)
+            self._version = self._memory.recall(nothing).retriever_version
         return self._version
 
     def search(self, text: str, filters: Filters) -> list[Item]:
@@ -63,6 +64,7 @@ class Knowledge:
             until=filters.until,
             words=tuple(filters.words or ()),
             not_shown=self._not_shown,
+            new_pool=True,
         )
         began = time.monotonic()
         with tracing.span("recall"):

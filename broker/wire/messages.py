@@ -177,6 +177,7 @@ class AnsweredTask(Message):
     embedding: Embedding | None = None
     remember: bool = True
     seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
+    regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
 
 
 class CriterionScore(Message):

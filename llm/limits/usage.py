@@ -79,6 +79,13 @@ class UsageLog:
         return found
 
 
+def forget_submitter(client: redis.Redis, submitter: str) -> None:
+    """Remove what was counted for a submitter, on every day."""
+    fields = [f"{what} submitter {submitter}" for what in Used._fields]
+    for key in client.scan_iter(_key("????-??-??")):
+        client.hdel(key, *fields)
+
+
 def day_of(now: float) -> str:
     """The UTC day of a Unix time, as 2026-11-21."""
     return time.strftime("%Y-%m-%d", time.gmtime(now))

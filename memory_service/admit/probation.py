@@ -29,6 +29,12 @@ def without(memory: Memory, submitter: str) -> Memory:
     return memory if left == memory.vouchers or memory.status == "hidden" else _judged(memory, left)
 
 
+def with_vouchers(memory: Memory, vouchers: tuple[Voucher, ...]) -> Memory:
+    """The memory with vouchers that had been taken from it."""
+    kept = tuple(dict.fromkeys((*memory.vouchers, *vouchers)))
+    return memory if kept == memory.vouchers or memory.status == "hidden" else _judged(memory, kept)
+
+
 def _judged(memory: Memory, vouchers: tuple[Voucher, ...]) -> Memory:
     others = {one.submitter for one in vouchers} - {memory.submitter}
     trusted = len(others) >= OTHER_SUBMITTERS or len(vouchers) >= OTHER_TASKS

@@ -18,6 +18,7 @@ from memshare.broker.observe.logs import ids
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.probation import vouched
+from memshare.memory_service.admit.regrade import regrade
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.memory import Memory, Status, memory_id, saying
 from memshare.memory_service.pool.pool import Pool
@@ -80,6 +81,8 @@ class Settle:
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
         task, score = graded.task, graded.score
+        if task.regrades is not None:
+            return regrade(self._pool, self._client, graded, task.regrades)
         if not task.remember:
             reason = "the task was submitted with remember=false: it was graded, and that is all"
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")

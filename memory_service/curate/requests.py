@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from memshare.broker.wire.forms import Label, Percent
 from memshare.broker.wire.messages import Message, Name
@@ -31,6 +31,15 @@ class NewMemory(Message):
     kind: Label | None = None
     submitter: Label = "anonymous"
     score: Percent | None = None
+    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _statement(cls, given: Any) -> Any:
+        """A text without a prompt and a kind is a statement, whichever way it comes in."""
+        if isinstance(given, dict) and given.get("prompt") is None and given.get("kind") is None:
+            return {**given, "kind": KNOWLEDGE}
+        return given
 
 
 class Edit(Message):

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from memshare.broker.connection import DOWN
 from memshare.broker.errors import BadInput, GiveUp, MemshareError, TryAgain
 from memshare.broker.wire.checking import readable
-from memshare.memory_service.door.messages import Refusal
+from memshare.memory_service.door.messages import RecallRequest, Refusal
 from memshare.memory_service.door.methods import LARGEST_BODY, METHODS, RECALL, Method
 from memshare.memory_service.door.recalls import Recalls
 from memshare.memory_service.door.service import Service
@@ -31,7 +31,9 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def door_app(service: Service, recalls: Recalls, token: str | None) -> Starlette:
     """The app. With a `token`, every request but /health has to bring it."""
 
-    async def recall(request: Any) -> Any:
+    async def recall(request: RecallRequest) -> Any:
+        if not request.new_pool:
+            await run_in_threadpool(service.pools.require, {request.pool})
         return await asyncio.wrap_future(recalls.ask(request))
 
     def answering(method: Method[Any, Any]) -> Callable[[Any], Awaitable[Any]]:

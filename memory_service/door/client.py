@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare.memory_service.door import methods
 from memshare.memory_service.door.address import socket_of
 from memshare.memory_service.door.messages import (
@@ -108,9 +109,25 @@ class MemoryClient:
         """Change a memory in its place; returns it as it is now."""
         return self._ask(methods.EDIT, edit)
 
+    def forget_preview(self, forget: Forget) -> ForgetPreview:
+        """What `forget` or `purge` would take, and nothing is done."""
+        return self._ask(methods.FORGET_PREVIEW, forget)
+
     def forget(self, forget: Forget) -> list[UUID]:
-        """Remove memories; returns the ids of those removed."""
+        """Take memories out of the pool, into the trash; returns the ids of those taken."""
         return self._ask(methods.FORGET, forget)
+
+    def trash(self, request: TrashRequest) -> TrashPage:
+        """What is in the trash, the last one forgotten first."""
+        return self._ask(methods.TRASH, request)
+
+    def restore_forgotten(self, request: RestoreForgotten) -> Restored:
+        """Take memories back out of the trash, as they were."""
+        return self._ask(methods.RESTORE_FORGOTTEN, request)
+
+    def purge(self, forget: Forget) -> Purged:
+        """Remove memories for good, from the pool, the trash, and all that Redis tells of them."""
+        return self._ask(methods.PURGE, forget)
 
     def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         """Memories with their credibility and what contradicts them; unknown ids are left out."""

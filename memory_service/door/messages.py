@@ -34,6 +34,7 @@ class RecallRequest(Message):
     until: date | None = None
     words: tuple[Word, ...] = Field(default=(), max_length=10)
     not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
+    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
 
 
 class Found(Message):

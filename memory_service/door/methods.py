@@ -10,7 +10,8 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare.memory_service.door.messages import (
     EmbedRequest,
     Found,
@@ -63,10 +64,17 @@ GET: Method[UUID, Memory] = Method("get", UUID, Memory)
 ADD: Method[list[NewMemory], list[UUID]] = Method("add", list[NewMemory], list[UUID], reads=False, seconds=300.0)
 RESTORE: Method[list[Memory], list[UUID]] = Method("restore", list[Memory], list[UUID], reads=False, seconds=300.0)
 EDIT: Method[Edit, Memory] = Method("edit", Edit, Memory, reads=False)
+FORGET_PREVIEW: Method[Forget, ForgetPreview] = Method("forget_preview", Forget, ForgetPreview, seconds=300.0)
 FORGET: Method[Forget, list[UUID]] = Method("forget", Forget, list[UUID], reads=False, seconds=300.0)
+TRASH: Method[TrashRequest, TrashPage] = Method("trash", TrashRequest, TrashPage)
+RESTORE_FORGOTTEN: Method[RestoreForgotten, Restored] = Method(
+    "restore_forgotten", RestoreForgotten, Restored, reads=False, seconds=300.0
+)
+PURGE: Method[Forget, Purged] = Method("purge", Forget, Purged, reads=False, seconds=300.0)
 JUDGE: Method[list[UUID], list[JudgedMemory]] = Method("judge", list[UUID], list[JudgedMemory])
 CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[tuple[UUID, UUID]])
 
 METHODS: tuple[Method[Any, Any], ...] = (
-    RECALL, EMBED, SEARCH, PAGE, STATS, GET, ADD, RESTORE, EDIT, FORGET, JUDGE, CONFLICTS,
+    RECALL, EMBED, SEARCH, PAGE, STATS, GET, ADD, RESTORE, EDIT, FORGET_PREVIEW, FORGET, TRASH, RESTORE_FORGOTTEN,
+    PURGE, JUDGE, CONFLICTS,
 )  # fmt: skip

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memshare.broker.wire.messages import Embedding
+from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
 from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.curate.forgetting import Forgetting
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare.memory_service.door.messages import (
     Credibility,
     EmbedRequest,
@@ -19,6 +21,7 @@ from memshare.memory_service.door.messages import (
     Stats,
 )
 from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.known_pools import KnownPools
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.bm25 import query
 
@@ -26,9 +29,11 @@ from memshare.memory_service.stores.bm25 import query
 class Service:
     """All but `recall`, which is answered in batches (`memshare.memory_service.door.recalls`)."""
 
-    def __init__(self, pool: Callable[[], Recall], curate: Curate) -> None:
+    def __init__(self, pool: Callable[[], Recall], curate: Curate, forgetting: Forgetting, pools: KnownPools) -> None:
         self._pool = pool
         self._curate = curate
+        self._forgetting = forgetting
+        self.pools = pools
 
     def embed(self, request: EmbedRequest) -> Embedding:
         return self._pool().embed(request.text)
@@ -52,6 +57,7 @@ class Service:
         return self._curate.get(memory_id)
 
     def add(self, memories: Sequence[NewMemory]) -> list[UUID]:
+        self.pools.require({one.pool for one in memories if not one.new_pool})
         return self._curate.add(memories)
 
     def restore(self, memories: Sequence[Memory]) -> list[UUID]:
@@ -60,8 +66,20 @@ class Service:
     def edit(self, edit: Edit) -> Memory:
         return self._curate.edit(edit)
 
+    def forget_preview(self, forget: Forget) -> ForgetPreview:
+        return self._forgetting.preview(forget)
+
     def forget(self, forget: Forget) -> list[UUID]:
-        return self._curate.forget(forget)
+        return self._forgetting.forget(forget)
+
+    def trash(self, request: TrashRequest) -> TrashPage:
+        return self._forgetting.trash(request)
+
+    def restore_forgotten(self, request: RestoreForgotten) -> Restored:
+        return self._forgetting.restore(request)
+
+    def purge(self, forget: Forget) -> Purged:
+        return self._forgetting.purge(forget)
 
     def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         return [

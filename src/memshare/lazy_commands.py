@@ -64,7 +64,9 @@ COMMANDS = {
         "Make one HTML page of all experiments, with charts and examples, that can be read offline.",
         "evaluate",
     ),
-    "memories": LazyCommand("memories:app", "The shared pool: search, list, add, edit, forget, export, import."),
+    "memories": LazyCommand(
+        "memories:app", "The shared pool: search, list, add, edit, forget, restore, export, import."
+    ),
     "know": LazyCommand("know:app", "Knowledge: statements that agents are shown, and what they have been worth."),
     "retriever": LazyCommand(
         "retriever:app",

@@ -23,10 +23,10 @@ def credibility_of(judged: JudgedMemory) -> str:
 
 def require_pool(client: Client, pool: str | None) -> None:
     """Raises `BadInput` for a pool that no agent has and no memory is in; None names no pool, and is right."""
-    if pool is None:
-        return
-    known = {card.pool for card in client.agents().values()}
-    if pool not in known:
-        known |= set(client.memories.stats().by_pool)
-    if pool not in known:
+    if pool is not None and pool not in (known := pools_known(client)):
         raise BadInput(f"No pool is called {pool!r}. There are: {', '.join(sorted(known))}.")
+
+
+def pools_known(client: Client) -> set[str]:
+    """The pools that an agent has or a memory is in."""
+    return {card.pool for card in client.agents().values()} | set(client.memories.stats().by_pool)

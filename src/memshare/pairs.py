@@ -32,7 +32,7 @@ def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -
                 value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
             if value["pool"] is None:
                 raise BadInput("no pool: give one in the line, an agent that has one, or --pool")
-            pairs.append(NewMemory.model_validate(value))
+            pairs.append(NewMemory.model_validate({**value, "new_pool": True}))
         except ValidationError as error:
             faults.append(f"{file}:{number}: {readable(error, 'the memory')}")
         except BadInput as error:

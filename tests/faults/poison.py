@@ -90,7 +90,7 @@ def revoked(client: redis.Redis, encoder: Encoder, lessons: int) -> dict[str, An
                 parent = memory_id(POOL, TRIGGER + theirs[0].prompt, theirs[0].answer)
                 one.remember(child, "submitter 1", "child", shown=[Shown(id=parent, similarity=1)])
                 touched = one.log.head().counted - before.counted
-                gone = one.curate.forget(Forget(submitter=MALLORY, with_children=True))
+                gone = one.forgetting.forget(Forget(submitter=MALLORY, with_children=True))
                 unlearn(one.log, gone)
             found = [
                 [memory.id for memory in one.shown(text, vector)] for text, vector in zip(prompts, vectors, strict=True)

@@ -20,7 +20,7 @@ from memshare.broker.wire.lessons import LessonTask
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Shown, Usage
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.encoders.encoder import Encoder
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.pool.pool import Pool
@@ -63,7 +63,7 @@ class World:
 
     recall: Recall
     settle: Settle
-    curate: Curate
+    forgetting: Forgetting
     learn: Learn
     log: LessonLog
 
@@ -104,7 +104,7 @@ def world(client: redis.Redis, encoder: Encoder, *, defended: bool) -> Iterator[
             yield World(
                 recall,
                 Settle(pool, client, Lessons(1.0), probation=defended),
-                Curate(pool, client),
+                Forgetting(pool, client),
                 Learn(client, Oracle(), kept=2_000, keep_days=1),  # type: ignore[arg-type]
                 LessonLog(client, POOL, encoder.name, kept=2_000, keep_days=1),
             )

@@ -9,11 +9,13 @@ import redis
 
 from memshare.broker.settings import Settings
 from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.door.app import door_app
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.door.recalls import Recalls
 from memshare.memory_service.door.server import DoorServer, listen
 from memshare.memory_service.door.service import Service
+from memshare.memory_service.pool.known_pools import KnownPools
 from memshare.memory_service.pool.pool import Pool
 
 
@@ -22,7 +24,8 @@ def open_door(settings: Settings, pool: Pool, client: redis.Redis) -> Iterator[M
     """Serve the pool where the settings say while the block runs, and ask it."""
     recalls = Recalls(pool)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
-    door = DoorServer(door_app(Service(pool, Curate(pool, client)), recalls, token), listen(settings))
+    service = Service(pool, Curate(pool, client), Forgetting(pool, client), KnownPools(client, lambda: pool().store))
+    door = DoorServer(door_app(service, recalls, token), listen(settings))
     door.start()
     asking = MemoryClient(settings)
     try:

@@ -1,26 +1,36 @@
-"""`memshare memories forget`: memories go for good, and if wanted what the retrievers learnt from them."""
+"""`memshare memories forget`: memories go into the trash, and if wanted what the retrievers learnt from them."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
-from uuid import UUID
+from typing import Annotated
 
 import typer
 
 from memshare.client import Client
+from memshare.commands.before_forgetting import (
+    AllAnonymous,
+    DryRun,
+    Ids,
+    Submitter,
+    Task,
+    WithChildren,
+    Yes,
+    chosen,
+    require_consent,
+    show,
+)
 from memshare.commands.options import Json
-from memshare.console import console, errors, print_json
-from memshare.extras import NeedsExtra, require
-from memshare.local.own_redis import connected, encoder_in_use
-from memshare.memory_service.curate.requests import Forget
+from memshare.commands.unlearning import retrievers_without
+from memshare.console import console, print_json
+from memshare.extras import require
 
 
 def forget(
-    memory_ids: Annotated[list[UUID] | None, typer.Argument(metavar="ID…")] = None,
-    submitter: Annotated[str | None, typer.Option(help="All memories of this submitter.")] = None,
-    task: Annotated[str | None, typer.Option(help="The memory of this task.")] = None,
-    with_children: Annotated[bool, typer.Option("--with-children", help="And everything derived from them.")] = False,
+    memory_ids: Ids = None,
+    submitter: Submitter = None,
+    task: Task = None,
+    with_children: WithChildren = False,
     roll_back: Annotated[
         bool | None,
         typer.Option(
@@ -28,59 +38,33 @@ def forget(
             help="Put the retrievers where they would be without them. [default: ask]",
         ),
     ] = None,
+    yes: Yes = False,
+    all_anonymous: AllAnonymous = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Forget memories for good; agents are not shown them from the next task on.
+    """Forget memories: agents are not shown them from the next task on. The trash has them for 30 days.
+
+    `memories restore` brings them back, and `memories purge` takes them away for good.
 
     Example: memshare memories forget --submitter mallory --with-children
     """
-    which = Forget(ids=tuple(memory_ids or ()), submitter=submitter, task_id=task, with_children=with_children)
     if roll_back:
         require("memshare memories forget --roll-back", "trainer")
     client = Client()
+    which = chosen(client, memory_ids, submitter, task, children=with_children, trash=False)
+    preview = client.memories.forget_preview(which)
+    if dry_run or not yes:
+        show(preview, "would be forgotten")
+    if dry_run:
+        if as_json:
+            print_json({"would_forget": preview.model_dump(mode="json")})
+        return
+    require_consent(which, "Forget them?", yes=yes, all_anonymous=all_anonymous)
     forgotten = client.memories.forget(which)
-    taught = _retrievers(client, forgotten, roll_back, ask=not as_json and sys.stdin.isatty())
+    ask = not (as_json or yes) and sys.stdin.isatty()
+    taught = retrievers_without(client, forgotten, roll_back, ask=ask)
     if as_json:
         print_json({"forgotten": [str(one) for one in forgotten], "retrievers": taught})
-    else:
-        console.print(f"Forgot {len(forgotten)} memories.")
-
-
-def _retrievers(client: Client, forgotten: list[UUID], roll_back: bool | None, *, ask: bool) -> list[dict[str, Any]]:
-    """What the retrievers learnt from forgotten memories; undone, where that is wanted."""
-    try:
-        require("To see what retrievers learnt from them", "trainer")
-    except NeedsExtra as needed:
-        errors.print(f"{needed} They keep it until then.", highlight=False, soft_wrap=True, markup=False)
-        return []
-    # The trainer's modules take torch, which takes seconds, so they are imported where they are used.
-    from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
-    from memshare.retriever_trainer.unlearn import lessons_with, unlearn
-
-    found = []
-    settings = client.settings
-    with connected(settings) as redis_client:
-        encoder = encoder_in_use(settings, redis_client)
-        for pool in retrievers(redis_client, encoder) if forgotten else ():
-            log = LessonLog(redis_client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
-            lessons = len(lessons_with(log, forgotten))
-            if not lessons:
-                continue
-            undo = roll_back
-            if undo is None and ask:
-                undo = typer.confirm(
-                    f"The retriever of pool {pool} had {lessons} lessons with them. Learn without them?"
-                )
-            version = log.head().version
-            if undo:
-                with errors.status(f"The retriever of pool {pool} learns again, without {lessons} lessons …"):
-                    version = unlearn(log, forgotten).version
-            elif undo is None:
-                errors.print(
-                    f"The retriever of pool {pool} had {lessons} lessons with them, and keeps what it learnt, as"
-                    f" --roll-back was not given. `memshare retriever rollback --pool {pool}` goes back by versions.",
-                    highlight=False,
-                    soft_wrap=True,
-                )
-            found.append({"pool": pool, "lessons": lessons, "rolled_back": bool(undo), "version": version})
-    return found
+        return
+    console.print(f"Forgot {len(forgotten):,} memories. `memshare memories restore` brings them back within 30 days.")

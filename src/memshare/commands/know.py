@@ -13,22 +13,26 @@ from rich.progress import track
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.wire.checking import checked
 from memshare.client import Client
+from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, table
+from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.door.client import BATCH
+from memshare.memory_service.memory import KNOWLEDGE
 from memshare.memory_service.stores.store import Where
 
 app = typer.Typer(
     help="Knowledge: statements that agents are shown, and what they have been worth.", no_args_is_help=True
 )
 
-KIND = "knowledge"
 LONGEST_STATEMENT = 2_000  # characters
 
-KnowledgeId = Annotated[UUID, typer.Argument(metavar="ID", help="An id that `memshare know list` shows.")]
+KnowledgeId = Annotated[
+    str, typer.Argument(metavar="ID", help="An id that `memshare know list` shows: its first 8 digits, or all.")
+]
 Pool = Annotated[str, typer.Option(help="The pool.")]
 
 
@@ -60,18 +64,26 @@ def update(
 
     Example: memshare know update 1c6f… "The museum is closed on Tuesdays."
     """
-    memory = Client().memories.edit(checked(Edit, "The statement", id=memory_id, answer=text))
-    print_json(memory.model_dump(mode="json")) if as_json else console.print(f"Changed {memory.id}.")
+    client = Client()
+    change = checked(Edit, "The statement", id=_statement_id(client, memory_id), answer=text, by=login_name())
+    memory = client.memories.edit(change)
+    print_json(memory.model_dump(mode="json")) if as_json else console.print(f"Changed {short_id(memory.id)}.")
 
 
 @app.command()
 def delete(memory_id: KnowledgeId, as_json: Json = False) -> None:
-    """Delete a statement; it is in no prompt from the next task on.
+    """Delete a statement: it is in no prompt from the next task on. `memories restore` brings it back for 30 days.
 
     Example: memshare know delete 1c6f…
     """
-    forgotten = Client().memories.forget(Forget(ids=(memory_id,)))
-    print_json({"deleted": [str(one) for one in forgotten]}) if as_json else console.print(f"Deleted {memory_id}.")
+    client = Client()
+    found = _statement_id(client, memory_id)
+    forgotten = client.memories.forget(Forget(ids=(found,)))
+    if as_json:
+        print_json({"deleted": [str(one) for one in forgotten]})
+    else:
+        name = short_id(found)
+        console.print(f"Deleted {name}. `memshare memories restore {name}` brings it back.", highlight=False)
 
 
 @app.command("list")
@@ -82,13 +94,19 @@ def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
     """
     client = Client()
     require_pool(client, pool)
-    found = client.memories.judge([one.id for one in client.memories.every(Where(pool=pool, kind=KIND))])
+    brought = client.memories.every(Where(pool=pool, without_task=True))
+    found = client.memories.judge([one.id for one in brought if one.is_statement])
     found.sort(key=lambda one: -one.credibility.p)
     if as_json:
         print_json([json_of(one) for one in found])
         return
     rows = [
-        (credibility_of(one), str(one.memory.id), short(one.memory.prompt or "–", 40), short(one.memory.answer, 60))
+        (
+            credibility_of(one),
+            short_id(one.memory.id),
+            short(one.memory.prompt or "–", 25),
+            short(one.memory.answer, 30),
+        )
         for one in found
     ]
     console.print(table("credibility", "id", "about", "statement", rows=rows) if rows else f"Pool {pool!r} has none.")
@@ -101,9 +119,9 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
     Example: memshare know why 1c6f…
     """
     client = Client()
-    judged = client.memories.judge_one(memory_id)
+    judged = client.memories.judge_one(find_memory(client, memory_id))
     rivals = client.memories.judge(judged.conflicts)
-    children = list(client.memories.every(Where(parents=[memory_id])))
+    children = list(client.memories.every(Where(parents=[judged.memory.id])))
     if as_json:
         conflicts = [json_of(rival) for rival in rivals]
         print_json(json_of(judged) | {"conflicts": conflicts, "children": [str(child.id) for child in children]})
@@ -114,7 +132,9 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
     if memory.prompt:
         console.print(f"About: {memory.prompt}", highlight=False)
     for revision in memory.history:
-        console.print(f"Until {_day(revision.until)}: {revision.answer}", style="dim", highlight=False)
+        by = f", when {revision.by} changed it" if revision.by else ""
+        said = f"Until {_day(revision.until)}{by}: {revision.answer}"
+        console.print(said, style="dim", highlight=False, markup=False)
     console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} answers that used it.")
     for rival in rivals:
         console.print(f"[yellow]Contradicted[/] ({credibility_of(rival)}): {rival.memory.answer}", highlight=False)
@@ -165,7 +185,19 @@ def _paragraphs(file: Path) -> list[str]:
 
 
 def _statement(text: str, about: str | None, pool: str, submitter: str) -> NewMemory:
-    return checked(NewMemory, "The statement", pool=pool, prompt=about, answer=text, kind=KIND, submitter=submitter)
+    fields = {"pool": pool, "prompt": about, "answer": text, "submitter": submitter}
+    return checked(NewMemory, "The statement", kind=KNOWLEDGE, new_pool=True, **fields)
+
+
+def _statement_id(client: Client, typed: str) -> UUID:
+    """The id of a statement; raises `BadInput` for a memory that is the answer to a task."""
+    memory = client.memories.get(find_memory(client, typed))
+    if not memory.is_statement:
+        raise BadInput(
+            f"{str(memory.id)!r} is no statement, but the answer to a task: `memshare memories edit` and `memories"
+            " forget` take any memory."
+        )
+    return memory.id
 
 
 def _day(seconds: float) -> str:

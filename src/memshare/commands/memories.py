@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 import typer
 from rich.panel import Panel
+from rich.text import Text
 
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import checked
 from memshare.client import Client
+from memshare.commands.change_memories import add, edit
 from memshare.commands.forget import forget
-from memshare.commands.options import Json
+from memshare.commands.options import Json, MemoryId
 from memshare.commands.transfer import export, import_memories
+from memshare.commands.trash import purge, restore, trash
 from memshare.console import console, errors, moment, print_json, short, table
+from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool
-from memshare.memory_service.curate.requests import Edit, NewMemory
 from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.memory import Memory
+from memshare.memory_service.memory import Memory, Revision
 from memshare.memory_service.stores.store import Where
 
-app = typer.Typer(help="The shared pool: search, list, add, edit, forget, export, import.", no_args_is_help=True)
+app = typer.Typer(
+    help="The shared pool: search, list, add, edit, forget, restore, export, import.", no_args_is_help=True
+)
 app.command()(export)
 app.command("import")(import_memories)
+app.command()(add)
+app.command()(edit)
 app.command()(forget)
+app.command()(trash)
+app.command()(restore)
+app.command()(purge)
 
-MemoryId = Annotated[UUID, typer.Argument(metavar="ID", help="An id that `memshare memories list` shows.")]
 Pool = Annotated[str | None, typer.Option(help="Only this pool.")]
 
 
@@ -47,7 +54,7 @@ def search(
     require_pool(client, pool)
     if not text.strip():
         raise BadInput("The text to search for is empty.")
-    wanted = RecallRequest(pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense")
+    wanted = RecallRequest(pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense", new_pool=True)
     found = client.memories.recall(wanted).found
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
@@ -115,10 +122,10 @@ def conflicts(pool: Pool = None, as_json: Json = False) -> None:
     rows = [
         (
             credibility_of(one),
-            str(one.memory.id),
+            short_id(one.memory.id),
             one.credibility.credits,
-            short(one.memory.prompt or "–", 40),
-            short(one.memory.answer, 50),
+            short(one.memory.prompt or "–", 22),
+            short(one.memory.answer, 22),
         )
         for pair in found
         for one in sorted(pair, key=lambda one: -one.credibility.p)
@@ -134,7 +141,8 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
     Example: memshare memories show 1c6f…
     """
-    judged = Client().memories.judge_one(memory_id)
+    client = Client()
+    judged = client.memories.judge_one(find_memory(client, memory_id))
     if as_json:
         print_json(json_of(judged))
         return
@@ -152,52 +160,10 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} tasks that were shown it.")
     if judged.conflicts:
         console.print("Contradicts: " + ", ".join(map(str, judged.conflicts)))
+    for revision in memory.history:
+        _show_revision(revision)
     if memory.parents:
         console.print("Its answer was shown: " + ", ".join(map(str, memory.parents)))
-
-
-@app.command()
-def add(
-    answer: Annotated[str, typer.Argument(help="The answer, or a statement.")],
-    pool: Annotated[str, typer.Option(help="The pool, such as poem.")],
-    prompt: Annotated[str | None, typer.Option(help="The task it answers; leave it out for a statement.")] = None,
-    kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
-    submitter: Annotated[str, typer.Option(help="Who brings it in.")] = "anonymous",
-    score: Annotated[float | None, typer.Option(min=0, max=100, help="Its score, where it is known.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Add a memory by hand and print its id.
-
-    Example: memshare memories add "Paris is the capital of France." --pool plan
-    """
-    client = Client()
-    require_pool(client, pool)
-    memory = checked(
-        NewMemory, "The memory", pool=pool, prompt=prompt, answer=answer, kind=kind, submitter=submitter, score=score
-    )
-    [added] = client.memories.add([memory])
-    print_json({"id": str(added)}) if as_json else print(added)
-
-
-@app.command()
-def edit(
-    memory_id: MemoryId,
-    prompt: Annotated[str | None, typer.Option(help="A new prompt.")] = None,
-    answer: Annotated[str | None, typer.Option(help="A new answer.")] = None,
-    status: Annotated[
-        str | None, typer.Option(help="active, probation, or hidden: kept and not shown to agents.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Change a memory; it keeps its id.
-
-    Example: memshare memories edit 1c6f… --status hidden
-    """
-    if prompt is answer is status is None:
-        raise BadInput("Say what to change: --prompt, --answer or --status.")
-    change = checked(Edit, "The change", id=memory_id, prompt=prompt, answer=answer, status=status)
-    memory = Client().memories.edit(change)
-    print_json(memory.model_dump(mode="json")) if as_json else console.print(f"Changed {memory.id}.")
 
 
 @app.command()
@@ -213,13 +179,21 @@ def stats(as_json: Json = False) -> None:
         console.print(table("pool", "memories", rows=[*sorted(found.by_pool.items()), ("[bold]all[/]", found.total)]))
 
 
+def _show_revision(revision: Revision) -> None:
+    """What a memory said before, and who changed it."""
+    score = "–" if revision.score is None else f"{revision.score:.1f}"
+    title = f"until {moment(revision.until)}, when {revision.by or 'somebody'} changed it · score {score}"
+    text = f"{revision.prompt}\n\n{revision.answer}" if revision.prompt else revision.answer
+    console.print(Panel(Text(text), title=Text(title), title_align="left", border_style="dim"))
+
+
 def _row(memory: Memory) -> tuple[str, ...]:
     return (
-        str(memory.id),
+        short_id(memory.id),
         _score(memory),
-        memory.kind or "–",
-        short(memory.prompt or "–", 40),
-        short(memory.answer, 40),
+        short(memory.kind or "–", 12),
+        short(memory.prompt or "–", 22),
+        short(memory.answer, 22),
     )
 
 

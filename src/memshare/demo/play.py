@@ -58,7 +58,7 @@ def play(client: Client, progress: Progress) -> list[Played]:
     for number, these in enumerate(rounds):
         what = "First round, no memories" if number == 0 else f"Round {number + 1} of {len(rounds)}"
         if number == 1:
-            pairs = [NewMemory(**seed, pool=pools[seed["agent"]], submitter="seeds") for seed in seeds]
+            pairs = [NewMemory(**seed, pool=pools[seed["agent"]], submitter="seeds", new_pool=True) for seed in seeds]
             ids = client.memories.add(pairs)
             names |= {str(memory): f"seed {place}" for place, memory in enumerate(ids, 1)}
         again = number == len(rounds) - 1

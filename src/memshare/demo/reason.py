@@ -18,7 +18,7 @@ def reason(client: Client, progress: Progress) -> list[Journey]:
     """The journeys of all questions; the facts are in the agent's pool before the first one."""
     questions, facts = read("questions.jsonl"), read("facts.jsonl")
     pool = client.agents()[AGENT].pool
-    client.memories.add([NewMemory(**fact, pool=pool, submitter="seeds") for fact in facts])
+    client.memories.add([NewMemory(**fact, pool=pool, submitter="seeds", new_pool=True) for fact in facts])
     journeys = []
     for place, question in enumerate(questions):
         progress("Questions", place, len(questions))

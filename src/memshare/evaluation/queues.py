@@ -94,6 +94,7 @@ def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
             answer=pair.answer,
             score=pair.score,
             submitter=pair.by,
+            new_pool=True,
         )
         for pool, agent, pair in pairs
     ]

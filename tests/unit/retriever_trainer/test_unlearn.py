@@ -7,7 +7,8 @@ import redis
 from memshare.broker.wire.lessons import LessonTask
 from memshare.retriever_trainer.learn import Learn
 from memshare.retriever_trainer.lesson_log import LessonLog
-from memshare.retriever_trainer.unlearn import lessons_with, unlearn
+from memshare.retriever_trainer.lessons_with import lessons_with
+from memshare.retriever_trainer.unlearn import unlearn
 from tests.support.lessons import ENCODER, FormLabeller, lesson
 
 CLEAN = 60

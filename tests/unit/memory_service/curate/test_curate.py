@@ -13,8 +13,10 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.curate.curate import BATCH, Curate
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.curate.write import BATCH
 from memshare.memory_service.memory import Memory, Mode
 from memshare.memory_service.pool.encoder_names import ENCODER
 from memshare.memory_service.pool.pool import Pool
@@ -161,7 +163,9 @@ def test_an_unknown_memory_can_be_neither_read_nor_edited(curate: Curate) -> Non
     assert curate.stats() == {}
 
 
-def test_the_mean_of_the_seeds_follows_what_is_added_and_forgotten(curate: Curate, redis_client: redis.Redis) -> None:
+def test_the_mean_of_the_seeds_follows_what_is_added_and_forgotten(
+    curate: Curate, pool: Pool, redis_client: redis.Redis
+) -> None:
     assert seeds_mean(redis_client, "poem") is None
 
     _, other = curate.add([pair("red lamp", score=60), pair("old shoe", score=90)])
@@ -170,10 +174,10 @@ def test_the_mean_of_the_seeds_follows_what_is_added_and_forgotten(curate: Curat
     curate.add([pair("green boat", score=30), pair("plan", pool="plan", score=50)])
     assert seeds_mean(redis_client, "poem") == 60
 
-    curate.forget(Forget(ids=(other,)))
+    Forgetting(pool, redis_client).forget(Forget(ids=(other,)))
     assert seeds_mean(redis_client, "poem") == 45
 
-    curate.forget(Forget(submitter="anonymous"))
+    Forgetting(pool, redis_client).forget(Forget(submitter="anonymous"))
     assert seeds_mean(redis_client, "poem") is None
     assert seeds_mean(redis_client, "plan") is None
 
@@ -209,14 +213,16 @@ def test_what_is_rewritten_keeps_its_history_and_has_to_prove_itself_anew(
     assert (memory.answer, credibility.p, credibility.credits, rivals) == ("It opens at 8.", pytest.approx(1), 0, [])
 
 
-def test_what_is_forgotten_leaves_no_credit_and_no_conflict(curate: Curate, redis_client: redis.Redis) -> None:
+def test_what_is_forgotten_leaves_no_credit_and_no_conflict(
+    curate: Curate, pool: Pool, redis_client: redis.Redis
+) -> None:
     [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
     ranking = CredibilityRanking(redis_client)
     ranking.arms.add("poem", "task", [Credit(one, in_general(curate.get(one)), 1.0)])
     ranking.conflicts.link("poem", one, other)
     assert curate.conflicts("poem")
 
-    curate.forget(Forget(ids=(one,)))
+    Forgetting(pool, redis_client).forget(Forget(ids=(one,)))
 
     assert curate.conflicts("poem") == []
     assert ranking.arms.of("poem", [one])[0].credits == 0

@@ -9,6 +9,7 @@ import redis
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.curate.requests import Forget, NewMemory
 from memshare.memory_service.memory import Memory, Mode
 from memshare.memory_service.pool.pool import Pool
@@ -20,6 +21,11 @@ from tests.support.memories import remembered
 @pytest.fixture
 def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
     return Curate(pool, redis_client)
+
+
+@pytest.fixture
+def forgetting(pool: Pool, redis_client: redis.Redis) -> Forgetting:
+    return Forgetting(pool, redis_client)
 
 
 def memory(prompt: str, **fields: object) -> Memory:
@@ -43,86 +49,88 @@ def family(curate: Curate) -> list[UUID]:
     return curate.restore([first, second, third, memory("stranger", submitter="ada")])
 
 
-def test_memories_are_forgotten_by_id(curate: Curate, recall: Recall) -> None:
+def test_memories_are_forgotten_by_id(curate: Curate, forgetting: Forgetting, recall: Recall) -> None:
     first, _, third, _ = family(curate)
 
-    assert set(curate.forget(Forget(ids=(first, third, first)))) == {first, third}
+    assert set(forgetting.forget(Forget(ids=(first, third, first)))) == {first, third}
 
     assert left(curate) == {"second", "stranger"}
     assert found(recall, "first", 1, "hybrid")[0].memory.prompt != "first"
 
 
-def test_all_memories_of_a_submitter_are_forgotten(curate: Curate) -> None:
+def test_all_memories_of_a_submitter_are_forgotten(curate: Curate, forgetting: Forgetting) -> None:
     _, second, _, stranger = family(curate)
 
-    assert set(curate.forget(Forget(submitter="ada"))) == {second, stranger}
+    assert set(forgetting.forget(Forget(submitter="ada"))) == {second, stranger}
 
     assert left(curate) == {"first", "third"}
 
 
-def test_the_memory_of_a_task_is_forgotten(curate: Curate) -> None:
+def test_the_memory_of_a_task_is_forgotten(curate: Curate, forgetting: Forgetting) -> None:
     _, second, _, _ = family(curate)
 
-    assert curate.forget(Forget(task_id="task-2")) == [second]
+    assert forgetting.forget(Forget(task_id="task-2")) == [second]
 
     assert left(curate) == {"first", "third", "stranger"}
 
 
 @pytest.mark.parametrize("which", [{"submitter": "mallory"}, {"task_id": "task-1"}, {"ids": 1}])
-def test_with_children_everything_derived_from_a_memory_goes_too(curate: Curate, which: dict[str, object]) -> None:
+def test_with_children_everything_derived_from_a_memory_goes_too(
+    curate: Curate, forgetting: Forgetting, which: dict[str, object]
+) -> None:
     first, second, third, _ = family(curate)
     chosen = {"ids": (first,)} if "ids" in which else which
 
-    forgotten = curate.forget(Forget.model_validate({**chosen, "with_children": True}))
+    forgotten = forgetting.forget(Forget.model_validate({**chosen, "with_children": True}))
 
     assert set(forgotten) == {first, second, third}
     assert left(curate) == {"stranger"}
 
 
-def test_memories_that_are_each_others_children_are_forgotten_once(curate: Curate) -> None:
+def test_memories_that_are_each_others_children_are_forgotten_once(curate: Curate, forgetting: Forgetting) -> None:
     one, other = memory("one"), memory("other")
     curate.restore(
         [one.model_copy(update={"parents": (other.id,)}), other.model_copy(update={"parents": (one.id, other.id)})]
     )
 
-    forgotten = curate.forget(Forget(ids=(one.id,), with_children=True))
+    forgotten = forgetting.forget(Forget(ids=(one.id,), with_children=True))
 
     assert sorted(forgotten) == sorted([one.id, other.id])
     assert left(curate) == set()
 
 
-def test_more_memories_than_fit_one_page_are_forgotten_together(curate: Curate) -> None:
+def test_more_memories_than_fit_one_page_are_forgotten_together(curate: Curate, forgetting: Forgetting) -> None:
     lamps = [f"lamp number{number}" for number in range(450)]
     curate.add([NewMemory(pool="poem", prompt=lamp, answer="Yes.", submitter="mallory") for lamp in lamps])
     curate.add([NewMemory(pool="poem", prompt="old shoe", answer="Yes.")])
 
-    assert len(curate.forget(Forget(submitter="mallory"))) == 450
+    assert len(forgetting.forget(Forget(submitter="mallory"))) == 450
 
     assert left(curate) == {"old shoe"}
 
 
-def test_with_an_unknown_id_nothing_is_forgotten(curate: Curate) -> None:
+def test_with_an_unknown_id_nothing_is_forgotten(curate: Curate, forgetting: Forgetting) -> None:
     first, *_ = family(curate)
     unknown = uuid4()
 
     with pytest.raises(BadInput, match=f"No memory has the id '{unknown}'; nothing was forgotten"):
-        curate.forget(Forget(ids=(first, unknown), submitter="ada", with_children=True))
+        forgetting.forget(Forget(ids=(first, unknown), submitter="ada", with_children=True))
 
     assert left(curate) == {"first", "second", "third", "stranger"}
 
 
-def test_a_submitter_without_memories_has_nothing_to_forget(curate: Curate) -> None:
+def test_a_submitter_without_memories_has_nothing_to_forget(curate: Curate, forgetting: Forgetting) -> None:
     family(curate)
 
-    assert curate.forget(Forget(submitter="nobody")) == []
+    assert forgetting.forget(Forget(submitter="nobody")) == []
 
     assert len(left(curate)) == 4
 
 
-def test_forgetting_needs_to_be_told_what(curate: Curate) -> None:
+def test_forgetting_needs_to_be_told_what(curate: Curate, forgetting: Forgetting) -> None:
     family(curate)
 
     with pytest.raises(BadInput, match="Say what to forget: ids, a submitter or a task"):
-        curate.forget(Forget(with_children=True))
+        forgetting.forget(Forget(with_children=True))
 
     assert len(left(curate)) == 4

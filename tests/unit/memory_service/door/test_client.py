@@ -5,9 +5,11 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+import redis
 
 from memshare.broker.errors import BadInput
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.broker.presence import AgentCard, Presence, announce
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare.memory_service.door.client import BATCH, MemoryClient
 from memshare.memory_service.door.messages import RecallRequest, SearchRequest
 from memshare.memory_service.memory import Memory
@@ -68,7 +70,7 @@ def test_all_memories_come_page_by_page_in_the_order_of_their_ids(recall: Recall
 
 
 def test_memories_are_brought_in_changed_and_forgotten(memory: MemoryClient) -> None:
-    [known] = memory.add([NewMemory(pool="plan", prompt="When?", answer="On Monday.")])
+    [known] = memory.add([NewMemory(pool="plan", prompt="When?", answer="On Monday.", new_pool=True)])
 
     changed = memory.edit(Edit(id=known, answer="On Tuesday."))
     [judged] = memory.judge([known, uuid4()])
@@ -89,10 +91,49 @@ def test_memories_are_brought_in_changed_and_forgotten(memory: MemoryClient) -> 
 
 
 def test_more_than_one_batch_is_brought_in_in_its_order(memory: MemoryClient) -> None:
-    many = [NewMemory(pool="plan", prompt=f"Day {number}?", answer=f"Rest {number}.") for number in range(BATCH + 10)]
+    many = [
+        NewMemory(pool="plan", prompt=f"Day {number}?", answer=f"Rest {number}.", new_pool=True)
+        for number in range(BATCH + 10)
+    ]
 
     ids = memory.add(many)
 
     assert len(set(ids)) == len(many)
     assert memory.get(ids[-1]).prompt == f"Day {BATCH + 9}?"
     assert memory.stats().total == len(many)
+
+
+def test_a_pool_that_nobody_has_is_a_slip_of_the_pen_unless_it_is_said_to_be_new(
+    recall: Recall, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    remember(recall, "red lamp")
+    card = AgentCard(name="plan", kinds=(), pool="plan", model="offline")
+    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("plan",), agents=(card,)))
+    slip, text = "peom", "red lamp"
+
+    with pytest.raises(BadInput, match=r"No pool is called 'peom'. There are: plan, poem\."):
+        memory.recall(RecallRequest(pool=slip, text=text, k=3))
+    with pytest.raises(BadInput, match="No pool is called 'peom'"):
+        memory.add([NewMemory(pool=slip, prompt=text, answer="Yes.")])
+
+    assert memory.stats().by_pool == {"poem": 1}
+    assert memory.recall(RecallRequest(pool=slip, text=text, k=3, new_pool=True)).found == ()
+    assert memory.recall(RecallRequest(pool="plan", text=text, k=3)).found == (), "an agent has it"
+    memory.add([NewMemory(pool=slip, prompt=text, answer="Yes.", new_pool=True)])
+    assert len(memory.recall(RecallRequest(pool=slip, text=text, k=3)).found) == 1
+
+
+def test_a_slip_is_undone_at_the_door(recall: Recall, memory: MemoryClient) -> None:
+    [lamp] = remember(recall, "red lamp")
+    which = Forget(ids=(lamp.id,))
+
+    preview = memory.forget_preview(which)
+    assert (preview.memories, preview.by_pool, preview.examples) == (1, {"poem": 1}, (lamp,))
+    assert memory.stats().total == 1, "a preview takes nothing"
+
+    memory.forget(which)
+    assert [one.memory for one in memory.trash(TrashRequest()).forgotten] == [lamp]
+    assert memory.restore_forgotten(RestoreForgotten(ids=(lamp.id,))).restored == (lamp.id,)
+    assert memory.get(lamp.id) == lamp
+    assert memory.purge(which).memories == (lamp.id,)
+    assert (memory.stats().total, memory.trash(TrashRequest()).total) == (0, 0)

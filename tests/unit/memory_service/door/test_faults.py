@@ -25,7 +25,7 @@ from memshare.memory_service.door.server import listen
 from memshare.memory_service.pool.pool import Pool
 from tests.support.doors import open_door
 
-WANTED = RecallRequest(pool="poem", text="lamp", k=3)
+WANTED = RecallRequest(pool="poem", text="lamp", k=3, new_pool=True)
 
 
 @pytest.fixture

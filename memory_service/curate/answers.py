@@ -1,0 +1,57 @@
+"""What people are told of forgotten memories, as messages; light to import."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.memory import Memory
+
+
+class Forgotten(Message):
+    """A memory in the trash. Times are Unix times in seconds."""
+
+    memory: Memory
+    forgotten: float
+    until: float = Field(description="when it goes for good")
+    arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
+    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+
+
+class ForgetPreview(Message):
+    """What would be forgotten: how many memories, of which pools, and the first of them.
+
+    `derived` counts those that were derived from the ones asked for, `trashed` those that are in the trash already.
+    """
+
+    memories: int
+    by_pool: dict[str, int]
+    derived: int
+    trashed: int
+    examples: tuple[Memory, ...]
+
+
+class TrashPage(Message):
+    """Forgotten memories, the last one forgotten first, and how many there are in all that were asked for."""
+
+    total: int
+    forgotten: tuple[Forgotten, ...]
+
+
+class Restored(Message):
+    """Which memories are back, and which were not taken back because the pool has one with the same id."""
+
+    restored: tuple[UUID, ...]
+    there: tuple[UUID, ...]
+
+
+class Purged(Message):
+    """What is gone for good; `open_messages` are those that are under way and still have it."""
+
+    memories: tuple[UUID, ...]
+    journeys: int
+    dead_letters: int
+    open_messages: int
+    log_rewritten: bool = Field(description="whether Redis rewrites its log, which had it too")

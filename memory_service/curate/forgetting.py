@@ -1,0 +1,167 @@
+"""Forgetting: memories go into the trash, come back out of it, or are purged for good."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID
+
+import redis
+
+from memshare.broker.errors import BadInput
+from memshare.memory_service.admit.probation import with_vouchers, without
+from memshare.memory_service.admit.seeds import note_seeds
+from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Purged, Restored, TrashPage
+from memshare.memory_service.curate.meant import Meant
+from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.traces import remove_traces
+from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
+from memshare.memory_service.curate.worth import Worth, Worths
+from memshare.memory_service.curate.write import write
+from memshare.memory_service.memory import SHOWN, Memory, Voucher
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where, every
+
+EXAMPLES = 5  # memories that a preview shows
+
+
+class Forgetting:
+    """Takes memories out of the pool, and puts them back."""
+
+    def __init__(self, pool: Pool, client: redis.Redis) -> None:
+        self._pool = pool
+        self._client = client
+        self._worths = Worths(client)
+        self._trash = Trash(client)
+
+    def preview(self, forget: Forget) -> ForgetPreview:
+        """What `forget` or `purge` would take, and nothing is done. Raises `BadInput` for an unknown id."""
+        meant = Meant.find(self._pool().store, self._trash, forget)
+        return ForgetPreview(
+            memories=len(meant.there),
+            by_pool=dict(sorted(Counter(memory.pool for memory in meant.there.values()).items())),
+            derived=meant.derived,
+            trashed=len(meant.trashed),
+            examples=tuple(meant.there.values())[:EXAMPLES],
+        )
+
+    def forget(self, forget: Forget) -> list[UUID]:
+        """Take memories out of the pool, and keep them in the trash; returns what was taken.
+
+        With children, all that was derived from them goes, too. Where a submitter is forgotten, what their tasks said
+        for memories on probation counts no more, either.
+        """
+        with self._pool.writing() as recall:
+            meant = Meant.find(recall.store, self._trash, forget)
+            if meant.unknown:
+                raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
+            now, worths = time.time(), self._worths.of(meant.there.values())
+            self._trash.put(
+                [
+                    Forgotten(memory=memory, forgotten=now, until=now + KEEP_SECONDS, **worths[memory.id]._asdict())
+                    for memory in meant.there.values()
+                ]
+            )
+            self._remove(recall, meant)
+            if forget.submitter is not None:
+                self._trash.put_vouchers(forget.submitter, _withdraw_vouchers(recall, forget.submitter))
+        note_seeds(self._client, self._pool().store, there=(), gone=meant.there.values())
+        return [*meant.there, *meant.unreadable]
+
+    def trash(self, request: TrashRequest) -> TrashPage:
+        """What is in the trash."""
+        ids = self._trash.ids(request.prefix)
+        if request.submitter is None:
+            return TrashPage(total=len(ids), forgotten=tuple(self._trash.read(ids[: request.limit])))
+        found = [one for one in self._trash.read(ids) if one.memory.submitter == request.submitter]
+        return TrashPage(total=len(found), forgotten=tuple(found[: request.limit]))
+
+    def restore(self, request: RestoreForgotten) -> Restored:
+        """Take memories back out of the trash: their text, score, status and credibility are as they were.
+
+        With a submitter, what their tasks had said for memories of others counts again, too.
+        """
+        found = self._asked_for(request)
+        store = self._pool().store
+        pool_has = {one.id: one for one in store.page(Where(ids=list(found)), len(found)).memories} if found else {}
+        back = {one: item for one, item in found.items() if one not in pool_has}
+        write(self._pool, self._client, [item.memory for item in back.values()])
+        rivals = sorted({rival for item in back.values() for rival in item.rivals})
+        there = {one.id for one in self._pool().store.page(Where(ids=rivals), len(rivals)).memories} if rivals else ()
+        for item in back.values():
+            self._worths.put_back(item.memory, Worth(item.arm, item.rivals), there)
+        # One that the pool has as it was had been forgotten by a run that was killed half-way.
+        same = [one for one, memory in pool_has.items() if memory == found[one].memory]
+        self._trash.drop([*back, *same])
+        if request.submitter is not None:
+            self._give_vouchers_back(request.submitter)
+        return Restored(restored=tuple(back), there=tuple(pool_has))
+
+    def purge(self, forget: Forget) -> Purged:
+        """Remove memories for good, from the pool, the trash, and all that Redis tells of them and of their tasks.
+
+        With a submitter, what is known of all their tasks goes, too.
+        """
+        with self._pool.writing() as recall:
+            meant = Meant.find(recall.store, self._trash, forget)
+            self._remove(recall, meant)
+            self._trash.drop([*meant.there, *meant.trashed])
+            if forget.submitter is not None:
+                _withdraw_vouchers(recall, forget.submitter)
+                _unname(recall, forget.submitter)
+                self._trash.drop_vouchers(forget.submitter)
+        memories = {**meant.trashed, **meant.there}
+        note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
+        tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
+        ids = (*memories, *meant.unreadable)
+        return remove_traces(self._client, ids, tasks, forget.submitter)
+
+    def _remove(self, recall: Recall, meant: Meant) -> None:
+        recall.store.delete([*meant.there, *meant.unreadable])
+        self._worths.drop(meant.there.values())
+
+    def _asked_for(self, request: RestoreForgotten) -> dict[UUID, Forgotten]:
+        if request.submitter is not None:
+            items = [one for one in self._trash.every() if one.memory.submitter == request.submitter]
+        else:
+            items = []
+        found = {item.memory.id: item for item in (*self._trash.read(request.ids), *items)}
+        missing = [one for one in request.ids if one not in found]
+        if missing:
+            raise BadInput(f"The trash has no memory {str(missing[0])!r}. `memshare memories trash` shows what it has.")
+        if not request.ids and request.submitter is None:
+            raise BadInput("Say what to restore: ids, or a submitter.")
+        return found
+
+    def _give_vouchers_back(self, submitter: str) -> None:
+        kept = self._trash.vouchers(submitter)
+        with self._pool.writing() as recall:
+            memories = recall.store.page(Where(ids=list(kept)), len(kept)).memories if kept else []
+            _rewrite(recall, [(memory, with_vouchers(memory, kept[memory.id])) for memory in memories])
+        self._trash.drop_vouchers(submitter)
+
+
+def _withdraw_vouchers(recall: Recall, submitter: str) -> dict[UUID, tuple[Voucher, ...]]:
+    """What a forgotten submitter said for memories of others counts no more; returns what that was."""
+    pairs = [(memory, without(memory, submitter)) for memory in every(recall.store, Where(status=SHOWN))]
+    changed = _rewrite(recall, pairs)
+    return {one.id: tuple(said for said in one.vouchers if said.submitter == submitter) for one in changed}
+
+
+def _unname(recall: Recall, editor: str) -> None:
+    """The memories that a purged person changed stay as they are; by whom is not known any more."""
+    pairs = []
+    for memory in every(recall.store, Where()):
+        history = tuple(one.model_copy(update={"by": None}) if one.by == editor else one for one in memory.history)
+        pairs.append((memory, memory.model_copy(update={"history": history})))
+    _rewrite(recall, pairs)
+
+
+def _rewrite(recall: Recall, pairs: Sequence[tuple[Memory, Memory]]) -> list[Memory]:
+    """Write those memories, given as they were and as they are to be, that changed; returns them as they were."""
+    changed = [(before, after) for before, after in pairs if after != before]
+    vectors = recall.vectors([after for _, after in changed]) if changed else []
+    recall.store.put([(after, own) for (_, after), own in zip(changed, vectors, strict=True)])
+    return [before for before, _ in changed]

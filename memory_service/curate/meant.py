@@ -1,0 +1,88 @@
+"""Which memories a request to forget is about: those of the pool, and those of the trash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from memshare.broker.errors import BadInput
+from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.curate.trash import Trash
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.stores.store import Store, Where, every
+
+PAGE = 256  # memories whose children are looked for at once
+
+
+@dataclass(frozen=True)
+class Meant:
+    """The memories that are meant, by id."""
+
+    there: dict[UUID, Memory]
+    """Those of the pool."""
+    trashed: dict[UUID, Memory]
+    """Those of the trash."""
+    unreadable: list[UUID]
+    """Ids that were asked for, of points of the pool that cannot be read as memories."""
+    unknown: list[UUID]
+    """Ids that were asked for and that the pool does not have; the trash has them."""
+    derived: int
+    """How many of all these were derived from those asked for."""
+
+    @classmethod
+    def find(cls, store: Store, trash: Trash, forget: Forget) -> Meant:
+        """Raises `BadInput` for an id that neither has."""
+        there = {memory.id: memory for where in _wheres(forget) for memory in every(store, where)}
+        trashed = {memory.id: memory for memory in _in_trash(trash, forget)}
+        absent = [one for one in dict.fromkeys(forget.ids) if one not in there]
+        has_vector = store.dense_of(absent) if absent else {}
+        unreadable = [one for one in absent if one in has_vector]
+        unknown = [one for one in absent if one not in unreadable]
+        missing = [one for one in unknown if one not in trashed]
+        if missing:
+            raise BadInput(f"No memory has the id {str(missing[0])!r}; nothing was forgotten.")
+        asked = len(there.keys() | trashed.keys())
+        if forget.with_children:
+            _add_children(store, trash, there, trashed)
+        return cls(there, trashed, unreadable, unknown, len(there.keys() | trashed.keys()) - asked)
+
+
+def _add_children(store: Store, trash: Trash, there: dict[UUID, Memory], trashed: dict[UUID, Memory]) -> None:
+    """All memories that were derived from these, directly or by others."""
+    in_trash = [item.memory for item in trash.every()]
+    fresh = [*there, *trashed]
+    while fresh:
+        parents, known = set(fresh), there.keys() | trashed.keys()
+        children = {
+            memory.id: memory
+            for start in range(0, len(fresh), PAGE)
+            for memory in every(store, Where(parents=fresh[start : start + PAGE]))
+        }
+        forgotten = {memory.id: memory for memory in in_trash if parents.intersection(memory.parents)}
+        there |= children
+        trashed |= forgotten
+        fresh = sorted((children.keys() | forgotten.keys()) - known)
+
+
+def _wheres(forget: Forget) -> Sequence[Where]:
+    meant = [Where(ids=forget.ids)] if forget.ids else []
+    if forget.submitter is not None:
+        meant.append(Where(submitter=forget.submitter))
+    if forget.task_id is not None:
+        meant.append(Where(task_id=forget.task_id))
+    if not meant:
+        raise BadInput("Say what to forget: ids, a submitter or a task.")
+    return meant
+
+
+def _in_trash(trash: Trash, forget: Forget) -> list[Memory]:
+    found = [item.memory for item in trash.read(forget.ids)]
+    if forget.submitter is not None or forget.task_id is not None:
+        found += [
+            item.memory
+            for item in trash.every()
+            if item.memory.submitter == forget.submitter
+            or (forget.task_id is not None and item.memory.task_id == forget.task_id)
+        ]
+    return found

@@ -1,0 +1,36 @@
+"""Writes memories to the pool as they are: encoded in one call and written in one operation for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import redis
+
+from memshare.memory_service.admit.seeds import note_seeds
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.stores.store import Where
+
+BATCH = 256  # memories that are encoded in one call and written in one operation
+
+
+def write(pool: Pool, client: redis.Redis, memories: Sequence[Memory], *, keep_existing: bool = False) -> None:
+    """Write memories, each in place of one with the same id; with `keep_existing` those stay as they are."""
+    for start in range(0, len(memories), BATCH):
+        _write(pool, client, memories[start : start + BATCH], keep_existing=keep_existing)
+
+
+def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_existing: bool) -> None:
+    """The texts are encoded before the gate, which alone a closed gate keeps waiting."""
+    recall = pool()
+    known = {memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories}
+    wanted = [memory for memory in batch if not (keep_existing and memory.id in known)]
+    if wanted:
+        vectors = recall.vectors(wanted)
+        with pool.writing() as current:
+            if current.encoder_name != recall.encoder_name:
+                vectors = current.vectors(wanted)
+            current.store.put(list(zip(wanted, vectors, strict=True)))
+    replaced = [known[memory.id] for memory in wanted if memory.id in known]
+    # Those that stood there already may be of an import that was killed before it noted them.
+    note_seeds(client, recall.store, there={**known, **{one.id: one for one in wanted}}.values(), gone=replaced)

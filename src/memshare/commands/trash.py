@@ -1,0 +1,140 @@
+"""`memshare memories trash`, `restore` and `purge`: what was forgotten, brought back, or gone for good."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.client import Client
+from memshare.commands.before_forgetting import (
+    AllAnonymous,
+    DryRun,
+    Ids,
+    Submitter,
+    Task,
+    WithChildren,
+    Yes,
+    chosen,
+    require_consent,
+    show,
+)
+from memshare.commands.options import Json
+from memshare.commands.unlearning import retrievers_without
+from memshare.console import console, errors, moment, print_json, short, table
+from memshare.exports import scrub_exports
+from memshare.extras import require
+from memshare.local.own_redis import connected
+from memshare.memory_ids import find_in_trash, short_id
+from memshare.memory_service.curate.requests import RestoreForgotten, TrashRequest
+
+
+def trash(
+    submitter: Annotated[str | None, typer.Option(help="Only of this submitter.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List what was forgotten and can be restored, the last one forgotten first.
+
+    Example: memshare memories trash --submitter ada
+    """
+    page = Client().memories.trash(TrashRequest(submitter=submitter, limit=limit))
+    if as_json:
+        print_json([one.model_dump(mode="json", exclude={"arm", "rivals"}) for one in page.forgotten])
+        return
+    rows = [
+        (
+            short_id(one.memory.id),
+            moment(one.until)[:10],
+            one.memory.pool,
+            short(one.memory.prompt or "–", 22),
+            short(one.memory.answer, 22),
+        )
+        for one in page.forgotten
+    ]
+    console.print(table("id", "gone on", "pool", "prompt", "answer", rows=rows) if rows else "The trash is empty.")
+    if page.total > len(rows):
+        errors.print(f"There are {page.total:,}; --limit shows more.", style="dim", highlight=False)
+
+
+def restore(
+    memory_ids: Ids = None,
+    submitter: Annotated[str | None, typer.Option(help="All forgotten memories of this submitter.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Bring forgotten memories back as they were: text, score, status and credibility.
+
+    What retrievers unlearnt with --roll-back is not learnt again. With --submitter, what their tasks said for memories
+    of others counts again.
+
+    Example: memshare memories restore 1c6fa3b2
+    """
+    if not memory_ids and submitter is None:
+        raise BadInput("Say what to restore: ids that `memshare memories trash` shows, or --submitter.")
+    client = Client()
+    ids = tuple(find_in_trash(client, one) for one in memory_ids or ())
+    restored = client.memories.restore_forgotten(RestoreForgotten(ids=ids, submitter=submitter))
+    if as_json:
+        print_json(restored.model_dump(mode="json"))
+        return
+    console.print(f"Restored {len(restored.restored):,} memories.")
+    if restored.there:
+        names = ", ".join(short_id(one) for one in restored.there)
+        console.print(f"The pool has these already, and they were left as they are: {names}.", highlight=False)
+
+
+def purge(
+    memory_ids: Ids = None,
+    submitter: Submitter = None,
+    task: Task = None,
+    with_children: WithChildren = False,
+    yes: Yes = False,
+    all_anonymous: AllAnonymous = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Remove memories for good, at once, from wherever this system keeps them: nothing brings them back.
+
+    From the pool and the trash, from traces, results, dead letters and lessons, and from the files that `memories
+    export` wrote on this machine. With --submitter, what is known of all their tasks and their usage goes, too.
+
+    Example: memshare memories purge --submitter mallory
+    """
+    require("memshare memories purge", "trainer")  # for what the retrievers learnt
+    client = Client()
+    which = chosen(client, memory_ids, submitter, task, children=with_children, trash=True)
+    preview = client.memories.forget_preview(which)
+    if dry_run or not yes:
+        show(preview, "would be removed for good")
+    if dry_run:
+        if as_json:
+            print_json({"would_purge": preview.model_dump(mode="json")})
+        return
+    require_consent(which, "Remove them for good?", yes=yes, all_anonymous=all_anonymous)
+    purged = client.memories.purge(which)
+    taught = retrievers_without(client, purged.memories, True, ask=False)
+    with connected(client.settings) as redis_client:
+        exports = scrub_exports(redis_client, purged.memories)
+    if as_json:
+        print_json(purged.model_dump(mode="json") | {"retrievers": taught, "exports": exports.as_json()})
+        return
+    console.print(
+        f"Removed {len(purged.memories):,} memories, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
+        f" and {sum(one['lessons'] for one in taught):,} lessons; {len(exports.scrubbed):,} exported files mended.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for line in _left(purged.open_messages, exports.elsewhere, log_rewritten=purged.log_rewritten):
+        errors.print(line, style="yellow", highlight=False, soft_wrap=True, markup=False)
+
+
+def _left(open_messages: int, elsewhere: list[str], *, log_rewritten: bool) -> list[str]:
+    """What a person still has to do."""
+    lines = [f"Exported to {place}, which is not here: remove it there." for place in elsewhere]
+    if open_messages:
+        lines.append(f"{open_messages:,} of their tasks are still under way: run this again when they have ended.")
+    if not log_rewritten:
+        lines.append("Redis does not rewrite its log now: what was deleted stands in it until it does (BGREWRITEAOF).")
+    lines.append("Backups and copies that people made are not touched.")
+    return lines

@@ -1,0 +1,220 @@
+"""A person's slip can be undone, and what is purged is gone."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+import redis
+
+from memshare.broker.errors import BadInput
+from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.trash import INDEX, KEEP_SECONDS
+from memshare.memory_service.memory import Memory, Voucher
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Credit
+from memshare.memory_service.recall.credibility import in_general
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Store, Where
+from tests.support.memories import remembered
+
+
+@pytest.fixture
+def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
+    return Curate(pool, redis_client)
+
+
+@pytest.fixture
+def forgetting(pool: Pool, redis_client: redis.Redis) -> Forgetting:
+    return Forgetting(pool, redis_client)
+
+
+def memory(prompt: str, **fields: object) -> Memory:
+    return remembered(prompt, **fields)[0]
+
+
+def in_trash(forgetting: Forgetting) -> list[UUID]:
+    return [one.memory.id for one in forgetting.trash(TrashRequest()).forgotten]
+
+
+def shown(recall: Recall, text: str) -> list[UUID]:
+    """What an agent with this task would be shown."""
+    return [hit.memory.id for hit in recall.nearest("poem", text, recall.embed(text).unpack(), 3).hits]
+
+
+def test_what_was_forgotten_comes_back_as_it_was(
+    curate: Curate, forgetting: Forgetting, recall: Recall, redis_client: redis.Redis
+) -> None:
+    lamp, boat = memory("red lamp", score=90, status="probation"), memory("red lamp too", answer="No.")
+    curate.restore([lamp, boat])
+    ranking = CredibilityRanking(redis_client)
+    ranking.arms.add("poem", "task", [Credit(lamp.id, in_general(lamp), 0.3)])
+    ranking.conflicts.link("poem", lamp.id, boat.id)
+    before = curate.judge([lamp.id])
+    assert before[0][1].credits == 1
+
+    forgetting.forget(Forget(ids=(lamp.id,)))
+
+    assert lamp.id not in shown(recall, "red lamp")
+    assert in_trash(forgetting) == [lamp.id]
+    assert (seeds_mean(redis_client, "poem"), curate.conflicts("poem")) == (None, [])
+
+    restored = forgetting.restore(RestoreForgotten(ids=(lamp.id,)))
+
+    assert (restored.restored, restored.there) == ((lamp.id,), ())
+    assert curate.judge([lamp.id]) == before
+    assert lamp.id in shown(recall, "red lamp")
+    assert (seeds_mean(redis_client, "poem"), in_trash(forgetting)) == (90, [])
+
+
+def test_all_of_a_submitter_come_back_with_what_their_tasks_had_said_for_others(
+    curate: Curate, forgetting: Forgetting
+) -> None:
+    said = tuple(Voucher(submitter=name, task_id=f"task of {name}") for name in ("bob", "ada"))
+    own, other = memory("red lamp", submitter="ada"), memory("old shoe", submitter="eve", vouchers=said)
+    curate.restore([own, other])
+
+    forgetting.forget(Forget(submitter="ada"))
+    assert curate.get(other.id).status == "probation"
+
+    forgetting.restore(RestoreForgotten(submitter="ada"))
+    assert (curate.get(own.id), curate.get(other.id)) == (own, other)
+
+
+def test_a_submitters_word_for_a_memory_on_probation_counts_no_more(curate: Curate, forgetting: Forgetting) -> None:
+    said = (Voucher(submitter="mallory", task_id="task"),)
+    other = memory("old shoe", submitter="eve", status="probation", vouchers=said)
+    curate.restore([other])
+
+    forgetting.forget(Forget(submitter="mallory"))
+
+    assert curate.get(other.id).vouchers == ()
+
+
+def test_what_the_pool_has_again_is_not_overwritten(curate: Curate, forgetting: Forgetting) -> None:
+    curate.restore([memory("red lamp", score=50)])
+    [one] = forgetting.forget(Forget(ids=(memory("red lamp").id,)))
+    curate.restore([memory("red lamp", score=95)])
+
+    restored = forgetting.restore(RestoreForgotten(ids=(one,)))
+
+    assert (restored.restored, restored.there) == ((), (one,))
+    assert curate.get(one).score == 95
+    assert in_trash(forgetting) == [one]
+
+
+def test_one_that_was_forgotten_half_way_is_forgotten_again_or_restored(
+    curate: Curate, forgetting: Forgetting, recall: Recall
+) -> None:
+    lamp = memory("red lamp", score=50)
+    curate.restore([lamp])
+    forgetting.forget(Forget(ids=(lamp.id,)))
+    recall.store.put([(lamp, recall.vectors([lamp])[0])])  # as if it had been killed before it removed it
+
+    assert forgetting.restore(RestoreForgotten(ids=(lamp.id,))).there == (lamp.id,)
+    assert (curate.get(lamp.id), in_trash(forgetting)) == (lamp, [])
+
+
+def test_the_last_one_forgotten_is_shown_first_and_each_goes_at_its_time(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
+) -> None:
+    first, second = curate.add([NewMemory(pool="poem", answer=text) for text in ("First.", "Second.")])
+    forgetting.forget(Forget(ids=(first,)))
+    forgetting.forget(Forget(ids=(second,)))
+
+    assert in_trash(forgetting) == [second, first]
+    assert [len(forgetting.trash(TrashRequest(prefix=str(first)[:8])).forgotten)] == [1]
+    times = [redis_client.ttl(key) for key in redis_client.scan_iter(f"{INDEX}:memory:*")]
+    assert len(times) == 2
+    assert all(KEEP_SECONDS - 60 < seconds <= KEEP_SECONDS for seconds in times)
+
+    for key in list(redis_client.scan_iter(f"{INDEX}:memory:*")):
+        redis_client.pexpire(key, 0)
+    redis_client.zadd(INDEX, {str(first): 1, str(second): 1})
+    page = forgetting.trash(TrashRequest())
+    assert (page.total, page.forgotten) == (0, ())
+
+
+def test_what_is_not_in_the_trash_cannot_be_restored(curate: Curate, forgetting: Forgetting) -> None:
+    [one] = curate.add([NewMemory(pool="poem", answer="First.")])
+
+    with pytest.raises(BadInput, match=f"The trash has no memory '{one}'"):
+        forgetting.restore(RestoreForgotten(ids=(one,)))
+    with pytest.raises(BadInput, match="Say what to restore"):
+        forgetting.restore(RestoreForgotten())
+
+
+def test_what_is_in_the_trash_is_not_forgotten_again(curate: Curate, forgetting: Forgetting) -> None:
+    first, second = curate.add([NewMemory(pool="poem", answer=text) for text in ("First.", "Second.")])
+    forgetting.forget(Forget(ids=(first,)))
+
+    with pytest.raises(BadInput, match="is in the trash already; nothing was forgotten"):
+        forgetting.forget(Forget(ids=(first, second)))
+
+    assert curate.get(second).answer == "Second."
+
+
+def test_a_memory_that_cannot_be_read_is_forgotten_by_its_id(
+    curate: Curate, forgetting: Forgetting, store: Store, recall: Recall
+) -> None:
+    lamp, boat = memory("red lamp"), memory("green boat")
+    curate.restore([lamp, boat])
+    unreadable = lamp.model_copy(update={"created": float("inf")})
+    store.put([(unreadable, recall.vectors([lamp])[0])])
+
+    assert forgetting.forget(Forget(ids=(lamp.id,))) == [lamp.id]
+
+    assert store.dense_of([lamp.id]) == {}
+    assert [one.id for one in curate.page(Where(), 10, None).memories] == [boat.id]
+
+
+def test_a_preview_counts_what_was_derived_and_takes_nothing(curate: Curate, forgetting: Forgetting) -> None:
+    first = memory("first", submitter="mallory")
+    second = memory("second", parents=(first.id,), pool="plan")
+    third = memory("third", parents=(second.id,))
+    curate.restore([first, second, third])
+
+    preview = forgetting.preview(Forget(submitter="mallory", with_children=True))
+
+    assert (preview.memories, preview.derived, preview.by_pool) == (3, 2, {"plan": 1, "poem": 2})
+    assert {one.id for one in preview.examples} == {first.id, second.id, third.id}
+    assert curate.stats() == {"plan": 1, "poem": 2}
+
+
+def test_what_is_purged_is_in_neither_the_pool_nor_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
+) -> None:
+    first = memory("first", submitter="mallory")
+    second = memory("second", submitter="mallory", answer="A secret.")
+    child = memory("child", parents=(second.id,))
+    curate.restore([first, second, child])
+    forgetting.forget(Forget(ids=(second.id,)))
+
+    purged = forgetting.purge(Forget(submitter="mallory", with_children=True))
+
+    assert set(purged.memories) == {first.id, second.id, child.id}
+    assert (curate.stats(), in_trash(forgetting)) == ({}, [])
+    assert not list(redis_client.scan_iter("memshare:trash*"))
+
+
+def test_who_changed_a_memory_is_not_known_any_more_when_they_are_purged(
+    curate: Curate, forgetting: Forgetting
+) -> None:
+    [one] = curate.add([NewMemory(pool="poem", answer="It opens at nine.")])
+    curate.edit(Edit(id=one, answer="It opens at ten.", by="eve"))
+
+    forgetting.purge(Forget(submitter="eve"))
+
+    [revision] = curate.get(one).history
+    assert (revision.answer, revision.by) == ("It opens at nine.", None)
+
+
+def test_the_trash_outlives_the_memory_service(pool: Pool, redis_client: redis.Redis) -> None:
+    [one] = Curate(pool, redis_client).add([NewMemory(pool="poem", answer="First.")])
+    Forgetting(pool, redis_client).forget(Forget(ids=(one,)))
+
+    assert Forgetting(pool, redis_client).restore(RestoreForgotten(ids=(one,))).restored == (one,)
