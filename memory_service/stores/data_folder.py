@@ -27,11 +27,17 @@ class _Identity(Message):
 def in_use(data: Path) -> Path:
     """The pool's folder in a data folder; several stand there once the pool has been re-encoded."""
     try:
-        return data / _Pointer.model_validate_json((data / _POINTER).read_bytes()).folder
+        named = data / _Pointer.model_validate_json((data / _POINTER).read_bytes()).folder
     except FileNotFoundError:
         return data / _FIRST
     except (OSError, ValidationError) as error:
         raise BadInput(f"{str(data / _POINTER)!r} does not say which pool is in use: {error}.") from error
+    if layout_of(named) is None:  # what is not there would be made, and be empty
+        raise BadInput(
+            f"{str(data / _POINTER)!r} says that the pool is in {named.name!r}, and there is none. Put one of the two"
+            " back from a copy, or go back to a backup with `memshare restore FILE --replace`."
+        )
+    return named
 
 
 def pool_id(data: Path) -> str:

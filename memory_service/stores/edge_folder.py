@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
@@ -17,6 +19,7 @@ from memshare.memory_service.stores.store_metadata import StoreMetadata, require
 _METADATA = "memshare.json"
 _OWNER = "owner.json"
 _ENGINE = "engine"
+_LOCK = "lock"
 
 # The engine maps sparse files, and a write to one on a full disk kills the process (SIGBUS) without an
 # error. It lays out up to three log segments of 32 MiB ahead, so there must be room for those and for data.
@@ -55,6 +58,25 @@ def prepare(folder: Path, layout: Layout) -> Path:
         "start with another MEMSHARE_DATA folder and another Redis",
     )
     return folder / _ENGINE
+
+
+def engine_of(folder: Path) -> Path:
+    """The engine's folder in a pool's."""
+    return folder / _ENGINE
+
+
+def lock(folder: Path) -> BinaryIO:
+    """Keep other processes from opening the pool until the file is closed; raises `Unreachable` where one has it."""
+    try:
+        file = (folder / _LOCK).open("ab")
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise taken(folder) from error
+    return file
 
 
 def claim(folder: Path, owner: str) -> None:

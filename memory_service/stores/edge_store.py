@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast, get_args
 from uuid import UUID
@@ -16,8 +16,21 @@ from numpy.typing import NDArray
 from memshare.broker.errors import TryAgain
 from memshare.memory_service.memory import Memory, Status
 from memshare.memory_service.stores import edge_folder, edge_requests, points
+from memshare.memory_service.stores.edge_opening import Opened, close_engine, open_engine
+from memshare.memory_service.stores.engine_damage import no_panic
 from memshare.memory_service.stores.kept_counts import KeptCounts, Kind
-from memshare.memory_service.stores.store import Hit, Layout, Page, Query, Sparse, Vectors, Where
+from memshare.memory_service.stores.store import (
+    Hit,
+    Layout,
+    Page,
+    Query,
+    RawPage,
+    RawPoint,
+    Sparse,
+    Vectors,
+    Where,
+)
+from memshare.memory_service.stores.tally import digest
 
 log = logging.getLogger(__name__)
 
@@ -43,28 +56,23 @@ class EdgeStore:
     Every call holds Python's global lock while it runs, so other threads wait for it.
     """
 
-    def __init__(self, shard: edge.EdgeShard, folder: Path) -> None:
-        self._shard = shard
+    def __init__(self, opened: Opened, folder: Path) -> None:
+        self._opened = opened
+        self._shard, self._tally = opened.shard, opened.tally
         self._folder = folder
         self._writing = threading.Lock()
         self._unflushed = 0
         self._counts: KeptCounts | None = None
+        self.unreadable: set[UUID] = set()
 
     @classmethod
     def open(cls, folder: Path, layout: Layout, owner: str) -> EdgeStore:
         """Open the pool of a folder, making it if need be; `owner` is what a second opener is told.
 
-        Raises `Unreachable` for a folder that another process has open, `BadInput` for one that cannot be
-        written or was made for another encoder.
+        Raises `Unreachable` for a folder that another process has open, `Damaged` for one whose files are not what
+        they were, `BadInput` for one that cannot be written or was made for another encoder.
         """
-        engine = edge_folder.prepare(folder, layout)
-        try:
-            shard = edge.EdgeShard.load(str(engine), edge_requests.config(layout))
-        except Exception as error:
-            if "WouldBlock" in str(error):
-                raise edge_folder.taken(folder) from error
-            raise edge_folder.unwritable(folder, error) from error
-        store = cls(shard, folder)
+        store = cls(open_engine(folder, layout), folder)
         try:
             edge_folder.claim(folder, owner)
             store._index()
@@ -75,9 +83,7 @@ class EdgeStore:
 
     def close(self) -> None:
         """Bring the files up to date and let another process open the folder."""
-        self._shard.flush()
-        edge_folder.release(self._folder)
-        self._shard.close()
+        close_engine(self._folder, self._opened)
 
     def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
         for batch in points.batches(items):
@@ -86,8 +92,7 @@ class EdgeStore:
                 edge.Point(one, edge_requests.vectors(given), points.payload(memory))
                 for one, (memory, given) in last.items()
             ]
-            kinds = [(memory.pool, memory.status) for memory, _ in last.values()]
-            self._write(edge.UpdateOperation.upsert_points(made), list(last), kinds)
+            self._write(edge.UpdateOperation.upsert_points(made), list(last), made)
 
     def search(
         self,
@@ -102,26 +107,38 @@ class EdgeStore:
     def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
         if not queries:
             return []
-        found = self._shard.query_batch(edge.QueryBatchRequest([edge_requests.request(query) for query in queries]))
+        with no_panic(self._folder):
+            found = self._shard.query_batch(edge.QueryBatchRequest([edge_requests.request(query) for query in queries]))
         return [
-            points.hits(query, ((point.payload, point.score, point.vector) for point in some))
+            points.hits(query, ((one.id, one.payload, one.score, one.vector) for one in some), self.unreadable)
             for query, some in zip(queries, found, strict=True)
         ]
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
         if where.ids is not None and where == Where(ids=where.ids) and len(where.ids) <= limit and after is None:
             return Page(self._named(where.ids), None)
-        found, following = self._shard.scroll(
-            edge.ScrollRequest(
-                offset=after, limit=limit, filter=edge_requests.matching(where), with_payload=[points.WHOLE]
-            )
+        request = edge.ScrollRequest(
+            offset=after, limit=limit, filter=edge_requests.matching(where), with_payload=[points.WHOLE]
         )
-        return Page([points.memory(point.payload) for point in found], cast("UUID | None", following))
+        with no_panic(self._folder):
+            found, following = self._shard.scroll(request)
+        return Page(self._memories(found), cast("UUID | None", following))
 
     def _named(self, ids: Sequence[UUID]) -> list[Memory]:
         """Memories by their ids alone, in the order of their ids; five times as fast as by a filter."""
-        found = self._shard.retrieve(sorted(set(ids)), with_payload=[points.WHOLE], with_vector=False)
-        return sorted((points.memory(point.payload) for point in found), key=lambda memory: memory.id)
+        with no_panic(self._folder):
+            found = self._shard.retrieve(sorted(set(ids)), with_payload=[points.WHOLE], with_vector=False)
+        return sorted(self._memories(found), key=lambda memory: memory.id)
+
+    def _memories(self, found: Iterable[edge.Record]) -> list[Memory]:
+        return points.memories(((one.id, one.payload) for one in found), self.unreadable)
+
+    def raw(self, limit: int, after: UUID | None = None) -> RawPage:
+        request = edge.ScrollRequest(offset=after, limit=limit, with_payload=True, with_vector=[points.DENSE])
+        with no_panic(self._folder):
+            found, following = self._shard.scroll(request)
+        raw = [RawPoint(UUID(str(one.id)), dict(one.payload or {}), points.dense_of(one.vector)) for one in found]
+        return RawPage(raw, cast("UUID | None", following))
 
     def count(self, where: Where) -> dict[str, int]:
         with self._writing:
@@ -129,18 +146,20 @@ class EdgeStore:
         return self._count(where) if kept is None else kept
 
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
-        found = self._shard.retrieve(sorted(set(ids)), with_payload=False, with_vector=[points.DENSE])
+        with no_panic(self._folder):
+            found = self._shard.retrieve(sorted(set(ids)), with_payload=False, with_vector=[points.DENSE])
         return {UUID(str(point.id)): points.dense_in(point.vector) for point in found}
 
     def delete(self, ids: Sequence[UUID]) -> None:
         if ids:
             self._write(edge.UpdateOperation.delete_points(list(ids)), list(set(ids)), [])
+            self.unreadable -= set(ids)
 
     def _count(self, where: Where) -> dict[str, int]:
         """What the engine counts, one memory after another."""
-        counted = self._shard.facet(
-            edge.FacetRequest("pool", limit=points.MAX_POOLS, exact=True, filter=edge_requests.matching(where))
-        )
+        request = edge.FacetRequest("pool", limit=points.MAX_POOLS, exact=True, filter=edge_requests.matching(where))
+        with no_panic(self._folder):
+            counted = self._shard.facet(request)
         return {str(hit.value): hit.count for hit in counted.hits if hit.count}
 
     def _kept(self) -> KeptCounts:
@@ -150,23 +169,28 @@ class EdgeStore:
             self._counts = KeptCounts(counted)
         return self._counts
 
-    def _write(self, operation: edge.UpdateOperation, ids: Sequence[UUID], kinds: Sequence[Kind]) -> None:
-        """Write to the engine, and count: these ids stand there no more, or as memories of these kinds."""
+    def _write(self, operation: edge.UpdateOperation, ids: Sequence[UUID], made: Sequence[edge.Point]) -> None:
+        """Write to the engine, and count: these ids stand there no more, or as these points."""
         edge_folder.require_room(self._folder)
-        with self._writing:
+        with self._writing, no_panic(self._folder):
             counts = self._kept()
-            there = self._shard.retrieve(list(ids), with_payload=["pool", "status"], with_vector=False)
-            before = [(str((one.payload or {})["pool"]), str((one.payload or {})["status"])) for one in there]
+            there = self._shard.retrieve(list(ids), with_payload=["pool", "status", points.WHOLE], with_vector=False)
+            held = self._tally.now
+            after = held and held.changed(map(_digest, there), map(_digest, made))
+            if after is not None:
+                self._tally.will_be(after)
             self._counts = None  # counted again where the write fails halfway
             try:
                 self._shard.update(operation)
-            except Exception as error:
+            except BaseException as error:
+                self._tally.is_now(None)
                 if "No space left" in str(error):
                     raise TryAgain(
                         f"The disk of {str(self._folder)!r} is full. Make room for the pool.", reason="store"
                     ) from error
                 raise
-            counts.change(before, kinds)
+            self._tally.is_now(after)
+            counts.change(_kinds(there), _kinds(made))
             self._counts = counts
             self._unflushed += len(ids)
             if self._unflushed >= _FLUSH_EVERY:
@@ -191,3 +215,13 @@ class EdgeStore:
             log.info("Building the vector index of %d memories; this takes a while.", unindexed)
             self._shard.optimize()
             self._shard.flush()
+
+
+def _digest(point: edge.Point | edge.Record) -> int:
+    return digest(point.id, (point.payload or {}).get(points.WHOLE))
+
+
+def _kinds(found: Sequence[edge.Point | edge.Record]) -> list[Kind]:
+    """Pool and status of points; one that is damaged has none, and is counted nowhere."""
+    kinds = ((point.payload or {}) for point in found)
+    return [(str(one["pool"]), str(one["status"])) for one in kinds if "pool" in one and "status" in one]

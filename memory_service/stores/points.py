@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
+from memshare.broker.observe.logs import ids
+from memshare.broker.wire.checking import readable
 from memshare.memory_service.memory import Memory, saying
-from memshare.memory_service.stores.store import Hit, Query, Where
+from memshare.memory_service.stores.store import Hit, Query, RawPoint, Where
+
+log = logging.getLogger(__name__)
 
 DENSE = "dense"
 SPARSE = "bm25"
@@ -25,12 +33,14 @@ RRF_K = 60
 MAX_POOLS = 10_000
 
 _FUSED_DEPTH = 50
+_OFF_LENGTH = 1e-2  # by which the length of a vector may differ from 1
 _BATCH = 256
 _PARSED = 4_000  # memories that are kept parsed, some 8 kB each
 
 T = TypeVar("T")
-Found = tuple[dict[str, Any] | None, float, object]
-"""A point as the engine gives it: payload, score and vectors."""
+Payload = dict[str, Any] | None
+Found = tuple[object, Payload, float, object]
+"""A point as the engine gives it: id, payload, score and vectors."""
 
 
 def payload(memory: Memory) -> dict[str, Any]:
@@ -51,15 +61,47 @@ def payload(memory: Memory) -> dict[str, Any]:
     }
 
 
-def memory(stored: dict[str, Any] | None) -> Memory:
-    """The memory that a point was made of."""
-    return _parse((stored or {})[WHOLE])
+def memories(found: Iterable[tuple[object, Payload]], unreadable: set[UUID]) -> list[Memory]:
+    """The memories that points were made of; those that cannot be read are noted, and left out."""
+    return [one for point, stored in found if (one := _memory(point, stored, unreadable))]
+
+
+def _memory(point: object, stored: Payload, unreadable: set[UUID]) -> Memory | None:
+    read = _parse((stored or {}).get(WHOLE))
+    if isinstance(read, Memory):
+        return read
+    name = UUID(str(point))
+    if name not in unreadable:
+        unreadable.add(name)
+        log.error("A memory cannot be read, and is left out: %s. See `memshare memories check`.", read,
+                  extra=ids(memory_id=str(name)))  # fmt: skip
+    return None
 
 
 @lru_cache(maxsize=_PARSED)
-def _parse(text: str) -> Memory:
-    """A memory is frozen, so those who find the same text share one; a recall looks at dozens."""
-    return Memory.model_validate_json(text)
+def _parse(text: Any) -> Memory | str:
+    """A memory, or why it is none. Memories are frozen, so those who find the same text, as recalls do, share one."""
+    if not isinstance(text, str):
+        return f"it has no text {WHOLE!r}"
+    try:
+        return Memory.model_validate_json(text)
+    except ValidationError as error:
+        return readable(error, "it is no memory").rstrip(".")
+
+
+def problem(point: RawPoint) -> str | None:
+    """What is wrong with a point as it lies in a store; None for one that is as it was written."""
+    read = _parse(point.payload.get(WHOLE))
+    if not isinstance(read, Memory):
+        return read
+    if read.id != point.id:
+        return f"it says that it is the memory {read.id}"
+    wrong = [key for key, value in payload(read).items() if point.payload.get(key) != value]
+    if wrong:
+        return f"its field {wrong[0]!r} is {point.payload.get(wrong[0])!r}"
+    if point.dense is None or not math.isclose(float(np.linalg.norm(point.dense)), 1, abs_tol=_OFF_LENGTH):
+        return "its vector is damaged"
+    return None
 
 
 def conditions(where: Where) -> list[tuple[str, list[str]]]:
@@ -82,27 +124,37 @@ def is_fused(query: Query) -> bool:
     return query.dense is not None and query.sparse is not None
 
 
-def hits(query: Query, found: Iterable[Found]) -> list[Hit]:
+def hits(query: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:
     """What a search found, best first; equal scores, as fused ranks often have, by similarity and then by id."""
-    unsorted = [_hit(query, *one) for one in found]
+    unsorted = [hit for one in found if (hit := _hit(query, *one, unreadable))]
     return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
 
 
-def _hit(query: Query, stored: dict[str, Any] | None, score: float, vector: object) -> Hit:
+def _hit(
+    query: Query, point: object, stored: Payload, score: float, vector: object, unreadable: set[UUID]
+) -> Hit | None:
     """One point. Searched by the dense vector alone, its score is the cosine; fused, `vector` brings what it takes."""
+    found = _memory(point, stored, unreadable)
+    if found is None or not math.isfinite(score):  # of a damaged vector
+        return None
     own = dense_in(vector) if isinstance(vector, dict) else None
     if query.dense is None:
-        return Hit(memory(stored), score, 0.0, own)
+        return Hit(found, score, 0.0, own)
     if not is_fused(query):
-        return Hit(memory(stored), score, score, own)
+        return Hit(found, score, score, own)
     if own is None:
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
-    return Hit(memory(stored), score, _cosine(query.dense, own), own)
+    return Hit(found, score, _cosine(query.dense, own), own)
 
 
 def dense_in(vectors: Any) -> NDArray[np.float32]:
     """The dense vector among those that came with a point, of shape (dimension,)."""
     return np.asarray(vectors[DENSE], dtype=np.float32)
+
+
+def dense_of(vectors: object) -> NDArray[np.float32] | None:
+    """The same, or None where there is none."""
+    return dense_in(vectors) if isinstance(vectors, dict) and DENSE in vectors else None
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

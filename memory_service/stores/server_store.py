@@ -14,7 +14,7 @@ from memshare.memory_service.stores import points
 from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection
 from memshare.memory_service.stores.server_connection import connected
 from memshare.memory_service.stores.server_errors import answering
-from memshare.memory_service.stores.store import Hit, Layout, Page, Query, Sparse, Vectors, Where
+from memshare.memory_service.stores.store import Hit, Layout, Page, Query, RawPage, RawPoint, Sparse, Vectors, Where
 
 
 class ServerStore:
@@ -28,6 +28,7 @@ class ServerStore:
         self._client = client
         self._collection = collection
         self._address = address
+        self.unreadable: set[UUID] = set()
 
     @classmethod
     def open(
@@ -70,7 +71,7 @@ class ServerStore:
         with answering(self._address):
             found = self._client.query_batch_points(self._collection, [_request(query) for query in queries])
         return [
-            points.hits(query, ((point.payload, point.score, point.vector) for point in some.points))
+            points.hits(query, ((one.id, one.payload, one.score, one.vector) for one in some.points), self.unreadable)
             for query, some in zip(queries, found, strict=True)
         ]
 
@@ -79,7 +80,7 @@ class ServerStore:
             found, following = self._client.scroll(
                 self._collection, scroll_filter=_filter(where), limit=limit, offset=after and str(after)
             )
-        memories = [points.memory(point.payload) for point in found]
+        memories = points.memories(((point.id, point.payload) for point in found), self.unreadable)
         return Page(memories, UUID(str(following)) if following else None)
 
     def count(self, where: Where) -> dict[str, int]:
@@ -98,10 +99,19 @@ class ServerStore:
             )
         return {UUID(str(point.id)): points.dense_in(point.vector) for point in found}
 
+    def raw(self, limit: int, after: UUID | None = None) -> RawPage:
+        with answering(self._address):
+            found, following = self._client.scroll(
+                self._collection, limit=limit, offset=after and str(after), with_vectors=[points.DENSE]
+            )
+        raw = [RawPoint(UUID(str(one.id)), one.payload or {}, points.dense_of(one.vector)) for one in found]
+        return RawPage(raw, UUID(str(following)) if following else None)
+
     def delete(self, ids: Sequence[UUID]) -> None:
         with answering(self._address):
             if ids:
                 self._client.delete(self._collection, [str(one) for one in ids], wait=True)
+                self.unreadable -= set(ids)
 
 
 def _vectors(given: Vectors) -> dict[str, models.Vector]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
 from memshare.memory_service.memory import Memory, Status
@@ -83,6 +83,21 @@ class Page(NamedTuple):
     after: UUID | None
 
 
+class RawPoint(NamedTuple):
+    """A memory as it lies in the store, whether it can be read or not; `dense` is of shape (dimension,)."""
+
+    id: UUID
+    payload: dict[str, Any]
+    dense: NDArray[np.float32] | None
+
+
+class RawPage(NamedTuple):
+    """Some of them in the order of their ids, and where the next page starts, if there is one."""
+
+    points: list[RawPoint]
+    after: UUID | None
+
+
 @dataclass(frozen=True)
 class Layout:
     """What a store was made for; another encoder's vectors cannot be compared with its own."""
@@ -92,7 +107,15 @@ class Layout:
 
 
 class Store(Protocol):
-    """Memories with their vectors. Safe to use from many threads; a write is seen by the next read."""
+    """Memories with their vectors. Safe to use from many threads; a write is seen by the next read.
+
+    A memory that cannot be read is left out of every answer but those of `raw` and `count`.
+    """
+
+    @property
+    def unreadable(self) -> Collection[UUID]:
+        """Those that were left out so far."""
+        ...
 
     def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
         """Write memories, each in place of one with the same id."""
@@ -125,6 +148,10 @@ class Store(Protocol):
 
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
         """The dense vectors of some memories, of shape (dimension,); unknown ids are left out."""
+        ...
+
+    def raw(self, limit: int, after: UUID | None = None) -> RawPage:
+        """Everything as it lies there, in the order of the ids, from `after` on (itself included)."""
         ...
 
     def delete(self, ids: Sequence[UUID]) -> None:

@@ -83,3 +83,13 @@ def test_a_store_of_another_encoder_can_be_filled_beside_the_one_in_use_and_then
     put_in_use(settings, LAYOUT)
     with closing(open_store(settings, LAYOUT, "back again")) as back:
         assert back.count(Where()) == {"poem": 1}
+
+
+def test_a_pool_that_is_not_where_it_is_said_to_be_is_not_begun_anew(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, qdrant_url=None)
+    open_store(settings, LAYOUT, "a test").close()
+    put_in_use(settings, LAYOUT)
+    (tmp_path / "pool").rename(tmp_path / "elsewhere")
+
+    with pytest.raises(BadInput, match=r"pool\.json' says that the pool is in 'pool', and there is none"):
+        layout_in_use(settings)

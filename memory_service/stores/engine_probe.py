@@ -1,0 +1,81 @@
+"""Reads a whole pool in a process of its own, after one that was killed: a damaged file may end who reads it.
+
+`python -m memshare.memory_service.stores.engine_probe FOLDER` prints what the pool holds, or ends otherwise.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import qdrant_edge as edge
+from pydantic import ValidationError
+
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.stores import points
+from memshare.memory_service.stores.engine_damage import damaged
+from memshare.memory_service.stores.tally import Sum, digest
+
+_PAGE = 1_000
+_LONGEST = 900.0  # seconds
+_LAST_WORDS = 300  # characters
+
+
+class Probed(Message):
+    """What a pool holds, by reading all of it."""
+
+    memories: int
+    fingerprint: str
+    counted: int
+    """How many the engine says there are."""
+
+
+def probe(folder: Path, engine: Path) -> Sum:
+    """What the pool holds; raises `Damaged` where it cannot be read whole."""
+    command = [sys.executable, "-m", __name__, str(engine)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise damaged(folder, f"it could not be read within {_LONGEST:.0f} s") from error
+    try:
+        found = Probed.model_validate_json(done.stdout)
+    except ValidationError as error:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        ended = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+        found_out = f"reading all of it ended with {ended} ({said[-1][:_LAST_WORDS]})"
+        raise damaged(folder, found_out) from error
+    if found.counted != found.memories:
+        raise damaged(folder, f"it says that it holds {found.counted} memories, and {found.memories} can be read")
+    return Sum(found.memories, int(found.fingerprint, 16))
+
+
+def sum_of(shard: edge.EdgeShard) -> Sum:
+    """What an open engine holds, by reading all of it."""
+    return Sum().changed((), _digests(shard))
+
+
+def _digests(shard: edge.EdgeShard) -> Iterator[int]:
+    after = None
+    while True:
+        request = edge.ScrollRequest(
+            offset=after, limit=_PAGE, with_payload=[points.WHOLE], with_vector=[points.DENSE, points.SPARSE]
+        )
+        found, after = shard.scroll(request)
+        for point in found:
+            yield digest(point.id, (point.payload or {}).get(points.WHOLE))
+        if after is None:
+            return
+
+
+def main() -> None:
+    shard = edge.EdgeShard.load(sys.argv[1])
+    held = sum_of(shard)
+    counted = shard.info().points_count
+    shard.close()
+    print(Probed(memories=held.memories, fingerprint=f"{held.mark:032x}", counted=counted).model_dump_json())
+
+
+if __name__ == "__main__":
+    main()
