@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from benchmarks.chat_server import Running
 from benchmarks.processes import cpu_seconds
+from memshare.commands.worker import FEW
 
 SIDE = Path(__file__).with_name("journey_side.py")
 SOURCE = Path(__file__).parents[1] / "src"
@@ -40,7 +41,7 @@ class Ran:
 def as_it_is(threads: int, agents: int, scorers: int) -> list[Worker]:
     """A memory service, and agents and scorers that have so many threads together."""
     return [
-        Worker("memory", "memshare.memory_service.worker", ("memory",), threads),
+        Worker("memory", "memshare.memory_service.worker", ("memory",), FEW),  # as `memshare worker memory` has
         *(Worker("agents", "memshare.agents.worker", ("poem",), share) for share in _shares(threads, agents)),
         *(Worker("scorer", "memshare.scorer.worker", ("scorer",), share) for share in _shares(threads, scorers)),
     ]
