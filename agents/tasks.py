@@ -177,6 +177,7 @@ def register(
         AgentTask,
         lambda journey, task: answering().run(journey, task),
         begins=True,
+        from_outside=True,
         has_result=True,
     )
     add_stage(app, answer, services)
@@ -186,6 +187,7 @@ def register(
         QuestionTask,
         lambda journey, task: answering().ask(journey, task),
         begins=True,
+        from_outside=True,
         kept=("question",),
     )
     add_stage(app, question, services)

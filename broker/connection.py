@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ssl
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import redis
 from kombu.exceptions import OperationalError
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.connection import SSLConnection
+from redis.exceptions import AuthenticationError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
@@ -20,6 +22,11 @@ from memshare.broker.errors import Unreachable
 from memshare.broker.sentinels import SCHEME, parse_sentinels
 
 DOWN = (RedisConnectionError, RedisTimeoutError)
+T = TypeVar("T")
+
+
+class NoTls(RedisConnectionError):
+    """What listens there does not speak TLS."""
 
 
 def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
@@ -29,11 +36,14 @@ def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
         "socket_timeout": timeout,
         "socket_connect_timeout": min(timeout, 5),
         "health_check_interval": 25,
-        "retry": Retry(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
+        "retry": _WhereItMayHelp(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
         "retry_on_error": list(DOWN),
     }
     if not url.startswith(SCHEME):
-        return redis.Redis.from_url(url, **options)
+        client = redis.Redis.from_url(url, **options)
+        if client.connection_pool.connection_class is SSLConnection:
+            client.connection_pool.connection_class = _TlsConnection
+        return client
     known = parse_sentinels(url)
     patience = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
     asked = Sentinel(known.nodes, sentinel_kwargs=patience)  # type: ignore[no-untyped-call]
@@ -59,9 +69,56 @@ def reaching(url: str) -> Iterator[None]:
     except ResponseError as error:
         raise Unreachable(f"Redis at {address(url)} refuses: {error}") from error
     except (*DOWN, OperationalError, OSError) as error:
+        fault = error.__cause__ if isinstance(error, OperationalError) else error
+        if isinstance(fault, AuthenticationError):
+            raise Unreachable(f"Redis at {address(url)} {_login_fault(url)}") from error
+        if isinstance(fault, NoTls):
+            raise Unreachable(
+                f"Redis at {address(url)} does not speak TLS. Where its port is a plain one, write redis:// in place "
+                "of rediss:// in MEMSHARE_REDIS_URL."
+            ) from error
         start = (
             "Start `memshare up`, or set MEMSHARE_REDIS_URL to a running Redis."
             if url.startswith("unix:")
             else "Start that Redis, or set MEMSHARE_REDIS_URL to one that runs."
         )
         raise Unreachable(f"Redis does not answer at {address(url)}. {start}") from error
+
+
+def _login_fault(url: str) -> str:
+    if "@" not in urlsplit(url).netloc and "password=" not in url:
+        return "asks for a password, and MEMSHARE_REDIS_URL has none: write redis://:PASSWORD@HOST:PORT/DB."
+    return "refuses the password, or the user, in MEMSHARE_REDIS_URL."
+
+
+class _WhereItMayHelp(Retry):
+    """Tries again, but not with a wrong password, nor in TLS with what does not speak it."""
+
+    def call_with_retry(
+        self,
+        do: Callable[[], T],
+        fail: Callable[[Exception], Any] | Callable[[Exception, int], Any],
+        is_retryable: Callable[[Exception], bool] | None = None,
+        with_failure_count: bool = False,
+    ) -> T:
+        def may_help(error: Exception) -> bool:
+            return not isinstance(error, AuthenticationError | NoTls) and (is_retryable is None or is_retryable(error))
+
+        return super().call_with_retry(do, fail, may_help, with_failure_count)
+
+
+class _TlsConnection(SSLConnection):
+    """Waits for the other side of TLS as long as for a connection: a plain Redis says nothing to its greeting."""
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        sock.settimeout(self.socket_connect_timeout)
+        try:
+            wrapped: Any = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call]
+        except TimeoutError as error:
+            raise NoTls("No answer in TLS.") from error
+        except ssl.SSLError as error:
+            if error.reason == "WRONG_VERSION_NUMBER":
+                raise NoTls("The answer was not in TLS.") from error
+            raise
+        wrapped.settimeout(self.socket_timeout)
+        return wrapped

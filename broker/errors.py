@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 Reason = Literal[
@@ -18,6 +19,7 @@ Reason = Literal[
     "refused",
     "too long",
     "malformed",
+    "signature",
     "rubric",
     "crash",
     "bug",
@@ -38,11 +40,11 @@ class Unreachable(MemshareError):
 
 
 class TryAgain(MemshareError):
-    """It may work later; `wait` is the number of seconds the other side asked for, if it did."""
+    """It may work later; `wait` is the number of seconds the other side asked for, if it did and it is one."""
 
     def __init__(self, message: str, wait: float | None = None, reason: Reason = "busy") -> None:
         super().__init__(message)
-        self.wait = wait
+        self.wait = max(wait, 0.0) if wait is not None and math.isfinite(wait) else None
         self.reason: Reason = reason
 
 

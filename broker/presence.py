@@ -8,7 +8,9 @@ from uuid import uuid4
 import redis
 from pydantic import ConfigDict, ValidationError
 
+from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import Message
+from memshare.broker.wire.signing import Signer
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,8 @@ class Presence(Message):
     life: str
     queues: tuple[str, ...]
     agents: tuple[AgentCard, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Fingerprints of the secrets that it takes; the first is the one that it signs with."""
 
 
 def announce(client: redis.Redis, presence: Presence) -> None:
@@ -71,3 +75,13 @@ def present(client: redis.Redis) -> list[Presence]:
             except ValidationError as error:
                 log.warning("What worker %r tells of itself cannot be read: %s", key.removeprefix(PREFIX), error)
     return found
+
+
+def require_same_secret(client: redis.Redis, signer: Signer) -> None:
+    """Raises `BadInput` where a worker that is there signs with a secret that this process does not have."""
+    for other in present(client):
+        if other.secrets and other.secrets[0] not in signer.fingerprints:
+            raise BadInput(
+                f"The worker {other.node!r} on the same Redis has another secret, so it and this one would refuse each "
+                "other's messages. Set MEMSHARE_SECRET, or MEMSHARE_SECRET_FILE, to the same for every worker."
+            )

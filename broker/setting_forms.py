@@ -57,6 +57,12 @@ def _login(login: SecretStr) -> SecretStr:
     return login
 
 
+def _secret(secret: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"[!-+\--~]{32,}( *, *[!-+\--~]{32,})?", secret.get_secret_value()):
+        raise ValueError("expected 32 characters or more, or two such secrets with a comma between them")
+    return secret
+
+
 def _rate_limits(text: str) -> str:
     parse_rate_limits(text)
     return text
@@ -74,5 +80,6 @@ ListenAddress = Annotated[str, AfterValidator(_listen_address)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 Networks = Annotated[str, AfterValidator(_networks)]
 Login = Annotated[SecretStr, AfterValidator(_login)]
+Secret = Annotated[SecretStr, AfterValidator(_secret)]
 RateLimits = Annotated[str, AfterValidator(_rate_limits)]
 TorchDevice = Annotated[str, AfterValidator(_torch_device)]

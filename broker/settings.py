@@ -21,6 +21,7 @@ from memshare.broker.setting_forms import (
     Place,
     RateLimits,
     RedisUrl,
+    Secret,
     TorchDevice,
     WebAddress,
     parse_networks,
@@ -45,6 +46,16 @@ class Settings(BaseSettings):
         default=None,
         description="Redis to use, as redis://HOST:PORT/DB or sentinel://:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME. "
         "Unset: the embedded one of `memshare up`.",
+    )
+    secret: Secret | None = Field(
+        default=None,
+        description="Secret by which workers know each other's messages, the same for all of a Redis: 32 characters or "
+        "more, or two with a comma while one replaces the other. Unset: MEMSHARE_SECRET_FILE.",
+    )
+    secret_file: Place | None = Field(
+        default=None,
+        description="File with that secret. Unset: `secret` in MEMSHARE_DATA, which `memshare up`, or a worker without "
+        "MEMSHARE_REDIS_URL, makes.",
     )
     memory_url: WebAddress | None = Field(
         default=None,
@@ -215,7 +226,7 @@ def load_settings() -> Settings:
         first = error.errors()[0]
         name = f"MEMSHARE_{str(first['loc'][0]).upper()}"
         value = re.sub(r"//.*@", "//…@", str(first["input"]))  # a URL's password stays out of messages
-        if first["loc"][0] == "flower_auth":
+        if first["loc"][0] in ("flower_auth", "secret"):
             value = "…"
         reason = first["msg"].removeprefix("Value error, ")
         raise BadInput(f"{name}={value!r} cannot be used: {reason}.") from error

@@ -39,6 +39,14 @@ local function acknowledge(tag)
   redis.call('HDEL', key.unacked, tag)
 end
 
+-- Stores a result as Celery does, and tells who waits for it.
+local function tell(result, text, seconds)
+  if result == '' then return end
+  redis.call('SET', result, text)
+  if tonumber(seconds) > 0 then redis.call('EXPIRE', result, seconds) end
+  redis.call('PUBLISH', result, text)
+end
+
 -- Field and value, in turn, of what is known of the journey.
 local function note(...)
   redis.call('HSET', journey, ...)
@@ -57,12 +65,39 @@ local function count(first)
   end
 end
 
+-- Whether somebody has ended the journey: none of its messages is begun any more, and none follows.
+local function is_cancelled()
+  return redis.call('HEXISTS', journey, 'cancelled') == 1
+end
+
 local function has_begun()
   return redis.call('HEXISTS', journey, 'task') == 1
 end
 
-local function begin_journey(shown)
-  if not has_begun() then note('task', shown, 'submitted', string.format('%.6f', now)) end
+local function begin_journey(shown, owner)
+  if has_begun() then return end
+  note('task', shown, 'submitted', string.format('%.6f', now))
+  if owner ~= '' then note('owner', '"' .. owner .. '"') end
+end
+
+-- Whether a message that begins a journey came under the id of another message, open or ended. `owner` tells what it
+-- says; it is empty for messages that begin none, which are signed and cannot have another's id.
+local function is_anothers(owner)
+  if owner == '' then return false end
+  local known = redis.call('HGET', journey, 'owner')
+  if known then return known ~= '"' .. owner .. '"' end
+  local entry = redis.call('HGET', key.messages, id)
+  if not entry then return false end
+  entry = cjson.decode(entry)
+  return entry.journey ~= name or entry.stage ~= stage
+end
+
+-- Whether the message is a dead letter, and not only another one that had taken its id.
+local function is_dead()
+  local letter = redis.call('HGET', key.dead, id)
+  if not letter then return false end
+  local read, it = pcall(cjson.decode, letter)
+  return not read or not it.entry or it.entry.journey == name
 end
 
 -- Adds facts, as JSON, to what is known for ever of a journey that was opened to be kept.

@@ -13,12 +13,14 @@ from pydantic import Field
 
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import DEAD
-from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.delivery.ledger import IdTaken, Ledger
 from memshare.broker.delivery.outcome_record import forgo
 from memshare.broker.delivery.publish import publish
 from memshare.broker.errors import BadInput, GiveUp, Reason, TryAgain
+from memshare.broker.observe.masking import masked
 from memshare.broker.observe.metrics import DEAD_REASONS
-from memshare.broker.wire.messages import Message
+from memshare.broker.wire.messages import Message, derived_id
+from memshare.broker.wire.signing import digest
 
 UNREADABLE = "unreadable"  # stands for the task and the stage of a message that names none of ours
 Kind = Literal["malformed", "gave-up", "tries", "crash", "bug"]
@@ -37,8 +39,8 @@ class DeadLetter(Message):
 
     @property
     def retriable(self) -> bool:
-        """Whether there is a task to send again; a message that could not be read is kept as text only."""
-        return self.entry.task != UNREADABLE
+        """Whether there is a task to send again: not where a message could not be read, or proved nothing."""
+        return self.entry.task != UNREADABLE and self.reason != "signature"
 
 
 def letter_for(entry: Entry, error: BaseException, *, tries: int, kind: Kind | None = None) -> DeadLetter:
@@ -49,8 +51,8 @@ def letter_for(entry: Entry, error: BaseException, *, tries: int, kind: Kind | N
         entry=entry,
         kind=chosen,
         reason=reason_of(error, kind),
-        error=f"{type(error).__name__}: {error}" if chosen == "bug" else str(error),
-        traceback="".join(traceback.format_exception(error)),
+        error=masked(f"{type(error).__name__}: {error}" if chosen == "bug" else str(error)),
+        traceback=masked("".join(traceback.format_exception(error))),
         tries=tries,
         died=time.time(),
     )
@@ -71,7 +73,16 @@ class DeadLetters:
         self._ledger = ledger
 
     def add(self, letter: DeadLetter) -> bool:
-        """Keep a letter; False when another run of the message was through with it before."""
+        """Keep a letter; False when another run of the message was through with it before.
+
+        One that came under the id of another task is kept under an id of its own, and that task is left alone.
+        """
+        try:
+            return self._bury(letter)
+        except IdTaken:
+            return self._bury(letter.model_copy(update={"entry": under_own_id(letter.entry)}))
+
+    def _bury(self, letter: DeadLetter) -> bool:
         return self._ledger.bury(letter.entry, letter.model_dump_json(), letter.reason, letter.error)
 
     def all(self) -> list[DeadLetter]:
@@ -106,6 +117,12 @@ class DeadLetters:
         self._client.hdel(DEAD, letter.entry.id)
         self._client.hdel(DEAD_REASONS, letter.entry.id)
         forgo(self._client, letter.entry.journey)
+
+
+def under_own_id(entry: Entry) -> Entry:
+    """The entry of a message that has no right to the id it names, under another, which it has at every delivery."""
+    own = str(derived_id("refused", entry.task, entry.id, digest(entry.body)))
+    return entry.model_copy(update={"id": own, "journey": own, "begins": True})
 
 
 def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from memshare.broker.wire.messages import Message, Priority, Record
+from memshare.broker.wire.signing import digest
 
 
 class Entry(Message):
@@ -25,6 +26,15 @@ class Entry(Message):
     """Whether a caller waits for what it did, as the result of a Celery task."""
     decides: bool = True
     """Whether its end is part of what became of the journey. A lesson's, for one, is not."""
+    expires: float | None = None
+    """After which it is not begun any more, as Unix time in seconds."""
+    signature: str | None = None
+    """Proof that a worker of this deployment, or who has its secret, wrote it; what anybody may send needs none."""
+
+    @property
+    def owner(self) -> str:
+        """Which message a journey of this id belongs to; nothing where another stage's message began it."""
+        return digest(self.body) if self.begins and self.id == self.journey else ""
 
 
 class Parked(Message):
@@ -35,6 +45,13 @@ class Parked(Message):
     until: float
     why: str
     hold: str
+
+
+class Cancelled(Message):
+    """That a journey was ended before it was through: when, as Unix time in seconds, and why."""
+
+    at: float
+    why: str
 
 
 class Result(NamedTuple):

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import redis
 from pydantic import JsonValue
 
-from memshare.broker.delivery.entry import Committed, Entry, Outgoing, Parked, Result
+from memshare.broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Parked, Result
 from memshare.broker.delivery.keys import (
     DONE,
     FAILED,
     LIFTED,
+    MESSAGES,
     PARKED,
     QUEUES,
     WHY,
@@ -27,7 +28,7 @@ from memshare.broker.delivery.keys import (
 )
 from memshare.broker.delivery.packed_json import pack, unpack
 from memshare.broker.delivery.scripts import Argument, Name, run_script
-from memshare.broker.errors import NotYet, QueueFull, Reason
+from memshare.broker.errors import GiveUp, NotYet, QueueFull, Reason
 from memshare.broker.observe.masking import without_vectors
 from memshare.broker.observe.metrics import Sample, count, flat
 from memshare.broker.wire.messages import Record
@@ -37,6 +38,18 @@ COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue as
 
 Facts = Mapping[str, JsonValue]
 """What is known for ever of a journey that was opened to be kept (`memshare.broker.delivery.outcome_record`)."""
+
+CancelOutcome = Literal["cancelled", "running", "ended"]
+"""What became of a message whose journey was to end: it may run at this moment, or have ended before."""
+
+
+class IdTaken(GiveUp):
+    """A task came under the id of another one that said something else."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(
+            f"The id {message_id!r} is that of another task, so this one was not run. Submit it under an id of its own."
+        )
 
 
 class Ledger:
@@ -53,7 +66,8 @@ class Ledger:
         Raises `QueueFull` when its queue has `limit` open messages; 0 is no limit.
         """
         text = entry.model_dump_json()
-        reply = self._run("open", entry, text, pack(text) if entry.begins else "", limit, "1" if keep else "")
+        shown = pack(text) if entry.begins else ""
+        reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner)
         if reply[0] == b"full":
             raise _full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
         return bool(reply[0] == b"opened")
@@ -62,12 +76,16 @@ class Ledger:
         """Renew a message that a worker of this incarnation starts on, or adopt one that another client published.
 
         Returns how often it was started without an end, this time included, and None; or 0 and the record of
-        what it did, when it has ended already; or -1 and None when it is a dead letter.
+        what it did, when it has ended already; or -1 and None when it is a dead letter. Raises `IdTaken` where its id
+        is that of another task.
         """
-        starts, done = self._run("begin", entry, incarnation, "1" if entry.begins else "", "")
+        owner = entry.owner
+        starts, done = self._run("begin", entry, incarnation, "1" if entry.begins else "", "", owner)
         if starts == -2:
             text = entry.model_dump_json()
-            starts, done = self._run("begin", entry, incarnation, pack(text) if entry.begins else "", text)
+            starts, done = self._run("begin", entry, incarnation, pack(text) if entry.begins else "", text, owner)
+        if starts == -3:
+            raise IdTaken(entry.id)
         return int(starts), unpack(done) if done else None
 
     def commit(
@@ -97,14 +115,33 @@ class Ledger:
         first, done = self._run("commit", entry, tag, text, _json(facts), *told, len(following), *sent, *flat(counted))
         return Committed(True, record) if first else Committed(False, unpack(done))
 
-    def postpone(self, entry: Entry, seconds: float) -> None:
-        """Leave a message alone until its next try."""
-        self._run("postpone", entry, seconds)
+    def cancel(
+        self, entry: Entry, why: Cancelled, result: Result | None = None, *, in_hand: bool = False
+    ) -> CancelOutcome:
+        """End the journey of an open message, and strike the message off.
 
-    def park(self, entry: Entry, reason: NotYet) -> None:
-        """Set a message aside, out of its queue, until its time comes or what holds it back is lifted."""
+        One that runs at this moment is "running": it goes on, and nothing follows it; any other is told by `result`.
+        `in_hand` is a message that a worker has taken and does not run, whether the ledger knows it or not.
+        """
+        shown = pack(entry.model_dump_json()) if entry.begins else ""
+        facts = _json({"outcome": "cancelled"} if entry.decides else None)
+        ended = count("memshare_tasks_total", stage=entry.stage, outcome="cancelled")
+        noted, hand = pack(why.model_dump_json()), "1" if in_hand else ""
+        told: Sequence[Argument] = result or ("", "", 0)
+        reply = self._run("cancel", entry, noted, shown, entry.owner, facts, hand, *told, *flat([ended]))
+        return cast(CancelOutcome, reply.decode())
+
+    def open_of(self, ids: Sequence[str]) -> list[Entry]:
+        """Those of these messages that are open."""
+        return [Entry.model_validate_json(text) for text in self._client.hmget(MESSAGES, list(ids)) if text]
+
+    def park(self, entry: Entry, reason: NotYet, *, ages: bool = False) -> None:
+        """Set a message aside, out of its queue, until its time comes or what holds it back is lifted.
+
+        One that `ages` is one of the oldest open messages all the same: something is wrong with it.
+        """
         why = Parked(id=entry.id, queue=entry.queue, until=0, why=str(reason), hold=reason.hold)
-        self._run("park", entry, reason.wait, why.model_dump_json(), reason.hold)
+        self._run("park", entry, reason.wait, why.model_dump_json(), reason.hold, "1" if ages else "")
 
     def parked(self) -> list[Parked]:
         """The messages that wait beside their queues, the next one first."""
@@ -143,13 +180,16 @@ class Ledger:
     def bury(self, entry: Entry, letter: str, reason: Reason = "bug", error: str | None = None) -> bool:
         """Strike a message off as a dead letter, given as JSON, and count it; False when another run was through.
 
-        `error` says in words why it died.
+        `error` says in words why it died. Raises `IdTaken` where its id is that of another task.
         """
         ended = count("memshare_tasks_total", stage=entry.stage, outcome="dead")
         died = count("memshare_dead_letters_total", reason=reason)
         facts = _json({"error": error} if error is not None and entry.decides else None)
         noted = pack(json.dumps(without_vectors(json.loads(letter)), ensure_ascii=False))
-        return bool(self._run("bury", entry, letter, noted, reason, facts, *flat([ended, died])))
+        buried = self._run("bury", entry, letter, noted, reason, facts, entry.owner, *flat([ended, died]))
+        if buried == -1:
+            raise IdTaken(entry.id)
+        return bool(buried)
 
     def revive(self, entry: Entry) -> bool:
         """Make a dead letter an open message again; False when it is none."""

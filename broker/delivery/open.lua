@@ -1,9 +1,9 @@
 -- Writes a message down before it is published.
 -- More ARGV: entry; the same as the journey shows it, where it begins one; most open messages of its queue, 0 for any number; '1' where it is
--- known for ever what became of the journey.
+-- known for ever what became of the journey; the owner of the journey that it begins, or nothing.
 -- Returns 'opened', 'open', 'ended', or 'full' with the number of open messages and of those that ended in a minute.
-local entry, shown, limit, kept = unpack(ARGV, 6)
-if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', journey, 'dead') == 1
+local entry, shown, limit, kept, owner = unpack(ARGV, 6)
+if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', journey, 'dead') == 1 or is_cancelled()
   or redis.call('HEXISTS', key.dead, id) == 1 then return {'ended'} end
 if redis.call('HEXISTS', key.messages, id) == 1 then return {'open'} end
 if kept == '1' and redis.call('HEXISTS', key.kept, name) == 1 then return {'open'} end
@@ -15,6 +15,6 @@ if tonumber(limit) > 0 and length >= tonumber(limit) then
   return {'full', length, math.max(tonumber(last), tonumber(this))}
 end
 enter(queue, id, entry)
-if shown ~= '' then begin_journey(shown) end
+if shown ~= '' then begin_journey(shown, owner) end
 if kept == '1' then redis.call('HSET', key.kept, name, '{}') end
 return {'opened'}

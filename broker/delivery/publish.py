@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from kombu.utils.json import dumps
 from memshare.broker.app import list_of, queue_named
 from memshare.broker.delivery.entry import Entry, Outgoing
 from memshare.broker.observe.masking import shortened
+from memshare.broker.wire.signing import SIGNATURE
 
 ACKNOWLEDGED = "memshare_acknowledged"  # property of a message in a worker's memory: a script has acknowledged it
 PERSISTENT = 2  # kombu's word for a message that outlives its server
@@ -20,18 +22,27 @@ _base64 = Base64()
 
 
 def publish(app: Celery, entry: Entry) -> None:
-    """Send the message of a ledger entry to its queue."""
-    app.send_task(
+    """Send the message of a ledger entry to its queue.
+
+    Not by `app.send_task`: for a task with a result that listens for it, on a connection that all threads share.
+    """
+    amqp: Any = app.amqp  # the stubs know of no messages
+    message = amqp.as_task_v2(
+        entry.id,
         entry.task,
         [entry.body],
-        task_id=entry.id,
-        queue=queue_named(entry.queue),  # type: ignore[arg-type] # the stubs know of names only
-        priority=entry.priority,
+        {},
         argsrepr=shortened(entry.body),
-        ignore_result=not entry.has_result,
         root_id=entry.journey,
-        retry=True,
+        ignore_result=not entry.has_result,
+        reply_to=app.thread_oid,
+        create_sent_event=app.conf.task_send_sent_event,
     )
+    message.headers.update(_own_headers(entry))
+    with app.producer_or_acquire() as producer:
+        amqp.send_task_message(
+            producer, entry.task, message, queue=queue_named(entry.queue), priority=entry.priority, retry=True
+        )
 
 
 def outgoing(app: Celery, entry: Entry, parent: str) -> Outgoing:
@@ -53,7 +64,7 @@ def outgoing(app: Celery, entry: Entry, parent: str) -> Outgoing:
         "body": _base64.encode(body),
         "content-encoding": encoding,
         "content-type": content_type,
-        "headers": made.headers,
+        "headers": made.headers | _own_headers(entry),
         "properties": {
             **made.properties,
             "delivery_mode": PERSISTENT,
@@ -64,3 +75,10 @@ def outgoing(app: Celery, entry: Entry, parent: str) -> Outgoing:
         },
     }
     return Outgoing(entry, list_of(entry.queue, entry.priority), dumps(message))
+
+
+def _own_headers(entry: Entry) -> dict[str, str]:
+    headers = {} if entry.signature is None else {SIGNATURE: entry.signature}
+    if entry.expires is not None:
+        headers["expires"] = datetime.fromtimestamp(entry.expires, UTC).isoformat()
+    return headers

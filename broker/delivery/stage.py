@@ -58,6 +58,8 @@ class Stage(Generic[M]):
     journey of its own, which has the message's id."""
     begins: bool = False
     """Whether a journey may begin here: then its message is what the journey shows as its task."""
+    from_outside: bool = False
+    """Whether anybody who reaches the queue may begin a journey here. Every other message is signed."""
     has_result: bool = False
     """Whether a caller waits for its record, as the result of the Celery task."""
     kept: tuple[str, ...] | None = ()

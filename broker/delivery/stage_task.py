@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import logging
 import random
-import sys
+import secrets
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import celery
-from celery import Celery
+from celery import Celery, signals
 from celery.exceptions import Ignore
-from celery.states import SUCCESS
 from celery.utils.time import get_exponential_backoff_interval
-from pydantic import ValidationError
 from redis.exceptions import ResponseError
 
-from memshare.broker.app import LONGEST_COUNTDOWN, REPR_LENGTH
+from memshare.broker.app import REPR_LENGTH
 from memshare.broker.connection import DOWN
 from memshare.broker.delivery import stage_trace
-from memshare.broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of, unreadable
-from memshare.broker.delivery.entry import Entry, Result
-from memshare.broker.delivery.ledger import Facts, Ledger
+from memshare.broker.delivery.admission import may_come, refuse, unsigned
+from memshare.broker.delivery.celery_result import revoked, success
+from memshare.broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
+from memshare.broker.delivery.entry import Cancelled, Entry
+from memshare.broker.delivery.incoming import DUE, read_message
+from memshare.broker.delivery.ledger import Facts, IdTaken, Ledger
 from memshare.broker.delivery.publish import ACKNOWLEDGED, outgoing
 from memshare.broker.delivery.stage import Following, M, Outcome, Stage
 from memshare.broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from memshare.broker.observe.logs import ids
-from memshare.broker.observe.masking import shortened
 from memshare.broker.observe.metrics import count
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.presence import WORKER_INCARNATION
-from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Record, derived_id
+from memshare.broker.wire.signing import Signer
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +51,20 @@ class StageServices:
     tries: int
     retry_seconds: float
     """How long after its first failure a message is still tried again."""
+    signer: Signer = field(default_factory=lambda: Signer((secrets.token_bytes(32),)))
+    """Knows the messages of this deployment; by default those of these services alone."""
 
 
 def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices]) -> None:
     """Register a stage as a Celery task; `services` is called when the first message comes."""
 
     @app.task(
-        name=stage.task, bind=True, throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
+        name=stage.task,
+        bind=True,
+        throws=(MemshareError,),
+        resultrepr_maxsize=REPR_LENGTH,
+        Request=SHORT_REQUEST,
+        keeps_time=True,
     )
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
         try:
@@ -68,15 +76,27 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
             raise Ignore from error
         return record if stage.has_result else None  # nobody waits for the others; the journey has what they did
 
+    @signals.task_revoked.connect(sender=work, weak=False)
+    def cancel(request: Any, **_: Any) -> None:
+        """Somebody ended the task by Celery's `control.revoke`, before it was begun: nothing more becomes of it."""
+        entry, _message, _fault = read_message(request, stage, tuple(request.args), request.kwargs)
+        if may_come(entry, stage, services().signer):
+            _cancel(app, services(), entry, "It was revoked.")
+
 
 def _work(
     task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Record:
     # 1. Read the message. What cannot be read will not get better by waiting.
-    entry, message, fault = _read(task.request, stage, args, kwargs)
+    entry, message, fault = read_message(task.request, stage, args, kwargs)
+    if not may_come(entry, stage, services.signer):
+        refuse(services.dead_letters, entry, unsigned(entry))
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
-    starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
+    try:
+        starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
+    except IdTaken as error:
+        refuse(services.dead_letters, entry, error)
     if done is not None:
         return done
     if starts < 0:
@@ -86,6 +106,14 @@ def _work(
     if starts > STARTS_BEFORE_CRASH:
         crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
         return _bury(services, entry, crash, kind="crash")
+
+    now, due = time.time(), task.request.get(DUE) or 0.0
+    if entry.expires is not None and entry.expires <= max(now, due):
+        _cancel(task.app, services, entry, "It was not begun by the time after which it was not to run (expires).")
+        raise Ignore
+    if due > now:
+        services.ledger.park(entry, NotYet("It was sent to run at this time.", due - now, hold="its time"))
+        raise Ignore
 
     with stage_trace.run(task.request, entry, message):
         return _run(task, stage, services, entry, message)
@@ -105,17 +133,14 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         tried_enough = tries >= services.tries and error.reason not in OUTAGES
         if tried_enough or seconds >= services.retry_seconds:
             return _bury(services, entry, error, tries=tries)
-        countdown = _countdown(error, tries - 1)
+        countdown = min(_countdown(error, tries - 1), services.retry_seconds - seconds)
         log.warning(
             "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
         )
-        if countdown > LONGEST_COUNTDOWN:  # longer than a worker may hold it
-            services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason))
-            raise Ignore from error
-        services.ledger.postpone(entry, countdown)
-        raise task.retry(  # type: ignore[call-arg] # the stubs know of no options of the message
-            exc=error, countdown=countdown, max_retries=sys.maxsize, argsrepr=shortened(entry.body), kwargsrepr="{}"
-        ) from error
+        # Beside its queue, and not in the memory of a worker, which holds so many and then takes nothing.
+        services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason), ages=True)
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
     except BadInput as error:
         return _bury(services, entry, error, kind="malformed")
     except DOWN:
@@ -130,8 +155,8 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
     committed = services.ledger.commit(
         entry,
         record,
-        [outgoing(task.app, _entry_of(one, entry), entry.id) for one in outcome.followings],
-        result=_result(task, record) if stage.has_result else None,
+        [outgoing(task.app, _entry_of(one, entry, services.signer), entry.id) for one in outcome.followings],
+        result=success(task.app, entry.id, record, task.request) if stage.has_result else None,
         counted=(count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended), *outcome.counted),
         facts=_facts(stage, outcome, record),
         tag=properties.get("delivery_tag", ""),
@@ -150,64 +175,18 @@ def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
     return told | dict(outcome.kept)
 
 
-def _result(task: celery.Task[Any, Any], record: Record) -> Result:
-    """The task's result as Celery would store it: stored with the record, it is there even if the worker dies next."""
-    backend: Any = task.backend  # the stubs know of no store
-    meta = backend._get_result_meta(result=record, state=SUCCESS, traceback=None, request=task.request)
-    meta["task_id"] = task.request.id
-    key = backend.get_key_for_task(task.request.id)
-    return Result(key.decode() if isinstance(key, bytes) else key, str(backend.encode(meta)), int(backend.expires or 0))
-
-
-def _read(
-    request: Any, stage: Stage[M], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Entry, M | None, Exception | None]:
-    queue = (request.delivery_info or {}).get("routing_key") or "unknown"
-    if len(args) != 1 or kwargs or not isinstance(args[0], dict):
-        entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
-        return entry, None, GiveUp(f"{stage.task} takes one JSON object as its only argument.")
-    body = args[0]
-    entry = Entry(
-        id=request.id,
-        task=stage.task,
-        queue=queue,
-        body=body,
-        journey=_journey_of(stage, body) or request.id,
-        stage=stage.name,
-        priority=_priority(request),
-        begins=stage.begins,
-        has_result=stage.has_result,
-        decides=stage.kept is not None,
-    )
-    try:
-        return entry, stage.message.model_validate(body), None
-    except ValidationError as error:
-        return entry, None, GiveUp(readable(error, stage.task))
-
-
-def _journey_of(stage: Stage[M], body: Any) -> str | None:
-    """The journey that a message names, also where the message is otherwise wrong; None if it names none."""
-    if not stage.journey_at:
-        return None
-    for field in stage.journey_at:
-        body = body.get(field) if isinstance(body, dict) else None
-    return body if isinstance(body, str) and body else None
-
-
-def _priority(request: Any) -> int:
-    priority = (request.delivery_info or {}).get("priority")
-    return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
-
-
-def _entry_of(following: Following, parent: Entry) -> Entry:
+def _entry_of(following: Following, parent: Entry, signer: Signer) -> Entry:
+    message_id = str(derived_id(parent.journey, following.stage))
+    body = following.body.model_dump(mode="json")
     return Entry(
-        id=str(derived_id(parent.journey, following.stage)),
+        id=message_id,
         task=following.task,
         queue=following.queue,
-        body=following.body.model_dump(mode="json"),
+        body=body,
         journey=parent.journey,
         stage=following.stage,
         priority=parent.priority,
+        signature=signer.sign(following.task, message_id, parent.journey, body),
     )
 
 
@@ -228,7 +207,13 @@ def _bury(
     stage_trace.ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
     about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
     log.error("Gave up: %s", letter.error, extra=about)
-    raise GiveUp(letter.error) from error
+    raise GiveUp(letter.error) from None  # the letter has the rest, without the keys that a provider echoes
+
+
+def _cancel(app: Celery, services: StageServices, entry: Entry, why: str) -> None:
+    told = revoked(app, entry.id, why) if entry.has_result else None
+    services.ledger.cancel(entry, Cancelled(at=time.time(), why=why), told, in_hand=True)
+    log.info("Cancelled: %s", why, extra=_about(entry))
 
 
 def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:

@@ -21,9 +21,11 @@ from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.presence import INTERVAL, WORKER_INCARNATION, AgentCard, Presence, announce, withdraw
 from memshare.broker.settings import Settings
+from memshare.broker.wire.secret import open_signer
 
 log = logging.getLogger(__name__)
 
+RELEASE_EVERY = 1.0  # seconds; a task that is tried again, or was sent to run at a time, is as late as that
 RELEASED_AT_ONCE = 200  # messages
 
 Pulse = Callable[[Settings, Sequence[str]], None]
@@ -32,8 +34,8 @@ Pulse = Callable[[Settings, Sequence[str]], None]
 class Watch(threading.Thread):
     """Announces the worker and touches its heartbeat file, until the process ends.
 
-    It sweeps in a thread of its own, and so do the pulses: a long sweep, or a pulse that waits for its store, does not
-    make the worker look gone.
+    What else is to be done every few seconds has threads of its own: a long sweep, or a pulse that waits for its store,
+    does not make the worker look gone.
     """
 
     def __init__(
@@ -53,19 +55,20 @@ class Watch(threading.Thread):
             life=WORKER_INCARNATION,
             queues=queues,
             agents=tuple(card for card in cards if card.name in queues),
+            secrets=open_signer(settings).fingerprints,
         )
         self._stopped = threading.Event()
         signals.worker_shutdown.connect(self._withdraw, weak=False)
 
     def run(self) -> None:
-        others = {"memshare-sweeper": self._sweep}
+        others = {"memshare-releases": (self._release, RELEASE_EVERY), "memshare-sweeper": (self._sweep, INTERVAL)}
         if self._pulses:
-            others["memshare-pulses"] = self._run_pulses
-        for name, step in others.items():
-            threading.Thread(target=self._repeat, args=[step], name=name, daemon=True).start()
-        self._repeat(self._announce)
+            others["memshare-pulses"] = (self._run_pulses, INTERVAL)
+        for name, repeated in others.items():
+            threading.Thread(target=self._repeat, args=repeated, name=name, daemon=True).start()
+        self._repeat(self._announce, INTERVAL)
 
-    def _repeat(self, step: Callable[[], None]) -> None:
+    def _repeat(self, step: Callable[[], None], every: float) -> None:
         while not self._stopped.is_set():
             try:
                 step()
@@ -73,14 +76,13 @@ class Watch(threading.Thread):
                 log.warning("Redis does not do its part: %s", error)
             except Exception:
                 log.exception("A round of the watch failed; the next one tries again.")
-            self._stopped.wait(INTERVAL)
+            self._stopped.wait(every)
 
     def _announce(self) -> None:
         announce(self._client, self._presence)
         self._beat()
 
     def _sweep(self) -> None:
-        self._release()
         sweep(self._app, self._client, self._settings.lease)
 
     def _run_pulses(self) -> None:

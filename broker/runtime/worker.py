@@ -9,22 +9,24 @@ import functools
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from celery import Celery, signals
 
 from memshare.broker.app import make_app
-from memshare.broker.connection import connect
+from memshare.broker.connection import DOWN, connect
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.stage_task import StageServices
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe import logs, worker_metrics
-from memshare.broker.presence import AgentCard
+from memshare.broker.presence import AgentCard, require_same_secret
 from memshare.broker.runtime.shutdown import hand_back_after
 from memshare.broker.runtime.watch import Pulse, Watch, forget
 from memshare.broker.settings import Settings, load_settings
+from memshare.broker.wire.secret import open_signer
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +53,9 @@ def open_stage_services(settings: Settings) -> StageServices:
     """The broker's side of every stage, one for a process."""
     client = connect(settings.redis)
     ledger = Ledger(client, settings.keep_days)
-    return StageServices(ledger, DeadLetters(client, ledger), settings.tries, settings.retry_hours * 3_600)
+    return StageServices(
+        ledger, DeadLetters(client, ledger), settings.tries, settings.retry_hours * 3_600, open_signer(settings)
+    )
 
 
 def worker_app(*parts: Part) -> Celery:
@@ -78,6 +82,9 @@ def worker_app(*parts: Part) -> Celery:
                 worker_metrics.serve(settings.metrics_port, sender)
             served = list(app.amqp.queues.consume_from)
             serving = _serving(parts, settings, served)
+            _require_same_secret(settings)
+            for name in [name for name in app.tasks if name.startswith("celery.")]:
+                app.tasks.unregister(name)  # such as celery.map, which runs any task for whoever asks
             for part in serving:
                 part.register(app, settings)
             if not _forks(sender.pool_cls):  # torch must not be forked once warm
@@ -99,6 +106,12 @@ def worker_app(*parts: Part) -> Celery:
             Watch(app, settings, sender, cards, pulses).start()
 
     return app
+
+
+def _require_same_secret(settings: Settings) -> None:
+    signer = open_signer(settings)
+    with closing(connect(settings.redis, tries=0)) as client, suppress(*DOWN):  # Celery waits for a Redis to come
+        require_same_secret(client, signer)
 
 
 def _serving(parts: Sequence[Part], settings: Settings, served: Sequence[str]) -> list[Part]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from celery.result import AsyncResult
 from pydantic import ValidationError
 
 from memshare.agents.roster import cards
-from memshare.broker.app import make_app
+from memshare.broker.app import STAGE_QUEUES, make_app
 from memshare.broker.connection import connect, reaching
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.entry import Entry
@@ -24,9 +22,12 @@ from memshare.broker.presence import AgentCard, Presence, present
 from memshare.broker.settings import Settings, load_settings
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import AgentTask
+from memshare.broker.wire.secret import open_signer
+from memshare.cancelling import Cancelling, cancel_journey
 from memshare.journey import Journey, read_journey
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.door.client import MemoryClient
+from memshare.submission import Submission
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 LOOK_EVERY = 0.05  # seconds
@@ -44,6 +45,7 @@ class Client:
         self.settings = settings or load_settings()
         self.app = make_app(settings=self.settings)
         self._redis = connect(self.settings.redis, tries=1)
+        self._waiting = connect(self.settings.redis)  # who waits for an answer waits through a short outage too
         self.ledger = Ledger(self._redis, self.settings.keep_days)
         self.dead_letters = DeadLetters(self._redis, self.ledger)
         self.memories = MemoryClient(self.settings)
@@ -61,7 +63,7 @@ class Client:
         documents: Sequence[str] = (),
         remember: bool = True,
         priority: int = INTERACTIVE,
-    ) -> AsyncResult[Any]:
+    ) -> Submission:
         """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
 
         `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
@@ -85,7 +87,7 @@ class Client:
 
     def submit_task(
         self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE, task_id: str | None = None
-    ) -> AsyncResult[Any]:
+    ) -> Submission:
         """Submit a task given as the JSON object that travels; see `submit`.
 
         A task with an id that is known already, open or ended, is not submitted again: its result is what comes back.
@@ -107,16 +109,24 @@ class Client:
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
         self.send(entry)
-        return AsyncResult(task_id, app=self.app)
+        return self.result(task_id)
 
     def send(self, entry: Entry, *, keep: bool = False) -> None:
         """Open a message and publish it, unless it is open or has ended; `keep` is as in `Ledger.open`.
 
-        Raises `QueueFull` and `Unreachable`. One that is open and got lost is sent again by the sweeper.
+        Raises `QueueFull` and `Unreachable`, and `BadInput` for a message that has to be signed where this machine has
+        no secret. One that is open and got lost is sent again by the sweeper.
         """
+        entry = self._signed(entry)
         with reaching(self.settings.redis):
             if self.ledger.open(entry, self.settings.queue_limit, keep=keep):
                 publish(self.app, entry)
+
+    def _signed(self, entry: Entry) -> Entry:
+        if entry.queue not in STAGE_QUEUES:  # anybody may ask an agent
+            return entry
+        signature = open_signer(self.settings).sign(entry.task, entry.id, entry.journey, entry.body)
+        return entry.model_copy(update={"signature": signature})
 
     def kept(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
         """What is known of journeys that were sent to be kept; the others are left out."""
@@ -143,14 +153,19 @@ class Client:
             raise BadInput(f"The prompt has {len(task.text):,} characters; at most {limit:,} are taken.")
         return task
 
-    def result(self, task_id: str) -> AsyncResult[Any]:
+    def result(self, task_id: str) -> Submission:
         """The result of a task that was submitted earlier."""
-        return AsyncResult(task_id, app=self.app)
+        return Submission(task_id, self.app, self._waiting, self.settings.redis)
 
     def journey(self, task_id: str) -> Journey:
         """What became of a task so far; raises `BadInput` for an unknown id."""
         with reaching(self.settings.redis):
             return read_journey(self.ledger, task_id)
+
+    def cancel(self, task_id: str) -> Cancelling:
+        """End a task that is not through; says what became of that."""
+        with reaching(self.settings.redis):
+            return cancel_journey(self.ledger, self.app, task_id, "Somebody cancelled it.")
 
     def wait(self, task_id: str, timeout: float) -> Journey:
         """The journey of a task once it has ended: answered, graded and settled, or given up.
@@ -183,11 +198,11 @@ class Client:
             )
 
     def close(self) -> None:
-        """Let go of Redis. Results hold a subscription until they are collected, and they refer to themselves."""
-        gc.collect()
+        """Let go of Redis and of the memory service."""
         self.memories.close()
         self.app.close()
         self._redis.close()
+        self._waiting.close()
 
     def _card(self, agent: str) -> AgentCard:
         card = self._cards.get(agent)

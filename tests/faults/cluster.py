@@ -16,6 +16,7 @@ from memshare.broker.connection import DOWN, connect
 from memshare.broker.delivery.keys import SWEEPING
 from memshare.broker.errors import Reason
 from memshare.broker.settings import Settings
+from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
 from tests.faults.clock import Clock
 from tests.faults.disk import Disk, disk
@@ -128,6 +129,7 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
         settings = Settings(
             data=folder, model="openai:scripted", qdrant_url=store.url if store else None, redis_url=process.url
         )
+        open_signer(settings, make=True)
         client = Client(settings)
         up.callback(client.close)
         direct = connect(settings.redis, tries=1)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memshare.broker.settings import Settings
+from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
 from memshare.journey import Journey
 from tests.support.chat_server import ChatServer
@@ -105,6 +106,7 @@ def deployed(
         **({"MEMSHARE_QDRANT_URL": settings.qdrant_url} if settings.qdrant_url else {}),
         **more,
     }
+    open_signer(settings, make=True)  # as `memshare up` does, for workers that share a Redis by its URL
     client = Client(settings)
     deployment = Deployment(settings, chat, client, logs, environment)
     try:

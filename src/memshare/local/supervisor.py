@@ -22,6 +22,7 @@ from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import BadInput, Unreachable
 from memshare.broker.presence import present
 from memshare.broker.settings import Settings
+from memshare.broker.wire.secret import open_signer
 from memshare.local.child import Child, ends_with_parent
 from memshare.local.environment import environment_of
 
@@ -68,6 +69,7 @@ class Supervisor:
         self._logs.mkdir(parents=True, exist_ok=True)
         if self._flower_port:
             _require_free(self._flower_host, self._flower_port)
+        open_signer(self.settings, make=True)
         if self.settings.redis_url is not None:
             with reaching(self.settings.redis), connect(self.settings.redis, tries=1) as client:
                 client.ping()
@@ -94,6 +96,7 @@ class Supervisor:
                 f"--port={self._flower_port}",
                 "--max_tasks=10000",
                 "--persistent=True",
+                "--read_only=True",  # else whoever has its password can send tasks and stop workers
                 f"--db={self.settings.data / 'flower.db'}",
                 environment=self._flower_environment,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
@@ -10,21 +11,24 @@ from uuid import uuid4
 import pytest
 import redis
 from celery import Celery
-from celery.exceptions import Ignore, Retry
+from celery.exceptions import Ignore
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from memshare.broker.app import REPR_LENGTH, lists_of, make_app
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.entry import Committed, Entry
+from memshare.broker.delivery.keys import PARKED
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.stage import Following, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import GiveUp, TryAgain
 from memshare.broker.observe import tracing
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import AgentTask, derived_id
+from memshare.broker.wire.signing import SIGNATURE, Signer
 
 KEY = "sk-proj-abcdefgh12345678"
 BODY: dict[str, Any] = {"prompt": f"A limerick. My key is {KEY}, password=hunter2. " + "Make it rhyme. " * 100}
@@ -78,13 +82,21 @@ def app(settings: Settings) -> Iterator[Celery]:
 def run_once(app: Celery, redis_client: redis.Redis, ledger: Ledger) -> RunOnce:
     """Runs a stage for the task t1 as a worker does."""
 
-    def run(work: Work, ledger: Ledger = ledger, **more: Any) -> Any:
-        services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60)
+    def run(work: Work, ledger: Ledger = ledger, journey: str = "t1", **more: Any) -> Any:
+        letters, signer = DeadLetters(redis_client, ledger), Signer((b"secret",))
+        services = StageServices(ledger, letters, tries=3, retry_seconds=60, signer=signer)
         name = f"agents.poem.{uuid4()}"  # Celery keeps what it once registered for every app of the process
-        add_stage(app, Stage(name, "answer", AgentTask, work, begins=True, has_result=True, **more), lambda: services)
+        add_stage(
+            app,
+            Stage(name, "answer", AgentTask, work, begins=True, from_outside=True, has_result=True, **more),
+            lambda: services,
+        )
         task = app.tasks[name]
         where = {"exchange": "", "routing_key": "poem", "priority": 3}
-        task.push_request(id="t1", args=[BODY], kwargs={}, called_directly=False, delivery_info=where, retries=0)
+        proof = {SIGNATURE: signer.sign(name, "t1", journey, BODY)}
+        task.push_request(
+            id="t1", args=[BODY], kwargs={}, called_directly=False, delivery_info=where, retries=0, **proof
+        )
         try:
             return task.run(BODY)
         finally:
@@ -113,14 +125,22 @@ def names(spans: InMemorySpanExporter) -> list[str]:
     return sorted(span.name for span in spans.get_finished_spans())
 
 
-def test_a_try_that_failed_is_sent_again_with_arguments_that_are_short_and_masked(
-    run_once: RunOnce, redis_client: redis.Redis
+def test_a_try_that_failed_waits_beside_its_queue_and_is_sent_again_with_arguments_that_are_short_and_masked(
+    run_once: RunOnce, redis_client: redis.Redis, ledger: Ledger, app: Celery
 ) -> None:
     def busy(_journey: str, _task: AgentTask) -> Outcome:
-        raise TryAgain("The model is busy.", wait=1)
+        raise TryAgain("The model is busy.", wait=3_000)
 
-    with pytest.raises(Retry):
+    with pytest.raises(Ignore):
         run_once(busy)
+    assert waiting(redis_client, "poem") == []
+    (parked,) = ledger.parked()
+    assert (parked.id, parked.why) == ("t1", "The model is busy.")
+    assert parked.until - time.time() == pytest.approx(60, abs=5), "what is left of the time for tries, and no more"
+
+    redis_client.zadd(PARKED, {"t1": 1})
+    for entry in ledger.release(10):
+        publish(app, entry)
 
     (headers,) = waiting(redis_client, "poem")
     assert headers["id"] == "t1"
@@ -226,7 +246,7 @@ def test_the_journey_is_read_where_the_stage_says_even_of_a_message_that_is_wron
     ledger.open(ENTRY.model_copy(update={"id": "t0", "journey": BODY["prompt"], "begins": True}))
 
     with pytest.raises(GiveUp, match="ZeroDivisionError"):
-        run_once(lambda *_: outcome(str(1 // 0)), journey_at=("prompt",))
+        run_once(lambda *_: outcome(str(1 // 0)), journey=BODY["prompt"], journey_at=("prompt",))
 
     assert ledger.journey(BODY["prompt"])["dead"]["error"] == "ZeroDivisionError: integer division or modulo by zero"
 

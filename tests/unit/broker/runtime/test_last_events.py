@@ -28,7 +28,8 @@ def slow(_journey, task):
     return Outcome(task)
 
 def register(app, settings):
-    add_stage(app, Stage("agents.poem", "answer", AgentTask, slow, begins=True), lambda: open_stage_services(settings))
+    stage = Stage("agents.poem", "answer", AgentTask, slow, begins=True, from_outside=True)
+    add_stage(app, stage, lambda: open_stage_services(settings))
 
 part = Part(queues=lambda _: ["poem"], register=register, warm=lambda _settings, _queues: None)
 worker_app(part).worker_main(["worker", "--without-mingle", "-l", "WARNING"])

@@ -33,10 +33,13 @@ class Word(Message):
     """A message and a record."""
 
     word: str
+    journey: str | None = None
 
 
-def hand_on(_journey: str, message: Word) -> Outcome:
-    return Outcome(message, Following("late", "noop", "second", message))
+def hand_on(journey: str, message: Word) -> Outcome:
+    return Outcome(
+        Word(word=message.word), Following("late", "noop", "second", Word(word=message.word, journey=journey))
+    )
 
 
 def end(_journey: str, message: Word) -> Outcome:
@@ -49,7 +52,9 @@ def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
     app = make_app(lambda _: ["noop"], settings.model_copy(update={"concurrency": 4}))
     ledger = Ledger(redis_client, keep_days=1)
     services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60)
-    add_stage(app, Stage("early", "first", Word, hand_on, begins=True, has_result=True), lambda: services)
+    add_stage(
+        app, Stage("early", "first", Word, hand_on, begins=True, from_outside=True, has_result=True), lambda: services
+    )
     add_stage(app, Stage("late", "second", Word, end, journey_at=("journey",)), lambda: services)
     yield app
     gc.collect()  # results hold a subscription until they are collected
@@ -89,4 +94,4 @@ def test_a_message_is_taken_begun_and_ended_with_a_round_trip_each(
     assert transactions < MANY, "kombu by itself takes and acknowledges each message with a transaction"
     assert looks < MANY, "Celery by itself looks for each result, and would store it"
     assert not redis_client.exists(UNACKED, MESSAGES, INCARNATIONS)
-    assert app.AsyncResult("t3").result == {"word": "t3"}
+    assert app.AsyncResult("t3").result == {"word": "t3", "journey": None}
