@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -48,6 +49,9 @@ COMMANDS = {
     "trace": LazyCommand(
         "trace:trace", "Show the journey of a task: answer, memories shown, score, and what was remembered."
     ),
+    "cancel": LazyCommand(
+        "cancel:cancel", "End tasks that are not through: they are not begun, or not graded and not remembered."
+    ),
     "agents": LazyCommand("agents:agents", "List the agents, their kinds of tasks, and how many workers serve each."),
     "metrics": LazyCommand(
         "metrics:metrics",
@@ -83,12 +87,16 @@ def load(name: str) -> Any:
     """Import a command and make it what Typer runs."""
     command = COMMANDS[name]
     module, _, attribute = command.target.partition(":")
+    gc.disable()  # what is imported stays: to look through it for garbage again and again is a fifth of the time
     try:
         found = getattr(import_module(f"memshare.commands.{module}"), attribute)
     except ImportError:
         if command.extra:
             require(f"memshare {name}", command.extra)
         raise
+    finally:
+        gc.freeze()
+        gc.enable()
     if isinstance(found, typer.Typer):
         app = found
         app.info.name = name
