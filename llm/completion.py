@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from memshare.broker.errors import TryAgain
+from memshare.broker.observe.masking import masked
 from memshare.broker.wire.messages import Usage
 from memshare.llm.chat import RefusedReply, Reply, UselessReply
 
 MAX_TEXT = 200_000
+MOST_CHOICES, MOST_PARTS = 128, 1_000
+
+MOST_TOKENS = 10_000_000
+"""Of one call. A server that tells more, or less than none, must neither use up a budget nor fill it again."""
 
 _CUT_OFF = {"length", "model_length"}
 
@@ -22,7 +27,7 @@ class _Part(BaseModel):
 
 
 class _Message(BaseModel):
-    content: str | list[_Part] | None = None
+    content: str | Annotated[list[_Part], Field(max_length=MOST_PARTS, fail_fast=True)] | None = None
     refusal: str | None = None
 
     @property
@@ -46,7 +51,8 @@ class _Usage(BaseModel):
 
 
 class _Completion(BaseModel):
-    choices: list[Choice] = Field(min_length=1)
+    # The first wrong one is enough: a reply can hold a million of them, and each error takes a kilobyte.
+    choices: list[Choice] = Field(min_length=1, max_length=MOST_CHOICES, fail_fast=True)
     usage: _Usage | None = None
 
 
@@ -71,6 +77,8 @@ def read_completion(model: str, body: str | bytes) -> Reply:
 def read_choice(model: str, body: str | bytes) -> tuple[Choice, Usage]:
     """The first choice of a completion, whatever its text; unknown fields are ignored, absent usage counts as 0.
 
+    Tokens are at least 0 and at most `MOST_TOKENS`.
+
     Raises `TryAgain` if it is no completion, `UselessReply` if it broke off with an error, and `RefusedReply` if
     the model refused.
     """
@@ -82,11 +90,15 @@ def read_choice(model: str, body: str | bytes) -> tuple[Choice, Usage]:
         words = f"{model} sent something that is no chat completion: {where}: {first['msg']}"
         raise TryAgain(words, reason="invalid reply") from error
     choice, told = completion.choices[0], completion.usage or _Usage()
-    usage = Usage(prompt_tokens=told.prompt_tokens or 0, completion_tokens=told.completion_tokens or 0)
+    usage = Usage(prompt_tokens=_bounded(told.prompt_tokens), completion_tokens=_bounded(told.completion_tokens))
     if choice.message.refusal:
-        raise RefusedReply(f"{model} refused: {choice.message.refusal[:500]}", "refused", usage)
+        raise RefusedReply(f"{model} refused: {masked(choice.message.refusal[:2_000])[:500]}", "refused", usage)
     if choice.finish_reason == "content_filter":
         raise RefusedReply(f"{model} refused: its content filter stopped the answer.", "refused", usage)
     if choice.finish_reason == "error":
         raise UselessReply(f"{model} broke off with an error of its own.", "server error", usage)
     return choice, usage
+
+
+def _bounded(tokens: int | None) -> int:
+    return min(max(tokens or 0, 0), MOST_TOKENS)

@@ -7,6 +7,7 @@ import re
 from memshare.broker.app import REPR_LENGTH
 
 LEFT_OUT = frozenset({"embedding", "candidates"})  # long, and nothing to read
+SHORTEST = 8  # characters of a secret that is known by itself: a shorter one may stand in any word
 GLANCE = 600  # characters that are looked at first
 READ = 4_000  # characters that are masked to show the first `REPR_LENGTH` of what is left
 
@@ -38,8 +39,19 @@ _HINTS = (
 )
 
 
+_hidden: set[str] = set()
+
+
+def hide(secret: str) -> None:
+    """Mask this very text from now on in all that this process shows, whatever it looks like."""
+    if len(secret) >= SHORTEST:
+        _hidden.add(secret)
+
+
 def masked(text: str) -> str:
-    """A text with … in place of what looks like an API key, a token or a password."""
+    """A text with … in place of what looks like an API key, a token or a password, and of what is hidden."""
+    for secret in tuple(_hidden):
+        text = text.replace(secret, "…")
     folded = text.casefold()
     if not any(hint in folded for hint in _HINTS):
         return text

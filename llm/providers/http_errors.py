@@ -12,9 +12,11 @@ from typing import Any
 import httpx2
 
 from memshare.broker.errors import GiveUp, Reason, TryAgain
+from memshare.broker.observe.masking import masked
 from memshare.llm.providers.http_client import ReplyTooLong
 
 MAX_WORDS = 500
+LONGEST_ERROR = 100_000  # characters of an error that are looked through
 
 # Besides everything from 500: request timeout, conflict, too early, too many requests.
 _PASSING: dict[int, Reason] = {408: "time-out", 409: "busy", 425: "busy", 429: "rate limit"}
@@ -33,14 +35,16 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
             return GiveUp(f"{model}: {cause}; ask for a shorter answer.", "too long")
         if isinstance(cause, httpx2.TimeoutException):
             return TryAgain(f"{model} did not reply in time.", reason="time-out")
+        if isinstance(cause, httpx2.DecodingError):
+            return TryAgain(f"{model} sent a reply that is not packed as it says: {cause}", reason="invalid reply")
         words = f"{model} could not be reached, or hung up: {str(cause or error)[:MAX_WORDS]}"
         return TryAgain(words, reason="connection")
     status = response.status_code
-    words, codes = _words(response.text)
+    words, codes = _words(response.content.decode("utf-8", "replace"))
     message = f"{model} answered {status}: {words}"
     if codes & _SPENT:
         return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "credentials")
-    if status >= 500 or status in _PASSING:
+    if status >= 500 or status < 300 or status in _PASSING:
         return TryAgain(message, retry_after(response.headers), _PASSING.get(status, "server error"))
     by_code = next((_CODES[code] for code in codes & _CODES.keys()), None)
     return GiveUp(message, by_code or _LASTING.get(status, "refused"))
@@ -62,15 +66,19 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _words(body: str) -> tuple[str, set[str]]:
-    """The provider's own words, and the codes that it gave with them."""
+    """The provider's own words without the keys that it echoes, and the codes that it gave with them."""
     try:
-        payload: Any = json.loads(body)
-    except ValueError:
+        payload: Any = json.loads(body) if len(body) <= LONGEST_ERROR else body
+    except (ValueError, RecursionError):
         payload = body
     if isinstance(payload, dict):
         payload = payload.get("error", payload)
     if not isinstance(payload, dict):
-        return str(payload).strip()[:MAX_WORDS] or "(no words)", set()
+        return _cut(str(payload)) or "(no words)", set()
     words = payload.get("message") or payload.get("detail") or payload
     codes = {str(payload.get("code")), str(payload.get("type"))}
-    return (words if isinstance(words, str) else json.dumps(words))[:MAX_WORDS], codes
+    return _cut(words if isinstance(words, str) else json.dumps(words)), codes
+
+
+def _cut(words: str) -> str:
+    return masked(words[:LONGEST_ERROR].strip())[:MAX_WORDS]

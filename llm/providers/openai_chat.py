@@ -11,6 +11,7 @@ import httpx2
 import openai
 from pydantic import BaseModel
 
+from memshare.broker.observe.masking import masked
 from memshare.broker.wire.messages import Turn
 from memshare.llm.chat import FirstToken, NoLogprobs, Reply
 from memshare.llm.completion import read_completion
@@ -57,7 +58,8 @@ class OpenAIChat:
             try:
                 completion = self._post(self._body(turns) | ONE_TOKEN)
             except _REFUSALS as error:
-                raise NoLogprobs(f"{self.name} was asked for log-probabilities: {error.message[:MAX_WORDS]}") from error
+                words = masked(error.message)[:MAX_WORDS]
+                raise NoLogprobs(f"{self.name} was asked for log-probabilities: {words}") from None
         return read_first_token(self.name, completion)
 
     def _body(self, turns: Sequence[Turn]) -> dict[str, object]:
@@ -73,11 +75,14 @@ class OpenAIChat:
 
 @contextmanager
 def _translated(model: str) -> Iterator[None]:
-    """Raises `TryAgain` or `GiveUp` instead of the SDK's own errors."""
+    """Raises `TryAgain` or `GiveUp` instead of the SDK's own errors.
+
+    From none, where there is a response: the SDK's error has all of it, and a provider may echo the key.
+    """
     try:
         yield
     except openai.APIStatusError as error:
-        raise translate(model, error, error.response) from error
+        raise translate(model, error, error.response) from None
     except openai.APIError as error:
         raise translate(model, error) from error
 

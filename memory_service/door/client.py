@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
 from memshare.broker.settings import Settings
+from memshare.broker.time_limit import CallsInTime
 from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
@@ -59,10 +59,12 @@ class MemoryClient:
         self._headers = [("Content-Type", "application/json")]
         if settings.memory_token is not None:
             self._headers.append(("Authorization", f"Bearer {settings.memory_token.get_secret_value()}"))
+        self._network = CallsInTime()
         self._pool = httpcore2.ConnectionPool(
             uds=str(socket) if socket else None,
             max_connections=settings.concurrency + 8,
             keepalive_expiry=KEEP_IDLE,
+            network_backend=self._network,
         )
 
     def recall(self, request: RecallRequest) -> Recollection:
@@ -171,12 +173,12 @@ class MemoryClient:
                 f"What answers at {self._place} is no memory service of this version.", reason="store"
             ) from error
         if refusal.kind == "try again":
-            wait = refusal.wait if refusal.wait is not None and math.isfinite(refusal.wait) else None
-            raise TryAgain(refusal.error, wait=wait, reason="store")
+            raise TryAgain(refusal.error, wait=refusal.wait, reason="store")
         raise BadInput(refusal.error) if refusal.kind == "bad input" else GiveUp(refusal.error, "store")
 
     def _send(self, method: Method[Any, Any], content: bytes) -> tuple[int, bytes]:
         """One request. A connection that was kept may have been closed meanwhile: then who only reads asks again."""
+        self._network.start(method.seconds)
         for is_last in (False, True) if method.reads else (True,):
             try:
                 return self._send_once(method, content)
@@ -199,7 +201,7 @@ class MemoryClient:
 
     def _send_once(self, method: Method[Any, Any], content: bytes) -> tuple[int, bytes]:
         seconds = method.seconds
-        timeout = {"connect": CONNECT_WITHIN, "read": seconds, "write": seconds, "pool": seconds}
+        timeout = {"connect": min(CONNECT_WITHIN, seconds), "pool": seconds}
         with self._pool.stream(
             "POST",
             f"{self._address}/{method.name}",

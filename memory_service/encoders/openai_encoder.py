@@ -70,7 +70,7 @@ class OpenAIEncoder:
                 model=self._model, input=texts, encoding_format="base64"
             )
         except openai.APIStatusError as error:
-            raise translate(self.name, error, error.response) from error
+            raise translate(self.name, error, error.response) from None  # it may echo the key
         except openai.APIError as error:
             raise translate(self.name, error) from error
         try:

@@ -9,9 +9,10 @@ import httpcore2
 import httpx2
 
 from memshare.agents.reasoning.sources.body import Body, read_body
-from memshare.agents.reasoning.sources.network import Deadline, GuardedNetwork
+from memshare.agents.reasoning.sources.network import GuardedNetwork
 from memshare.broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare.broker.setting_forms import Network
+from memshare.broker.time_limit import Deadline
 from memshare.llm.providers.http_errors import retry_after
 
 MAX_REDIRECTS = 5

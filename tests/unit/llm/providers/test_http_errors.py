@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 
 import httpx2
 import pytest
 
 from memshare.broker.errors import GiveUp, TryAgain
 from memshare.llm.providers.http_client import ReplyTooLong
-from memshare.llm.providers.http_errors import translate
+from memshare.llm.providers.http_errors import retry_after, translate
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,56 @@ def test_a_call_without_a_response_says_why_it_failed(
 
     assert type(error) is raised
     assert error.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": " 7 "}, 7.0),
+        ({"retry-after": "-7"}, 0.0),
+        ({"retry-after-ms": "-1"}, 0.0),
+        ({"retry-after": "1e400"}, None),
+        ({"retry-after": "-inf"}, None),
+        ({"retry-after": "NaN"}, None),
+        ({"retry-after": "9" * 5_000}, None),
+        ({"retry-after": "Fri, 31 Dec 99999 23:59:59 GMT"}, None),
+        ({"retry-after": "Mon, 99 Foo 2026 99:99:99 +9999"}, None),
+        ({"retry-after": "\x00"}, None),
+        ({"retry-after": ","}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_the_wait_that_is_asked_for_is_a_number_of_seconds_or_none(headers: dict[str, str], wait: float | None) -> None:
+    assert retry_after(headers) == wait
+
+
+def test_no_header_that_asks_to_wait_is_an_error_of_ours() -> None:
+    seeded = random.Random(13)
+    parts = [
+        "Mon",
+        ", ",
+        "01",
+        " Jan",
+        " 2026",
+        " 00:00:00",
+        " GMT",
+        "+",
+        "-",
+        ":",
+        "9999999999",
+        "٣",
+        "1_0",
+        ".",
+        "e9",
+    ]
+
+    for _ in range(5_000):
+        wait = retry_after({"retry-after": "".join(seeded.choices(parts, k=seeded.randint(1, 8)))})
+        assert wait is None or (math.isfinite(wait) and wait >= 0)
+
+
+@pytest.mark.parametrize(("wait", "kept"), [(math.nan, None), (math.inf, None), (-3.0, 0.0), (7.0, 7.0), (None, None)])
+def test_an_error_asks_for_no_wait_that_is_none(wait: float | None, kept: float | None) -> None:
+    assert TryAgain("busy", wait).wait == kept

@@ -6,6 +6,7 @@ import json
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from memshare.memory_service.door.methods import LARGEST_BODY
 from memshare.memory_service.door.server import listen
 from memshare.memory_service.pool.pool import Pool
 from tests.support.doors import open_door
+from tests.support.raw_server import raw_server, trickling
 
 WANTED = RecallRequest(pool="poem", text="lamp", k=3, new_pool=True)
 
@@ -143,3 +145,27 @@ def post(own: Settings, method: str, body: bytes) -> tuple[int, dict[str, str]]:
     with httpcore2.ConnectionPool(uds=str(socket_of(own.data))) as pool:
         reply = pool.request("POST", f"http://memory/{method}", content=body)
         return reply.status, json.loads(reply.content)
+
+
+@pytest.mark.parametrize("reply", [b"HTTP/1.1 200 OK\r\nX: " + b"x" * 999, b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 999])
+def test_a_byte_now_and_then_holds_nobody_longer_than_silence_does(own: Settings, reply: bytes) -> None:
+    with raw_server(trickling(reply, 0.05)) as server:
+        there = Settings.model_validate(own.model_dump() | {"memory_url": f"http://127.0.0.1:{server.port}"})
+        began = time.monotonic()
+        with closing(MemoryClient(there)) as client, pytest.raises(TryAgain, match="did not answer within 1 s"):
+            client.stats(timeout=1)
+
+    assert 0.9 < time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("wait", "kept"), [("1e999", None), ("-5", 0.0), ("7", 7.0)])
+def test_a_refusal_that_asks_for_an_odd_wait_is_tried_again_all_the_same(
+    own: Settings, wait: str, kept: float | None
+) -> None:
+    body = b'{"kind":"try again","error":"Not now.","wait":%s}' % wait.encode()
+    reply = b"HTTP/1.1 503 Oh\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    with answering(own, reply), closing(MemoryClient(own)) as client, pytest.raises(TryAgain) as caught:
+        client.recall(WANTED)
+
+    assert caught.value.wait == kept
