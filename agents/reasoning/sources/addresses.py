@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from memshare.broker.errors import GiveUp, TryAgain
 from memshare.broker.setting_forms import Network
@@ -14,21 +14,31 @@ from memshare.broker.setting_forms import Network
 Address = IPv4Address | IPv6Address
 
 _PUBLIC_V6 = IPv6Network("2000::/3")
-# They carry an IPv4 address, or lead to one that nobody can see from outside: 6to4 and Teredo.
-_TUNNELS = (IPv6Network("2002::/16"), IPv6Network("2001::/32"))
+# Public by their numbers, and still not the public web. Not every release of Python's ipaddress knows them all.
+_SPECIAL: tuple[Network, ...] = (
+    IPv4Network("192.0.0.0/24"),  # protocols of the IETF; Oracle's cloud serves an instance's secrets at 192.0.0.192
+    IPv4Network("168.63.129.16/32"),  # Azure's platform, as its virtual machines see it
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4
+    IPv4Network("100.64.0.0/10"),  # shared by a provider's customers; Alibaba's cloud has its secrets there
+    IPv6Network("2001::/23"),  # protocols of the IETF, with Teredo, which carries IPv4 addresses
+    IPv6Network("2002::/16"),  # 6to4, which carries IPv4 addresses
+    IPv6Network("3fff::/20"),  # documentation
+)
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def permitted(address: Address, allowed: Iterable[Network]) -> bool:
     """Whether an address is public or in an allowed network.
 
-    Not public are private, loopback, link-local, shared, multicast, reserved and unspecified addresses, and IPv6
-    addresses that stand for such an IPv4 address.
+    Not public are private, loopback, link-local, shared, multicast, reserved and unspecified addresses,
+    those at which clouds tell an instance its secrets, and IPv6 addresses that stand for such an IPv4 address.
     """
     meant = _meant(address)
     if any(one.version == network.version and one in network for one in (address, meant) for network in allowed):
         return True
-    if isinstance(meant, IPv6Address) and (meant not in _PUBLIC_V6 or any(meant in tunnel for tunnel in _TUNNELS)):
+    if any(one.version == meant.version and meant in one for one in _SPECIAL):
+        return False
+    if isinstance(meant, IPv6Address) and meant not in _PUBLIC_V6:
         return False
     return meant.is_global and not meant.is_multicast and not meant.is_reserved
 

@@ -23,8 +23,8 @@ SUFFIXES: dict[str, Kind] = {
 class Documents:
     """Files that may be read; each is called by its path in its folder.
 
-    Where there are several folders and files, the name of the folder stands before the path. Nothing outside is
-    read, whatever links and dots say.
+    Where there are several folders and files, the name of the folder stands before the path. Nothing outside and
+    nothing hidden is read, whatever links and dots say.
     """
 
     def __init__(self, places: Sequence[Path], most: int) -> None:
@@ -59,9 +59,7 @@ class Documents:
             for path in sorted(place.rglob("*")):
                 parts = path.relative_to(place).parts
                 source = "/".join((name, *parts) if name else parts)
-                if any(part.startswith(".") for part in parts) or not source.isprintable():
-                    continue
-                if path.suffix.lower() in SUFFIXES and path.is_file() and path.resolve().is_relative_to(place):
+                if source.isprintable() and not _is_hidden(parts) and _file(path, place) is not None:
                     yield source
 
     def path(self, source: str) -> Path:
@@ -70,12 +68,9 @@ class Documents:
             before = f"{name}/" if name else ""
             if source != name and not source.startswith((before, "/")):
                 continue
-            try:
-                path = place if source == name else (place / source.removeprefix(before)).resolve()
-                if path.is_relative_to(place) and path.is_file() and path.suffix.lower() in SUFFIXES:
-                    return path
-            except (OSError, ValueError):  # a name that no file can have
-                continue
+            path = _file(place if source == name else place / source.removeprefix(before), place)
+            if path is not None:
+                return path
         raise BadInput(f"There is no document {source[:200]!r}. Expected a path in MEMSHARE_DOCUMENTS, or a URL.")
 
     def data(self, source: str) -> bytes:
@@ -89,6 +84,27 @@ class Documents:
             raise GiveUp(f"{source!r} has more than {self._most:,} bytes (MEMSHARE_BROWSER_BYTES).", "too long")
         return data
 
+    def changed(self, source: str) -> float:
+        """When a document was written last, in seconds of Unix time; raises `GiveUp` where it is gone."""
+        try:
+            return self.path(source).stat().st_mtime
+        except OSError as error:
+            raise GiveUp(f"{source!r} cannot be read: {error.strerror}.") from error
+
     def page(self, source: str, data: bytes) -> Page:
         """The page of a document; raises `GiveUp` for one that cannot be read or has no text."""
         return page_of(source, data, SUFFIXES[self.path(source).suffix.lower()])
+
+
+def _file(named: Path, place: Path) -> Path | None:
+    """The document that a path leads to in its place; None where there is none, or one that is hidden or outside."""
+    try:
+        path = named.resolve()
+        inside = path.relative_to(place).parts
+        return path if not _is_hidden(inside) and path.is_file() and path.suffix.lower() in SUFFIXES else None
+    except (OSError, RuntimeError, ValueError):  # no name of a file, not to be looked at, a circle of links, outside
+        return None
+
+
+def _is_hidden(parts: Sequence[str]) -> bool:
+    return any(part.startswith(".") for part in parts)

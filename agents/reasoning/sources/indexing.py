@@ -59,7 +59,7 @@ class _Index:
                     self._add(source, document, data)
                 wanted[source] = document
             except (BadInput, GiveUp) as error:
-                log.warning("Left out of the index: %s", error)
+                log.warning("Left out of the index: %r: %s", source, error)
         gone = [one for document, passages in stored.items() if document not in wanted.values() for one in passages]
         self._remove(gone)
         log.info("The documents are indexed. pool=%s documents=%d", self._name, len(wanted))
@@ -75,7 +75,7 @@ class _Index:
 
     def _add(self, source: str, document: UUID, data: bytes) -> None:
         page = self._documents.page(source, data)
-        created = self._documents.path(source).stat().st_mtime
+        created = self._documents.changed(source)
         passages = memories_of(self._name, document, page, created)[::-1]
         for start in range(0, len(passages), BATCH):
             self._alive()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import httpx2
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from memshare.agents.reasoning.sources.page import one_line
 from memshare.agents.reasoning.sources.web_search import Link
@@ -28,7 +28,7 @@ class _Result(BaseModel):
 
 
 class _Results(BaseModel):
-    results: list[_Result]
+    results: list[_Result] = Field(fail_fast=True)
     unresponsive_engines: list[object] = []
 
 

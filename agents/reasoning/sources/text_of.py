@@ -6,6 +6,7 @@ import codecs
 import re
 from typing import Literal
 
+from memshare.agents.reasoning.parsing.processes import parse
 from memshare.agents.reasoning.sources.page import Page, one_line
 from memshare.broker.errors import GiveUp
 
@@ -35,24 +36,23 @@ def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) ->
 
     `charset` is the character encoding that its sender named, if any.
     """
-    # What reads HTML and PDF takes 20 MB and a third of a second to import: most agents never read either.
-    if kind == "pdf":
-        from memshare.agents.reasoning.sources.pdf_text import pdf_text
-
-        title, text = pdf_text(source, data, MAX_TEXT)
+    known = _known(charset)
+    if kind == "plain":
+        text = data.decode(known or "utf-8-sig", "replace")
+        title = _first_heading(text)
     else:
-        known = _known(charset)
-        if kind == "html":
-            from memshare.agents.reasoning.sources.html_text import html_text
-
-            title, text = html_text(data.decode(known, "replace") if known else data)
-        else:
-            text = data.decode(known or "utf-8-sig", "replace")
-            title = _first_heading(text)
-    text = text.replace("\x00", "").strip()[:MAX_TEXT]
+        title, text = parse(source, data, kind, known, MAX_TEXT)
+    text = _storable(text.replace("\x00", "").strip()[:MAX_TEXT])
     if not text:
         raise GiveUp(f"There is no text in {source!r}.", "malformed")
-    return Page(source=source, title=one_line(title) or one_line(source.rsplit("/", 1)[-1]) or source, text=text)
+    return Page(
+        source=source, title=one_line(_storable(title)) or one_line(source.rsplit("/", 1)[-1]) or source, text=text
+    )
+
+
+def _storable(text: str) -> str:
+    """A text without halves of characters, as PDFs can have them, which no message can carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _known(charset: str | None) -> str | None:

@@ -1,11 +1,13 @@
-"""An engine for unit tests, on the pool of the test."""
+"""An engine for unit tests, on the pool of the test, and PDFs made on the spot."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from memshare.agents.reasoning.engine import Engine
 from memshare.agents.reasoning.knowledge import Knowledge
@@ -28,5 +30,23 @@ def knowledge(memory: MemoryClient) -> Knowledge:
 def make_engine(knowledge: Knowledge) -> MakeEngine:
     def make(chat: Chat, found_in: Sources | None = None, operators: Any = OPERATORS, **limits: float) -> Engine:
         return Engine(operators, Limits(**limits), lambda _: chat, knowledge, found_in or sources())
+
+    return make
+
+
+@pytest.fixture
+def make_pdf() -> Callable[..., bytes]:
+    def make(*pages: str, title: str = "") -> bytes:
+        """A PDF with these texts, a line for each line."""
+        file = io.BytesIO()
+        canvas = Canvas(file)
+        if title:
+            canvas.setTitle(title)
+        for page in pages:
+            for number, line in enumerate(page.splitlines()):
+                canvas.drawString(50, 800 - 14 * number, line)
+            canvas.showPage()
+        canvas.save()
+        return file.getvalue()
 
     return make

@@ -39,6 +39,17 @@ REFUSED = [
     "64:ff9b:1::1",
     "2002:7f00:1::",
     "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "192.0.0.192",
+    "168.63.129.16",
+    "192.88.99.1",
+    "100.100.100.200",
+    "3fff::1",
+    "3fff:fff::1",
+    "2001:2::1",
+    "2001:20::1",
+    "::ffff:168.63.129.16",
+    "64:ff9b::a83f:8110",
+    "64:ff9b::c000:c0",
 ]
 
 
@@ -48,7 +59,16 @@ def test_an_address_that_is_not_public_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+    "address",
+    [
+        "8.8.8.8",
+        "93.184.215.14",
+        "2606:4700::1111",
+        "::ffff:8.8.8.8",
+        "64:ff9b::808:808",
+        "168.63.129.17",
+        "2001:4860::8",
+    ],
 )
 def test_a_public_address_is_permitted(address: str) -> None:
     assert permitted(ip_address(address), [])

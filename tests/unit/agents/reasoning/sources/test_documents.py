@@ -80,6 +80,39 @@ def test_a_link_that_leads_outside_is_no_document(folder: Path, tmp_path: Path) 
             documents.data(source)
 
 
+@pytest.mark.parametrize(
+    "source",
+    [".hidden.txt", "deep/.hidden.txt", ".git/c.txt", "deep/../.git/c.txt", "link.txt", "../papers/.git/c.txt"],
+)
+def test_a_hidden_file_is_not_read_by_its_name_nor_through_a_link(folder: Path, source: str) -> None:
+    (folder / ".git").mkdir()
+    for hidden in (".hidden.txt", "deep/.hidden.txt", ".git/c.txt"):
+        (folder / hidden).write_text("S")
+    (folder / "link.txt").symlink_to(folder / ".git" / "c.txt")
+    documents = Documents([folder], MOST)
+
+    assert list(documents) == ["a.txt", "deep/b.md"]
+    for name in (source, str(folder / source)):
+        with pytest.raises(BadInput, match="There is no document"):
+            documents.data(name)
+
+
+def test_a_hidden_file_that_is_named_in_the_settings_is_read(folder: Path) -> None:
+    (folder / ".notes.txt").write_text("N")
+
+    assert Documents([folder / ".notes.txt"], MOST).data(".notes.txt") == b"N"
+
+
+def test_a_circle_of_links_is_no_document(folder: Path) -> None:
+    (folder / "one.txt").symlink_to(folder / "two.txt")
+    (folder / "two.txt").symlink_to(folder / "one.txt")
+    documents = Documents([folder], MOST)
+
+    assert list(documents) == ["a.txt", "deep/b.md"]
+    with pytest.raises(BadInput, match="There is no document"):
+        documents.data("one.txt")
+
+
 def test_a_folder_that_begins_with_the_same_letters_is_outside(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "papers-private").mkdir()
     (tmp_path / "papers-private" / "a.txt").write_text("S")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from memshare.agents.reasoning.parsing import processes
 from memshare.agents.reasoning.sources import Library, Passage
 from memshare.agents.reasoning.sources.documents import Documents
 from memshare.agents.reasoning.sources.indexing import index
@@ -182,6 +184,22 @@ def test_a_document_that_cannot_be_read_is_left_out_and_the_others_are_not(
 
     assert library.sources == ["lamp.html", "long.txt", "old/tides.pdf"]
     assert caplog.text.count("Left out of the index") == 3
+
+
+def test_a_document_made_to_stall_is_named_with_the_reason_and_the_others_are_indexed(
+    open_library: Open, folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "SECONDS", {"html": 2.0, "pdf": 2.0})
+    attributes = " ".join(f"a{number}=''" for number in range(100_000))  # a minute or two of work
+    (folder / "aa.html").write_text(f"<html><body><p {attributes}>Ada</p></body></html>")
+    began = time.monotonic()
+
+    with caplog.at_level(logging.WARNING):
+        library = open_library()
+
+    assert library.sources == ["lamp.html", "long.txt", "old/tides.pdf"]
+    assert time.monotonic() - began < 60
+    assert "Left out of the index: 'aa.html': 'aa.html' takes more than 2 s of processor time to read." in caplog.text
 
 
 def test_workers_that_start_together_index_once(open_library: Open, encoder: WordEncoder) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import socket
+import tracemalloc
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -68,6 +69,19 @@ def test_an_answer_that_is_none_says_why(
         answer(web, body, status).search("q", 3)
 
     assert getattr(caught.value, "wait", 9) == 9
+
+
+def test_a_million_wrong_results_are_not_listed(web: PageServer) -> None:
+    web.page("/search", b'{"results":[' + b"{}," * 2_000_000 + b"{}]}", content_type="application/json")
+    tracemalloc.start()
+    try:
+        with pytest.raises(GiveUp, match="did not answer as SearXNG does"):
+            SearXNG(web.url, seconds=10).search("q", 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 100_000_000
 
 
 def test_a_server_that_does_not_answer_may_do_so_later(web: PageServer) -> None:
