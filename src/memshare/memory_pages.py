@@ -16,6 +16,11 @@ def as_json(judged: JudgedMemory) -> dict[str, Any]:
     return memory | found
 
 
+def counted(memories: int) -> str:
+    """How many memories, in words."""
+    return "1 memory" if memories == 1 else f"{memories:,} memories"
+
+
 def credibility_of(judged: JudgedMemory) -> str:
     """The p of a memory as people see it."""
     return f"{judged.credibility.p:.2f}"

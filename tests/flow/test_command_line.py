@@ -22,7 +22,7 @@ def test_a_task_can_be_followed_from_submission_to_memory(terminal: Terminal) ->
     seed = {"pool": "poem", "kind": "limerick", "prompt": "A limerick about a baker from Ghent", "answer": LIMERICK}
     file = terminal.data / "seed.jsonl"
     file.write_text(json.dumps(seed))
-    assert terminal.json("memories", "import", str(file)) == {"imported": 1}
+    assert terminal.json("memories", "import", str(file)) == {"imported": 1, "new": 1, "there": 0}
 
     task_id = terminal.run(
         "submit", "poem", "A limerick about a sailor from Ghent", "--kind", "limerick", "--submitter", "ada"
@@ -93,7 +93,7 @@ def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal:
     terminal.run("memories", "export", str(file))
     before = terminal.json("memories", "stats")
     assert before["total"] == sum(before["by_pool"].values()) == len(file.read_text().splitlines())
-    assert terminal.json("memories", "forget", memory)["forgotten"] == [memory]
+    assert terminal.json("memories", "forget", memory, "--yes")["forgotten"] == [memory]
     assert memory not in found()
     terminal.run("memories", "import", str(file))
     terminal.run("memories", "import", str(file))

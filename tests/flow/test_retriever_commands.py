@@ -146,10 +146,10 @@ def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Termi
     memory = memory_id("poem", PROMPTS[0], "Yes.")
     assert client.memories.get(memory).prompt == PROMPTS[0]
 
-    kept = terminal.json("memories", "forget", str(memory))
+    kept = terminal.json("memories", "forget", str(memory), "--yes")
     assert [(one["pool"], one["rolled_back"]) for one in kept["retrievers"]] == [("poem", False)]
     second = str(memory_id("poem", PROMPTS[1], "Yes."))
-    undone = terminal.json("memories", "forget", second, "--roll-back")["retrievers"]
+    undone = terminal.json("memories", "forget", second, "--roll-back", "--yes")["retrievers"]
 
     assert [(one["pool"], one["rolled_back"]) for one in undone] == [("poem", True)]
     assert undone[0]["lessons"] > 0

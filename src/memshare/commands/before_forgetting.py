@@ -12,6 +12,7 @@ from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.console import errors, short, table
 from memshare.memory_ids import find_in_trash, find_memory, short_id
+from memshare.memory_pages import counted
 from memshare.memory_service.curate.answers import ForgetPreview
 from memshare.memory_service.curate.requests import Forget
 
@@ -53,7 +54,7 @@ def show(preview: ForgetPreview, would: str) -> None:
     derived = f"; {preview.derived:,} of them derived from the others" if preview.derived else ""
     trashed = f" {preview.trashed:,} in the trash." if preview.trashed else ""
     where = f" ({pools})" if pools else ""
-    line = f"{preview.memories:,} memories {would}{where}{derived}.{trashed}"
+    line = f"{counted(preview.memories)} {would}{where}{derived}.{trashed}"
     errors.print(line, highlight=False, markup=False, soft_wrap=True)
     rows = [
         (short_id(one.id), one.submitter, short(one.prompt or "–", 30), short(one.answer, 30))

@@ -24,6 +24,7 @@ from memshare.commands.options import Json
 from memshare.commands.unlearning import retrievers_without
 from memshare.console import console, print_json
 from memshare.extras import require
+from memshare.memory_pages import counted
 
 
 def forget(
@@ -67,4 +68,4 @@ def forget(
     if as_json:
         print_json({"forgotten": [str(one) for one in forgotten], "retrievers": taught})
         return
-    console.print(f"Forgot {len(forgotten):,} memories. `memshare memories restore` brings them back within 30 days.")
+    console.print(f"Forgot {counted(len(forgotten))}. `memshare memories restore` brings them back within 30 days.")

@@ -18,7 +18,7 @@ from memshare.console import console, errors, print_json
 from memshare.exports import note_export
 from memshare.files import new_file
 from memshare.local.own_redis import connected
-from memshare.memory_pages import pools_known, require_pool
+from memshare.memory_pages import counted, pools_known, require_pool
 from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.memory import memory_id
 from memshare.memory_service.stores.store import Where
@@ -47,7 +47,7 @@ def export(
             progress.advance(bar)
     with connected(client.settings) as redis_client:
         note_export(redis_client, file)  # so that what is purged can be taken out of it
-    print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {count} memories to {file}.")
+    print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {counted(count)} to {file}.")
 
 
 def import_memories(
@@ -77,7 +77,7 @@ def import_memories(
     if as_json:
         print_json({"imported": len(ids), "new": new, "there": len(ids) - new})
     else:
-        console.print(f"Imported {len(ids):,} memories: {new:,} new, {len(ids) - new:,} were there already.")
+        console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
 
 
 def _count_new(client: Client, ids: Sequence[UUID]) -> int:

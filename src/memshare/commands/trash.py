@@ -27,6 +27,7 @@ from memshare.exports import scrub_exports
 from memshare.extras import require
 from memshare.local.own_redis import connected
 from memshare.memory_ids import find_in_trash, short_id
+from memshare.memory_pages import counted
 from memshare.memory_service.curate.requests import RestoreForgotten, TrashRequest
 
 
@@ -78,7 +79,7 @@ def restore(
     if as_json:
         print_json(restored.model_dump(mode="json"))
         return
-    console.print(f"Restored {len(restored.restored):,} memories.")
+    console.print(f"Restored {counted(len(restored.restored))}.")
     if restored.there:
         names = ", ".join(short_id(one) for one in restored.there)
         console.print(f"The pool has these already, and they were left as they are: {names}.", highlight=False)
@@ -120,7 +121,7 @@ def purge(
         print_json(purged.model_dump(mode="json") | {"retrievers": taught, "exports": exports.as_json()})
         return
     console.print(
-        f"Removed {len(purged.memories):,} memories, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
+        f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
         f" and {sum(one['lessons'] for one in taught):,} lessons; {len(exports.scrubbed):,} exported files mended.",
         highlight=False,
         soft_wrap=True,
@@ -136,5 +137,8 @@ def _left(open_messages: int, elsewhere: list[str], *, log_rewritten: bool) -> l
         lines.append(f"{open_messages:,} of their tasks are still under way: run this again when they have ended.")
     if not log_rewritten:
         lines.append("Redis does not rewrite its log now: what was deleted stands in it until it does (BGREWRITEAOF).")
-    lines.append("Backups and copies that people made are not touched.")
+    lines.append(
+        "Backups and copies that people made are not touched. The files of the pool's engine have the bytes until they"
+        " are overwritten."
+    )
     return lines

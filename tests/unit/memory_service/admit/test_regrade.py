@@ -1,0 +1,79 @@
+"""A memory that a person changed is graded again."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Settlement, Usage
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Edit
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from tests.support.memories import remembered
+
+
+def graded(memory: Memory, total: float, answer: str | None = None) -> GradedTask:
+    task = AnsweredTask(
+        journey="again", agent="poem", kind=None, pool=memory.pool, rubric="poem", prompt=memory.prompt or "",
+        answer=answer or memory.answer, model=None, submitter="eve", shown=(), regrades=memory.id,
+    )  # fmt: skip
+    score = Score(
+        total=total, threshold=80, accepted=total >= 80, criteria={}, rubric="poem", rubric_version="2", model="m",
+        usage=Usage(),
+    )  # fmt: skip
+    return GradedTask(task=task, score=score)
+
+
+@pytest.fixture
+def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
+    return Curate(pool, redis_client)
+
+
+@pytest.fixture
+def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(1.0))
+
+
+@pytest.fixture
+def edited(curate: Curate) -> Memory:
+    curate.restore([remembered("A lamp", answer="Red.", score=95)[0]])
+    return curate.edit(Edit(id=remembered("A lamp", answer="Red.")[0].id, answer="Green.", by="eve"))
+
+
+def settled(settle: Settle, task: GradedTask) -> Settlement:
+    record = settle.run("again", task).record
+    assert isinstance(record, Settlement)
+    return record
+
+
+def test_it_keeps_its_id_and_has_the_score_of_what_it_says_now(
+    curate: Curate, settle: Settle, edited: Memory, redis_client: redis.Redis
+) -> None:
+    assert (edited.score, seeds_mean(redis_client, "poem")) == (None, None)
+
+    settlement = settled(settle, graded(edited, 85))
+
+    again = curate.get(edited.id)
+    assert (settlement.outcome, settlement.memory_id) == ("stored", edited.id)
+    assert (again.score, again.rubric_version, again.status) == (85, "2", "active")
+    assert again.history == edited.history
+    assert curate.stats() == {"poem": 1}
+    assert seeds_mean(redis_client, "poem") == 85
+
+
+def test_one_that_is_not_good_enough_is_hidden(curate: Curate, settle: Settle, edited: Memory) -> None:
+    settlement = settled(settle, graded(edited, 40))
+
+    assert (settlement.outcome, "so it is hidden" in settlement.reason) == ("rejected", True)
+    assert (curate.get(edited.id).score, curate.get(edited.id).status) == (40, "hidden")
+
+
+def test_a_score_of_another_text_is_not_given_to_a_memory(curate: Curate, settle: Settle, edited: Memory) -> None:
+    settlement = settled(settle, graded(edited, 99, answer="A far better text."))
+
+    assert settlement.outcome == "not kept"
+    assert curate.get(edited.id) == edited

@@ -1,0 +1,196 @@
+"""What a curator types: forget, trash, restore, purge, edit, know, import. The real command line, door and Redis."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from memshare.broker.settings import Settings
+from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.memory import Memory
+from tests.support.deployment import ROOT
+from tests.support.memories import remembered
+from tests.support.terminal import Terminal
+
+
+@pytest.fixture
+def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+    """A terminal of the machine on which the memory service runs."""
+    memory.stats()
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    terminal.environment["COLUMNS"] = "80"
+    return terminal
+
+
+def add(memory: MemoryClient, answer: str, **fields: object) -> str:
+    new = NewMemory.model_validate({"pool": "poem", "answer": answer, "new_pool": True, **fields})
+    return str(memory.add([new])[0])
+
+
+def typed(terminal: Terminal, answer: str, *words: str) -> tuple[int, str]:
+    """Run a command at a real terminal, where a person types an answer; returns exit code and what was said."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "memshare", *words]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=terminal.environment, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    os.close(theirs)
+    os.write(ours, f"{answer}\n".encode())
+    said = process.communicate(timeout=60)[0].decode()
+    os.close(ours)
+    return process.returncode, said
+
+
+def test_forgetting_shows_what_would_go_and_does_nothing_without_a_yes(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    one = add(memory, "Red as a lamp.", prompt="A lamp", submitter="ada")
+    add(memory, "Old as a shoe.", prompt="A shoe", submitter="bob")
+
+    refused = terminal.run("memories", "forget", one[:8], code=2)
+    looked = terminal.json("memories", "forget", "--submitter", "ada", "--dry-run")["would_forget"]
+
+    assert "1 memory would be forgotten (poem 1)." in refused.stderr
+    assert "Red as a lamp." in refused.stderr
+    assert "Give --yes, or look first with --dry-run" in refused.stderr
+    assert (looked["memories"], looked["examples"][0]["id"]) == (1, one)
+    assert memory.stats().total == 2
+
+    assert terminal.json("memories", "forget", one[:8], "--yes") == {"forgotten": [one], "retrievers": []}
+    assert memory.stats().total == 1
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
+def test_a_person_at_a_terminal_is_asked(
+    terminal: Terminal, memory: MemoryClient, answer: str, code: int, left: int
+) -> None:
+    one = add(memory, "Red as a lamp.")
+
+    ended, said = typed(terminal, answer, "memories", "forget", one)
+
+    assert "Forget them? [y/N]" in said
+    assert (ended, memory.stats().total) == (code, left)
+
+
+def test_everybody_who_gave_no_name_is_not_forgotten_by_a_yes_alone(terminal: Terminal, memory: MemoryClient) -> None:
+    add(memory, "Red as a lamp.")
+    everybody = ("memories", "forget", "--submitter", "anonymous", "--yes")
+
+    assert "--all-anonymous" in terminal.run(*everybody, code=2).stderr
+    assert memory.stats().total == 1
+
+    assert len(terminal.json(*everybody, "--all-anonymous")["forgotten"]) == 1
+
+
+def test_what_was_forgotten_is_listed_and_brought_back(terminal: Terminal, memory: MemoryClient) -> None:
+    one = add(memory, "Red as a lamp.", prompt="A lamp", score=80)
+    before = memory.get(UUID(one))
+    terminal.run("memories", "forget", one, "--yes")
+
+    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [one]
+    assert one[:8] in terminal.run("memories", "trash").stdout
+    assert terminal.json("memories", "restore", one[:8]) == {"restored": [one], "there": []}
+    assert memory.get(before.id) == before
+    assert terminal.run("memories", "trash").stdout.strip() == "The trash is empty."
+    assert "begins with 'ffffffff'" in terminal.run("memories", "restore", "ffffffff", code=2).stderr
+
+
+def test_what_is_purged_is_taken_out_of_exported_files(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    one, other = add(memory, "A secret.", submitter="ada"), add(memory, "Old as a shoe.", submitter="bob")
+    file = tmp_path / "pool.jsonl"
+    terminal.run("memories", "export", str(file))
+    terminal.run("memories", "forget", one, "--yes")
+
+    purged = terminal.json("memories", "purge", one[:8], "--yes")
+
+    assert (purged["memories"], purged["exports"]["scrubbed"]) == ([one], [str(file)])
+    assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [other]
+    assert terminal.json("memories", "trash") == []
+    assert terminal.run("memories", "restore", one, code=2).stderr
+
+
+def test_an_edit_keeps_what_was_said_and_who_changed_it_and_clears_score_and_model(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    lamp: Memory = remembered("A lamp", answer="Red.", score=90, model="offline", rubric_version="1")[0]
+    memory.restore([lamp])
+
+    changed = terminal.json("memories", "edit", str(lamp.id)[:8], "--answer", "Green.", "--by", "eve")
+    hidden = terminal.json("memories", "edit", str(lamp.id), "--status", "hidden")
+
+    assert (changed["id"], changed["answer"]) == (str(lamp.id), "Green.")
+    assert (changed["score"], changed["model"], changed["rubric_version"]) == (None, None, None)
+    [revision] = changed["history"]
+    assert (revision["answer"], revision["by"], revision["score"], revision["model"]) == ("Red.", "eve", 90, "offline")
+    assert hidden["history"] == changed["history"], "the same text is no revision"
+    shown = terminal.run("memories", "show", str(lamp.id)).stdout
+    assert "when eve changed it" in shown
+    assert "Red." in shown
+
+
+def test_only_statements_are_deleted_and_updated_as_statements(terminal: Terminal, memory: MemoryClient) -> None:
+    pair = add(memory, "Red as a lamp.", prompt="A lamp")
+    statement = terminal.json("memories", "add", "Lamps are red.", "--pool", "poem")["id"]
+
+    assert [one["id"] for one in terminal.json("know", "list", "--pool", "poem")] == [statement]
+    assert [one["id"] for one in terminal.json("memories", "list", "--kind", "knowledge")] == [statement]
+    assert "is no statement" in terminal.run("know", "delete", pair, code=2).stderr
+    assert "is no statement" in terminal.run("know", "update", pair, "Green.", code=2).stderr
+    assert memory.stats().total == 2
+
+    assert terminal.json("know", "delete", statement[:8]) == {"deleted": [statement]}
+    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [statement]
+
+
+def test_statements_of_before_that_have_no_kind_are_statements_too(terminal: Terminal, memory: MemoryClient) -> None:
+    old = remembered(None, answer="Lamps are red.")[0]
+    memory.restore([old])
+
+    assert [one["id"] for one in terminal.json("know", "list", "--pool", "poem")] == [str(old.id)]
+
+
+def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    add(memory, "There already.")
+    file = tmp_path / "pairs.jsonl"
+    lines = [{"pool": "poem", "answer": answer} for answer in ("There already.", "New.", "New.")]
+    file.write_text("\n".join(map(json.dumps, [*lines, {"pool": "chess", "answer": "Castle early."}])))
+
+    refused = terminal.run("memories", "import", str(file), code=2)
+
+    assert "nobody has the pool 'chess' (1 lines)" in refused.stderr
+    assert memory.stats().by_pool == {"poem": 1}
+    imported = terminal.json("memories", "import", str(file), "--new-pool")
+    assert imported == {"imported": 4, "new": 2, "there": 2}
+    assert memory.stats().by_pool == {"chess": 1, "poem": 2}
+    assert terminal.json("memories", "import", str(file)) == {"imported": 4, "new": 0, "there": 4}
+
+
+@pytest.mark.parametrize("wrong", ["1c6f", "no id at all", "1c6fa3b2zz"])
+def test_what_is_no_id_is_told_from_one_that_nobody_has(terminal: Terminal, wrong: str) -> None:
+    assert "is no id of a memory" in terminal.run("memories", "show", wrong, code=2).stderr
+
+
+def test_the_beginning_of_an_id_that_means_two_memories_is_refused_with_both(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    ids = [f"1c6fa3b2-0000-5000-8000-00000000000{number}" for number in (1, 2)]
+    memory.restore([remembered(f"lamp {one}")[0].model_copy(update={"id": UUID(one)}) for one in ids])
+
+    refused = terminal.run("memories", "show", "1C6FA3B2", code=2)
+
+    assert all(one in refused.stderr for one in ids)
+    assert ids[1] in terminal.run("memories", "show", ids[1]).stdout
+    assert terminal.run("memories", "show", "1c6fa3b3", code=2)
