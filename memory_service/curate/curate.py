@@ -76,6 +76,14 @@ class Curate:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         return changed
 
+    def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
+        with self._pool.writing() as recall:
+            readable = {memory.id for memory in recall.store.page(Where(ids=ids), len(ids)).memories} if ids else set()
+            gone = [one for one in dict.fromkeys(ids) if one not in readable]
+            recall.store.delete(gone)
+        return gone
+
     def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
         """Memories with their credibility and their rivals; unknown ids are left out."""
         found = []

@@ -25,6 +25,8 @@ from memshare.memory_service.door.messages import (
     JudgedMemory,
     MemoryPage,
     PageRequest,
+    RawMemories,
+    RawRequest,
     RecallRequest,
     Recollection,
     Refusal,
@@ -90,6 +92,14 @@ class MemoryClient:
         while page.after is not None:
             page = self.page(where, after=page.after)
             yield from page.memories
+
+    def raw(self, request: RawRequest) -> RawMemories:
+        """Some of what lies in the store, readable or not."""
+        return self._ask(methods.RAW, request)
+
+    def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
+        return [one for batch in _batches(ids) for one in self._ask(methods.DROP_DAMAGED, batch)]
 
     def stats(self, timeout: float | None = None) -> Stats:
         """How many memories there are."""

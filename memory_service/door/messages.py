@@ -6,7 +6,7 @@ from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message
@@ -82,11 +82,49 @@ class MemoryPage(Message):
     after: UUID | None
 
 
+class RawRequest(Message):
+    """Everything as it lies in the store, in the order of the ids from `after` on, `limit` of it at a time.
+
+    `only` leaves out the rest: those that are damaged, or of each no more than its digest.
+    """
+
+    limit: int = Field(default=LONGEST_PAGE, ge=1, le=LONGEST_PAGE)
+    after: UUID | None = None
+    only: Literal["damaged", "digests"] | None = None
+
+
+class RawMemory(Message):
+    """A memory as it lies in the store, readable or not; `problem` says what is wrong with it.
+
+    `text` is the memory as JSON, `fields` are all of a damaged one, and `digest` is of text and vector.
+    """
+
+    id: UUID
+    digest: str
+    text: str | None = None
+    dense: Embedding | None = None
+    fields: dict[str, JsonValue] | None = None
+    problem: str | None = None
+
+
+class RawMemories(Message):
+    """Some of them, and where the next page starts, if there is one; `seen` counts what was left out, too."""
+
+    memories: tuple[RawMemory, ...]
+    seen: int
+    after: UUID | None
+    encoder: str
+
+
 class Stats(Message):
-    """How many memories there are, in all and by pool."""
+    """How many memories there are, in all and by pool.
+
+    `unreadable` counts those that were met since the service started and that could not be read.
+    """
 
     total: int
     by_pool: dict[str, int]
+    unreadable: int = 0
 
 
 class Credibility(Message):

@@ -18,6 +18,8 @@ from memshare.memory_service.door.messages import (
     JudgedMemory,
     MemoryPage,
     PageRequest,
+    RawMemories,
+    RawRequest,
     RecallRequest,
     Recollection,
     SearchRequest,
@@ -59,6 +61,8 @@ RECALL: Method[RecallRequest, Recollection] = Method("recall", RecallRequest, Re
 EMBED: Method[EmbedRequest, Embedding] = Method("embed", EmbedRequest, Embedding)
 SEARCH: Method[SearchRequest, tuple[Found, ...]] = Method("search", SearchRequest, tuple[Found, ...])
 PAGE: Method[PageRequest, MemoryPage] = Method("page", PageRequest, MemoryPage)
+RAW: Method[RawRequest, RawMemories] = Method("raw", RawRequest, RawMemories, seconds=120.0)
+DROP_DAMAGED: Method[list[UUID], list[UUID]] = Method("drop_damaged", list[UUID], list[UUID], reads=False)
 STATS: Method[None, Stats] = Method("stats", None, Stats)
 GET: Method[UUID, Memory] = Method("get", UUID, Memory)
 ADD: Method[list[NewMemory], list[UUID]] = Method("add", list[NewMemory], list[UUID], reads=False, seconds=300.0)
@@ -75,6 +79,6 @@ JUDGE: Method[list[UUID], list[JudgedMemory]] = Method("judge", list[UUID], list
 CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[tuple[UUID, UUID]])
 
 METHODS: tuple[Method[Any, Any], ...] = (
-    RECALL, EMBED, SEARCH, PAGE, STATS, GET, ADD, RESTORE, EDIT, FORGET_PREVIEW, FORGET, TRASH, RESTORE_FORGOTTEN,
-    PURGE, JUDGE, CONFLICTS,
+    RECALL, EMBED, SEARCH, PAGE, RAW, DROP_DAMAGED, STATS, GET, ADD, RESTORE, EDIT, FORGET_PREVIEW, FORGET, TRASH,
+    RESTORE_FORGOTTEN, PURGE, JUDGE, CONFLICTS,
 )  # fmt: skip

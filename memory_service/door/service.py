@@ -17,9 +17,12 @@ from memshare.memory_service.door.messages import (
     JudgedMemory,
     MemoryPage,
     PageRequest,
+    RawMemories,
+    RawRequest,
     SearchRequest,
     Stats,
 )
+from memshare.memory_service.door.raw import raw_memories
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.known_pools import KnownPools
 from memshare.memory_service.recall.recall import Recall
@@ -49,9 +52,15 @@ class Service:
         page = self._curate.page(request.where, request.limit, request.after)
         return MemoryPage(memories=tuple(page.memories), after=page.after)
 
+    def raw(self, request: RawRequest) -> RawMemories:
+        return raw_memories(self._pool(), request)
+
+    def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
+        return self._curate.drop_damaged(ids)
+
     def stats(self, _: None) -> Stats:
         by_pool = self._curate.stats()
-        return Stats(total=sum(by_pool.values()), by_pool=by_pool)
+        return Stats(total=sum(by_pool.values()), by_pool=by_pool, unreadable=len(self._pool().store.unreadable))
 
     def get(self, memory_id: UUID) -> Memory:
         return self._curate.get(memory_id)

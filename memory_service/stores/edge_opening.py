@@ -41,7 +41,7 @@ def open_engine(folder: Path, layout: Layout) -> Opened:
         held = folder_seal.unsealed(folder, engine) or _left_by_a_killed_one(folder, engine)
         tally = Tally(folder, held) if held is not None else None
         folder_seal.remove(folder)
-        shard = _loaded(folder, engine, layout)
+        shard = loaded(folder, engine, layout)
         return Opened(shard, tally or Tally(folder, sum_of(shard)), lock)
     except BaseException:
         lock.close()
@@ -81,7 +81,8 @@ def _left_by_a_killed_one(folder: Path, engine: Path) -> Sum | None:
     return held
 
 
-def _loaded(folder: Path, engine: Path, layout: Layout) -> edge.EdgeShard:
+def loaded(folder: Path, engine: Path, layout: Layout) -> edge.EdgeShard:
+    """The engine on its files, as they are; raises as `open_engine` does."""
     try:
         return edge.EdgeShard.load(str(engine), edge_requests.config(layout))
     except BaseException as error:

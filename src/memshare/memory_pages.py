@@ -6,6 +6,7 @@ from typing import Any
 
 from memshare.broker.errors import BadInput
 from memshare.client import Client
+from memshare.console import errors
 from memshare.memory_service.door.messages import JudgedMemory
 
 
@@ -19,6 +20,14 @@ def as_json(judged: JudgedMemory) -> dict[str, Any]:
 def counted(memories: int) -> str:
     """How many memories, in words."""
     return "1 memory" if memories == 1 else f"{memories:,} memories"
+
+
+def say_unreadable(client: Client) -> None:
+    """Say on stderr that memories were left out, where some cannot be read."""
+    unreadable = client.memories.stats().unreadable
+    if unreadable:
+        line = f"{counted(unreadable)} cannot be read, and left out: `memshare memories check` shows more."
+        errors.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def credibility_of(judged: JudgedMemory) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.change_memories import add, edit
+from memshare.commands.check import check
 from memshare.commands.forget import forget
 from memshare.commands.options import Json, MemoryId
 from memshare.commands.transfer import export, import_memories
@@ -18,7 +19,7 @@ from memshare.commands.trash import purge, restore, trash
 from memshare.console import console, errors, moment, print_json, short, table
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
-from memshare.memory_pages import credibility_of, require_pool
+from memshare.memory_pages import credibility_of, require_pool, say_unreadable
 from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.memory import Memory, Revision
 from memshare.memory_service.stores.store import Where
@@ -34,6 +35,7 @@ app.command()(forget)
 app.command()(trash)
 app.command()(restore)
 app.command()(purge)
+app.command()(check)
 
 Pool = Annotated[str | None, typer.Option(help="Only this pool.")]
 
@@ -56,6 +58,7 @@ def search(
         raise BadInput("The text to search for is empty.")
     wanted = RecallRequest(pool=pool, text=text, k=k, mode="hybrid" if hybrid else "dense", new_pool=True)
     found = client.memories.recall(wanted).found
+    say_unreadable(client)
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return
@@ -91,6 +94,7 @@ def list_memories(
             errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
             break
         found.append(memory)
+    say_unreadable(client)
     columns, rows = ["id", "score", "kind", "prompt", "answer"], [_row(memory) for memory in found]
     shown = [memory.model_dump(mode="json") for memory in found]
     if sort == "credibility":
@@ -172,7 +176,9 @@ def stats(as_json: Json = False) -> None:
 
     Example: memshare memories stats
     """
-    found = Client().memories.stats()
+    client = Client()
+    found = client.memories.stats()
+    say_unreadable(client)
     if as_json:
         print_json(found.model_dump())
     else:
