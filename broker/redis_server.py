@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memshare.broker import sockets
+from memshare.broker.private_files import PRIVATE
 
 
 def socket_path(data: Path) -> Path:
@@ -32,7 +33,7 @@ def server_binary() -> str:
 def start(data: Path, *, preexec_fn: Callable[[], None] | None = None) -> subprocess.Popen[bytes]:
     """Start the server on its socket, append-only, with its files and its log in `data`/redis."""
     folder = data / "redis"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     sockets.make_room(socket_path(data), data)
     options = {
         "port": "0",
@@ -52,5 +53,6 @@ def start(data: Path, *, preexec_fn: Callable[[], None] | None = None) -> subpro
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
+        umask=PRIVATE,
         preexec_fn=preexec_fn,
     )

@@ -27,9 +27,9 @@ def may_come(entry: Entry, stage: Stage[Any], signer: Signer) -> bool:
 def unsigned(entry: Entry) -> GiveUp:
     """What is said of a message that had to be signed."""
     return GiveUp(
-        f"The message {entry.id!r} for a task of the workers has no signature of this deployment, so it was not run. If a "
-        "worker of yours sent it, the workers do not have the same MEMSHARE_SECRET: once they have, it is sent again "
-        "by itself.",
+        f"The message {entry.id!r} for a task of the workers has no signature of this deployment, so it was not run. "
+        "If a worker of yours sent it, the workers do not have the same MEMSHARE_SECRET: once they have, it is sent "
+        "again by itself.",
         "signature",
     )
 

@@ -22,6 +22,7 @@ from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.stage_task import StageServices
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe import logs, worker_metrics
+from memshare.broker.private_files import keep_private
 from memshare.broker.presence import AgentCard, require_same_secret
 from memshare.broker.runtime.shutdown import hand_back_after
 from memshare.broker.runtime.watch import Pulse, Watch, forget
@@ -80,6 +81,7 @@ def worker_app(*parts: Part) -> Celery:
             forget(settings.heartbeat)
             if settings.metrics_port is not None:
                 worker_metrics.serve(settings.metrics_port, sender)
+            keep_private(settings.data)
             served = list(app.amqp.queues.consume_from)
             serving = _serving(parts, settings, served)
             _require_same_secret(settings)

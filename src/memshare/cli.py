@@ -8,6 +8,7 @@ import sys
 import typer
 
 from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.private_files import PRIVATE
 from memshare.extras import needs_extra
 from memshare.lazy_commands import LazyCommands
 
@@ -27,6 +28,7 @@ def memshare() -> None:
 
 def main() -> None:
     """Run a command; what a person can mend is one line on stderr: exit code 2 for bad input, else 1."""
+    os.umask(PRIVATE)  # prompts and answers are private, also those that are exported
     try:
         app()
     except MemshareError as error:

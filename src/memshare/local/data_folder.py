@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.private_files import keep_private
 
 
 @contextlib.contextmanager
 def hold_folder(data: Path) -> Iterator[None]:
     """Hold a data folder for this process; raises when it cannot be written, or another holds it."""
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        keep_private(data)
         lock = (data / "up.lock").open("a+")
     except OSError as error:
         raise BadInput(f"The data folder {str(data)!r} cannot be written: {error.strerror}.") from error

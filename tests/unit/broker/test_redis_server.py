@@ -12,6 +12,7 @@ import redis
 
 from memshare.broker.app import kombu_url, lists_of, make_app, queue_named
 from memshare.broker.connection import connect
+from memshare.broker.errors import BadInput
 from memshare.broker.redis_server import socket_path, socket_url, start
 from memshare.broker.settings import Settings
 from memshare.broker.sockets import PATH_LIMIT
@@ -43,6 +44,35 @@ def serve() -> Iterator[Start]:
         yield started
 
 
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home folder of the test, with a short path."""
+    with tempfile.TemporaryDirectory(prefix="home-") as name:
+        monkeypatch.setenv("HOME", name)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("place", [".memshare-sockets", "the folder in it"])
+@pytest.mark.parametrize("kind", ["open to others", "a link", "a file"])
+def test_nobody_is_sent_to_a_socket_in_a_folder_that_others_can_use(home: Path, place: str, kind: str) -> None:
+    data = Path("/home/" + "deep/" * 30)
+    path = socket_path(data)
+    folder = path.parent if place != ".memshare-sockets" else path.parent.parent
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    if kind == "open to others":
+        folder.mkdir()
+        folder.chmod(0o755)
+    elif kind == "a link":
+        folder.symlink_to(home)
+    else:
+        folder.touch()
+
+    with pytest.raises(BadInput, match="can be used by others"):
+        socket_path(data)
+    with pytest.raises(BadInput, match="can be used by others"):
+        _ = Settings(data=data).redis
+
+
 def test_the_socket_is_in_the_data_folder() -> None:
     assert socket_path(Path("/home/ada/pool")) == Path("/home/ada/pool/redis.sock")
     assert socket_url(Path("/home/ada/pool")) == "unix:///home/ada/pool/redis.sock?db=0"
@@ -51,10 +81,12 @@ def test_the_socket_is_in_the_data_folder() -> None:
 @pytest.mark.parametrize(
     "folder", ["/home/" + "deep/" * 30, "/home/" + "深" * 40, "/home/50%", "/home/what?", "/home/#1"]
 )
-def test_a_folder_whose_path_is_no_socket_gets_one_in_a_private_folder_among_the_temporary_ones(folder: str) -> None:
+def test_a_folder_whose_path_is_no_socket_gets_one_in_a_private_folder_of_the_home_folder(
+    folder: str, home: Path
+) -> None:
     path = socket_path(Path(folder))
 
-    assert path.parent.parent == Path(tempfile.gettempdir())
+    assert path.parent.parent == home / ".memshare-sockets"
     assert len(str(path).encode()) <= PATH_LIMIT
     assert path == socket_path(Path(folder)), "the same for whoever asks"
     assert path != socket_path(Path(folder) / "other")
@@ -62,7 +94,7 @@ def test_a_folder_whose_path_is_no_socket_gets_one_in_a_private_folder_among_the
 
 @pytest.mark.parametrize("name", ["deep/" * 30, "100% of #1?", "a b:c@d é"])
 def test_a_server_is_reached_by_us_and_by_celery_whatever_its_folder_is_called(
-    tmp_path: Path, serve: Start, name: str
+    tmp_path: Path, serve: Start, home: Path, name: str
 ) -> None:
     data = tmp_path / name
     data.mkdir(parents=True)
@@ -74,6 +106,8 @@ def test_a_server_is_reached_by_us_and_by_celery_whatever_its_folder_is_called(
         assert str(app.conf.broker_url) == kombu_url(socket_url(data))
         app.send_task("agents.poem", [{}], queue=queue_named("poem"))
         assert sum(client.llen(each) for each in lists_of("poem")) == 1
+    for folder in (home / ".memshare-sockets").rglob("."):
+        assert folder.stat().st_mode & 0o077 == 0
 
 
 def test_what_was_written_is_there_after_the_server_was_killed(tmp_path: Path, serve: Start) -> None:
