@@ -11,8 +11,7 @@ from kombu import Exchange, Queue
 from memshare.broker.sentinels import SCHEME, parse_sentinels
 from memshare.broker.settings import Settings, load_settings
 
-VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task plus its longest countdown
-LONGEST_COUNTDOWN = 110  # seconds
+VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task; nothing waits in a worker for its time to come
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE = "scorer", "memory", "trainer"
 REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
 STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE)
@@ -76,7 +75,6 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "worker_prefetch_multiplier": 1,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_soft_shutdown_timeout": 0,
-        "worker_eta_task_limit": 1000,
         "worker_pool": "threads",
         "worker_concurrency": settings.concurrency,
         "worker_consumer": "memshare.broker.runtime.consumer:CarefulConsumer",

@@ -16,16 +16,15 @@ note(stage, record)
 remember(facts)
 redis.call('HINCRBY', key.done, stage, 1)
 strike()
+local is_over = is_cancelled()
 for _ = 1, tonumber(following) do
   local next_id, next_queue, entry, list, message = unpack(ARGV, after, after + 4)
-  enter(next_queue, next_id, entry)
-  redis.call('LPUSH', list, message)
+  if not is_over then
+    enter(next_queue, next_id, entry)
+    redis.call('LPUSH', list, message)
+  end
   after = after + 5
 end
-if result ~= '' then
-  redis.call('SET', result, text)
-  if tonumber(seconds) > 0 then redis.call('EXPIRE', result, seconds) end
-  redis.call('PUBLISH', result, text)
-end
+tell(result, text, seconds)
 count(after)
 return {1, ''}

@@ -25,7 +25,7 @@ class OutcomeRecord(BaseModel):
     accepted: bool | None = None
     outcome: str | None = None
     """What the memory service did with the pair; "not verified" for an answer that is not graded, "dropped" for a dead
-    letter that was."""
+    letter that was, "cancelled" for a journey that was ended."""
     memory_id: UUID | None = None
     error: str | None = None
     """Why it is a dead letter, until that is retried."""

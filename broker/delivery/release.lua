@@ -7,10 +7,11 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.parked, '-inf', now, 'LIMIT'
   redis.call('ZREM', key.parked, id)
   redis.call('HDEL', key.why, id)
   local entry = redis.call('HGET', key.messages, id)
-  if entry then
-    local queue = cjson.decode(entry)['queue']
+  local is_read, read = pcall(cjson.decode, entry or 'nothing')
+  if is_read then
+    local queue = read['queue']
     redis.call('ZADD', key.open .. queue, 'XX', now, id)
-    redis.call('ZADD', key.since .. queue, now, id)
+    redis.call('ZADD', key.since .. queue, 'NX', now, id)
     found[#found + 1] = entry
   end
 end

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import redis
 from celery import Celery
+from kombu.exceptions import OperationalError
+from pydantic import ValidationError
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
 
-from memshare.broker.app import LONGEST_COUNTDOWN, lists_of
+from memshare.broker.app import lists_of
+from memshare.broker.connection import DOWN
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, QUEUES, SWEEPING, SWEPT, UNACKED, open_key
 from memshare.broker.delivery.publish import publish
@@ -24,6 +28,7 @@ log = logging.getLogger(__name__)
 LOCK_SECONDS = LIFETIME  # a sweep that was killed keeps others from it for as long as its worker seems to be there
 RENEW_EVERY = 100  # messages
 PAGE = 1000
+AHEAD = 110  # seconds; no clock that is right is as far ahead of itself
 
 
 def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
@@ -58,24 +63,41 @@ def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterat
         _renew_what_is_ahead(client)
         shorten_presences(client)
     for queue in sorted(map(str, client.smembers(QUEUES))):
-        now = _now(client)
-        stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
-        orphaned = _silent(client, queue, orphans, now - LIFETIME)
-        if not stale | orphaned:
+        try:
+            yield from _sweep_queue(app, client, lease, lock, queue, orphans, cared_for)
+        except (*DOWN, LockNotOwnedError, OperationalError):
+            raise
+        except Exception:
+            log.exception("The queue %r cannot be swept; the others are.", queue)
+
+
+def _sweep_queue(
+    app: Celery, client: redis.Redis, lease: float, lock: Lock, queue: str, orphans: list[str], cared_for: set[str]
+) -> Iterator[str]:
+    now = _now(client)
+    stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
+    orphaned = _silent(client, queue, orphans, now - LIFETIME)
+    if not stale | orphaned:
+        return
+    lock.reacquire()  # as long as this process works at it, no other need
+    lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
+    if orphaned:
+        client.hdel(INCARNATIONS, *orphaned)
+    for number, message_id in enumerate(sorted(stale | orphaned)):
+        if number and number % RENEW_EVERY == 0:
+            lock.reacquire()
+        client.zadd(open_key(queue), {message_id: now}, xx=True)
+        text = client.hget(MESSAGES, message_id) if message_id in lost else None
+        if text is None:
             continue
-        lock.reacquire()  # as long as this process works at it, no other need
-        lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
-        if orphaned:
-            client.hdel(INCARNATIONS, *orphaned)
-        for number, message_id in enumerate(sorted(stale | orphaned)):
-            if number and number % RENEW_EVERY == 0:
-                lock.reacquire()
-            client.zadd(open_key(queue), {message_id: now}, xx=True)
-            text = client.hget(MESSAGES, message_id) if message_id in lost else None
-            if text is not None:
-                publish(app, Entry.model_validate_json(text))
-                log.warning("Sent a lost message again.", extra=ids(task_id=message_id, queue=queue))
-                yield message_id
+        try:
+            entry = Entry.model_validate_json(text)
+        except ValidationError as error:
+            log.error("What the ledger has of a message is none: %s", error, extra=ids(task_id=message_id, queue=queue))
+            continue
+        publish(app, entry)
+        log.warning("Sent a lost message again.", extra=ids(task_id=message_id, queue=queue))
+        yield message_id
 
 
 def _now(client: redis.Redis) -> float:
@@ -95,7 +117,7 @@ def _renew_what_is_ahead(client: redis.Redis) -> None:
     now = _now(client)
     parked = set(client.zrange(PARKED, 0, -1))
     for queue in sorted(map(str, client.smembers(QUEUES))):
-        ahead = set(client.zrangebyscore(open_key(queue), now + LONGEST_COUNTDOWN, "+inf")) - parked
+        ahead = set(client.zrangebyscore(open_key(queue), now + AHEAD, "+inf")) - parked
         if ahead:
             client.zadd(open_key(queue), {str(one): now for one in ahead}, xx=True)
 
@@ -107,18 +129,41 @@ def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> se
 
 
 def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:
+    strange = 0
     for name in lists_of(queue):
         start = 0
-        while texts := client.lrange(name, start, start + PAGE - 1):
-            yield from _ids(json.loads(text) for text in texts)
+        while items := _raw(client, "LRANGE", name, start, start + PAGE - 1):
+            for found in map(_id_in, items):
+                strange += found is None
+                yield found or ""
             start += PAGE
+    if strange:
+        about = ids(queue=queue)
+        log.warning(
+            "%d items in a queue are no messages; the worker that takes them buries them.", strange, extra=about
+        )
 
 
 def _held(client: redis.Redis) -> Iterator[str]:
-    pairs = client.hscan_iter(UNACKED, count=PAGE)
-    yield from _ids(json.loads(text)[0] for _, text in pairs)
+    cursor = 0
+    while True:
+        cursor, pairs = _raw(client, "HSCAN", UNACKED, cursor, "COUNT", PAGE)
+        values = pairs.values() if isinstance(pairs, dict) else pairs[1::2]
+        yield from (_id_in(value) or "" for value in values)
+        if int(cursor) == 0:
+            return
 
 
-def _ids(messages: Iterable[dict[str, dict[str, str]]]) -> Iterator[str]:
-    for message in messages:
-        yield message.get("headers", {}).get("id", "")
+def _raw(client: redis.Redis, *command: str | int) -> Any:
+    """The reply as bytes: what others put into a queue need be no text."""
+    return client.execute_command(*command, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+
+
+def _id_in(item: bytes) -> str | None:
+    """The id of a message as kombu writes it down, in a queue or with its exchange and key; None if it is none."""
+    try:
+        found = json.loads(item)
+        message_id = (found[0] if isinstance(found, list) else found)["headers"].get("id", "")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return None
+    return str(message_id)

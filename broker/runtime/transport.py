@@ -6,7 +6,9 @@ difference.
 
 from __future__ import annotations
 
+import logging
 import time
+from queue import Empty
 from typing import Any, ClassVar
 
 import kombu
@@ -19,6 +21,9 @@ from redis.exceptions import ResponseError
 from memshare.broker.delivery.publish import ACKNOWLEDGED
 from memshare.broker.delivery.scripts import run_script
 from memshare.broker.presence import WORKER_INCARNATION
+from memshare.broker.wire.envelope import UNREADABLE, read_envelope
+
+log = logging.getLogger(__name__)
 
 
 class QoS(kombu_redis.QoS):
@@ -84,13 +89,47 @@ class _OneClient:
         return self._kept
 
 
-class Channel(_OneClient, kombu_redis.Channel):
+class _CarefulReader:
+    """Hands kombu nothing that it did not write itself: whatever else lies in a queue comes in an envelope of ours."""
+
+    def _brpop_read(self, **options: Any) -> bool:
+        channel: Any = self
+        try:
+            try:
+                found = channel.client.parse_response(channel.client.connection, "BRPOP", **options)
+            except channel.connection_errors:
+                channel.client.connection.disconnect()  # the next round connects again
+                raise
+            if not found:
+                raise Empty
+            place, item = found
+            queue = place.decode().rsplit(channel.sep, 1)[0]
+            channel._queue_cycle.rotate(queue)
+            channel.connection._deliver(read_envelope(item, queue), queue)
+        finally:
+            channel._in_poll = None
+            channel._flush_brpop_reauth()
+        return True
+
+    def _deliver_fanout_message(self, message: Any, exchange: str) -> bool:
+        """Pass on what was sent to every worker; what is no message says nothing to any of them."""
+        channel: Any = self
+        queue = channel._fanout_to_queue.get(exchange)
+        envelope = read_envelope(dumps(message).encode(), queue or exchange)
+        if queue is None or UNREADABLE in envelope["headers"]:
+            log.warning("Left out what was published on %r: it is no message.", exchange)
+            return False
+        channel.connection._deliver(envelope, queue)
+        return True
+
+
+class Channel(_CarefulReader, _OneClient, kombu_redis.Channel):
     """A channel to one Redis."""
 
     QoS = QoS
 
 
-class SentinelChannel(_OneClient, kombu_redis.SentinelChannel):
+class SentinelChannel(_CarefulReader, _OneClient, kombu_redis.SentinelChannel):
     """A channel to the Redis that sentinels name."""
 
     QoS = QoS

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from memshare.broker.errors import BadInput
 
 T = TypeVar("T", bound=BaseModel)
+LONGEST_LINE = 500  # characters
 
 
 def checked(form: type[T], what: str, /, **fields: Any) -> T:
@@ -26,4 +27,10 @@ def readable(error: ValidationError, what: str) -> str:
     message = first["msg"].removeprefix("Value error, ")
     given = first["input"]
     not_this = f", not {given!r}" if isinstance(given, int | float) else ""
-    return f"{what}: {field + ': ' if field else ''}{message}{not_this}."
+    return one_line(f"{what}: {field + ': ' if field else ''}{message}{not_this}.")
+
+
+def one_line(text: str) -> str:
+    """A text that others may have had a hand in, as one line that can be stored, logged and shown."""
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[: LONGEST_LINE + 1])
+    return shown if len(shown) <= LONGEST_LINE else shown[: LONGEST_LINE - 1] + "…"

@@ -8,14 +8,14 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from memshare.broker.delivery.dead_letters import DeadLetter
-from memshare.broker.delivery.entry import Parked
+from memshare.broker.delivery.entry import Cancelled, Parked
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage
 from memshare.broker.wire.questions import Question, QuestionTask
 
-State = Literal["queued", "asked", "answered", "graded", "settled", "dead"]
+State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 What = Literal["task", "standard answer", "seed"]
 
 
@@ -48,15 +48,17 @@ class Journey(BaseModel):
     lesson: Lesson | None = None
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
+    cancelled: Cancelled | None = None
+    """When and why it was ended before it was through."""
     dead: DeadLetter | None = None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more becomes of the task: it was settled or given up, or its answer was not verified.
+        """Whether nothing more becomes of the task: it was settled, cancelled or given up, or is not verified.
 
         The lesson of a settled pair may still come.
         """
-        return self.state in ("settled", "dead") or (self.state == "answered" and self.verified is False)
+        return self.state in ("cancelled", "settled", "dead") or (self.state == "answered" and self.verified is False)
 
 
 def read_journey(ledger: Ledger, task_id: str) -> Journey:
@@ -72,11 +74,13 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
     answer = Answer.model_validate(records["answer"]) if "answer" in records else None
     settlement = Settlement.model_validate(records["settle"]) if "settle" in records else None
     score = Score.model_validate(records["score"]) if "score" in records else None
+    cancelled = Cancelled.model_validate(records["cancelled"]) if "cancelled" in records else None
     state: State = "queued"
     for reached, name in (
         (question, "asked"),
         (answer, "answered"),
         (score, "graded"),
+        (cancelled, "cancelled"),
         (settlement, "settled"),
         (dead, "dead"),
     ):
@@ -104,6 +108,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         reason=settlement.reason if settlement else None,
         lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
         waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
+        cancelled=cancelled,
         dead=dead,
     )
 

@@ -32,6 +32,8 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
         raise MemshareError(
             f"The task was given up: {journey.dead.error} See `memshare dead show {journey.dead.entry.id}`."
         )
+    if journey.cancelled and journey.answer is None:
+        raise MemshareError(f"The task was cancelled: {journey.cancelled.why}")
     if journey.answer is None:
         raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
     if as_json:
@@ -82,6 +84,8 @@ def trace(
         )
     if journey.lesson is not None:
         console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
+    if journey.cancelled:
+        console.print(f"[yellow]cancelled[/] {moment(journey.cancelled.at)}: {journey.cancelled.why}", highlight=False)
     if journey.dead:
         console.print(f"[red]given up[/] ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}")
         kept = journey.dead.entry.id in client.dead_letters

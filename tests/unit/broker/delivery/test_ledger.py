@@ -94,18 +94,18 @@ def test_a_commit_acknowledges_its_message_also_when_another_run_was_first(
 def test_starts_without_an_end_are_counted(ledger: Ledger) -> None:
     assert [ledger.begin(entry(), "incarnation")[0] for _ in range(3)] == [1, 2, 3]
 
-    ledger.postpone(entry(), 10)
+    ledger.park(entry(), NotYet("Busy.", 10, hold="busy"))
 
     assert ledger.begin(entry(), "incarnation")[0] == 1
 
 
-def test_a_postponed_message_shows_its_next_try_as_its_last_sign_of_life(
+def test_a_parked_message_shows_its_next_try_as_its_last_sign_of_life(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:
     ledger.begin(entry(), "incarnation")
     before = redis_client.zscore(open_key("poem"), "t1")
 
-    ledger.postpone(entry(), 100)
+    ledger.park(entry(), NotYet("Busy.", 100, hold="busy"))
 
     assert redis_client.zscore(open_key("poem"), "t1") == pytest.approx(before + 100, abs=5)
 

@@ -11,7 +11,7 @@ from celery import Celery
 
 from memshare.broker.app import lists_of, make_app
 from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import INCARNATIONS, SWEEPING, SWEPT, UNACKED, open_key
+from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, SWEEPING, SWEPT, UNACKED, open_key
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.sweeper import sweep
@@ -94,40 +94,49 @@ def test_only_one_process_sweeps_at_a_time(app: Celery, ledger: Ledger, redis_cl
 class Interfering(Celery):
     """An app that does something at the moment at which the sweeper sends a message."""
 
-    def __init__(self, meanwhile: Callable[[], object]) -> None:
+    def __init__(self, settings: Settings, meanwhile: Callable[[], object]) -> None:
         super().__init__(set_as_current=False)
+        self.config_from_object(make_app(settings=settings).conf)
         self._meanwhile = meanwhile
 
-    def send_task(self, *_: Any, **__: Any) -> None:
+    def producer_or_acquire(self, *_: Any, **__: Any) -> Any:
         self._meanwhile()
+        return super().producer_or_acquire()
 
 
-def test_a_sweep_that_is_over_lets_the_next_one_begin(ledger: Ledger, redis_client: redis.Redis) -> None:
+def failing() -> None:
+    raise redis.ConnectionError
+
+
+def test_a_sweep_that_is_over_lets_the_next_one_begin(
+    ledger: Ledger, redis_client: redis.Redis, settings: Settings
+) -> None:
     ledger.open(ENTRY)
     held_then = []
-    sweep(Interfering(lambda: held_then.append(redis_client.ttl(SWEEPING))), redis_client, lease=0)
+    sweep(Interfering(settings, lambda: held_then.append(redis_client.ttl(SWEEPING))), redis_client, lease=0)
 
     assert held_then[0] > 0, "it was held while the sweep ran"
     assert not redis_client.exists(SWEEPING)
 
-    with pytest.raises(ZeroDivisionError):
-        sweep(Interfering(lambda: 1 // 0), redis_client, lease=0)
+    redis_client.delete(*lists_of("poem"))
+    with pytest.raises(redis.ConnectionError):
+        sweep(Interfering(settings, failing), redis_client, lease=0)
     assert not redis_client.exists(SWEEPING)
 
 
 def test_a_sweep_that_lost_its_lock_leaves_that_of_another_alone_and_ends(
-    ledger: Ledger, redis_client: redis.Redis
+    ledger: Ledger, redis_client: redis.Redis, settings: Settings
 ) -> None:
     for queue in ("poem", "logic"):
         ledger.open(ENTRY.model_copy(update={"id": f"{queue}-1", "journey": f"{queue}-1", "queue": queue}))
 
-    sent = sweep(Interfering(lambda: redis_client.set(SWEEPING, "another")), redis_client, lease=0)
+    sent = sweep(Interfering(settings, lambda: redis_client.set(SWEEPING, "another")), redis_client, lease=0)
 
     assert sent == ["logic-1"], "the next queue is left to the other"
     assert redis_client.get(SWEEPING) == "another"
 
 
-def test_a_long_sweep_keeps_its_lock(ledger: Ledger, redis_client: redis.Redis) -> None:
+def test_a_long_sweep_keeps_its_lock(ledger: Ledger, redis_client: redis.Redis, settings: Settings) -> None:
     for queue in ("poem", "logic"):
         ledger.open(ENTRY.model_copy(update={"id": f"{queue}-1", "journey": f"{queue}-1", "queue": queue}))
     left = []
@@ -136,7 +145,7 @@ def test_a_long_sweep_keeps_its_lock(ledger: Ledger, redis_client: redis.Redis) 
         left.append(redis_client.ttl(SWEEPING))
         redis_client.expire(SWEEPING, 5)
 
-    sweep(Interfering(long_step), redis_client, lease=0)
+    sweep(Interfering(settings, long_step), redis_client, lease=0)
 
     assert min(left) > 5
 
@@ -197,3 +206,55 @@ def test_a_worker_that_was_killed_is_missed_soon_after_the_clock_went_back(
         "killed": True,
         "new": True,
     }
+
+
+GARBAGE = (
+    b"caf\xe9",
+    b"{",
+    b"[]",
+    b"[1, 2]",
+    b"null",
+    b"{}",
+    b'{"headers": []}',
+    b'{"headers": {"id": ["t1"]}}',
+    b"[" * 9_000,
+)
+
+
+def test_what_is_no_message_keeps_no_lost_one_from_being_sent_again(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    for queue in ("alpha", "poem"):
+        ledger.open(ENTRY.model_copy(update={"id": f"{queue}-1", "journey": f"{queue}-1", "queue": queue}))
+        redis_client.lpush(queue, *GARBAGE)
+    redis_client.hset(UNACKED, mapping={f"tag {number}": item for number, item in enumerate(GARBAGE)})
+
+    assert sweep(app, redis_client, lease=0) == ["alpha-1", "poem-1"]
+
+    assert "8 items in a queue are no messages" in caplog.text
+
+
+def test_a_queue_that_cannot_be_read_keeps_no_other_from_being_swept(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    for queue in ("alpha", "poem"):
+        ledger.open(ENTRY.model_copy(update={"id": f"{queue}-1", "journey": f"{queue}-1", "queue": queue}))
+    redis_client.set("alpha", "no list")
+
+    assert sweep(app, redis_client, lease=0) == ["poem-1"]
+
+    assert "The queue 'alpha' cannot be swept" in caplog.text
+
+
+def test_what_the_ledger_cannot_read_of_one_message_keeps_no_other_from_being_sent(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    for name in ("t1", "t2", "t3"):
+        ledger.open(ENTRY.model_copy(update={"id": name, "journey": name}))
+    redis_client.hset(MESSAGES, "t1", "no entry")
+
+    assert sweep(app, redis_client, lease=0) == ["t2", "t3"]
+
+    for name in ("t1", "t2", "t3"):
+        redis_client.zadd(PARKED, {name: 0})
+    assert [entry.id for entry in ledger.release(10)] == ["t2", "t3"]

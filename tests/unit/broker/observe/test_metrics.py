@@ -106,7 +106,8 @@ def test_an_open_message_keeps_the_time_at_which_it_was_opened(ledger: Ledger, r
     ledger.open(entry())
     opened = redis_client.zscore(since_key("poem"), "t1")
     ledger.begin(entry(), "life")
-    ledger.postpone(entry(), 10)
+    ledger.park(entry(), NotYet("Busy.", -1, hold="busy"), ages=True)
+    assert ledger.release(10)
     ledger.begin(entry(), "life")
 
     assert redis_client.zscore(since_key("poem"), "t1") == opened

@@ -22,9 +22,11 @@ from memshare.broker.delivery.stage import Following, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
+from memshare.broker.wire.signing import Signer
 from tests.support.deployment import wait_for
 
 MANY = 30
+SIGNER = Signer((b"one for all apps",))  # Celery keeps what it once registered for every app of the process
 
 Run = Callable[[str, "Word"], Outcome]
 
@@ -51,7 +53,7 @@ def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
     """An app with two stages that do nothing."""
     app = make_app(lambda _: ["noop"], settings.model_copy(update={"concurrency": 4}))
     ledger = Ledger(redis_client, keep_days=1)
-    services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60)
+    services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60, signer=SIGNER)
     add_stage(
         app, Stage("early", "first", Word, hand_on, begins=True, from_outside=True, has_result=True), lambda: services
     )

@@ -125,9 +125,10 @@ class StuckQueue(Celery):
 
     running, go_on = threading.Event(), threading.Event()
 
-    def send_task(self, *_: Any, **__: Any) -> None:
+    def producer_or_acquire(self, *_: Any, **__: Any) -> Any:
         self.running.set()
         self.go_on.wait(30)
+        return super().producer_or_acquire()
 
 
 def test_a_long_sweep_does_not_keep_a_worker_from_announcing_itself(

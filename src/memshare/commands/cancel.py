@@ -1,0 +1,41 @@
+"""`memshare cancel`: end tasks that are not through."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json
+
+SAID = {
+    "cancelled": "Cancelled {id}.",
+    "running": "Cancelled {id}: a worker is at it, and goes on until this step is done; nothing follows it.",
+    "ended": "Not cancelled: {id} had ended already. `memshare trace {id}` shows how.",
+    "unknown": "Not cancelled: no task has the id {id}. Ids are those that `memshare submit` prints; what has ended is "
+    "known for some days only (MEMSHARE_KEEP_DAYS).",
+}
+
+
+def cancel(
+    task_ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids that `submit` printed.")],
+    as_json: Json = False,
+) -> None:
+    """End tasks that are not through: they are not begun, or not graded and not remembered.
+
+    Ends with status 1 when one of them could not be cancelled.
+
+    Example: memshare cancel 1c6f… 93ab…
+    """
+    client = Client()
+    found = {task_id: client.cancel(task_id) for task_id in task_ids}
+    if as_json:
+        print_json(found)
+    else:
+        for task_id, became in found.items():
+            shown = console if became in ("cancelled", "running") else errors
+            shown.print(SAID[became].format(id=task_id), markup=False, highlight=False, soft_wrap=True)
+    if {"ended", "unknown"} & set(found.values()):
+        raise typer.Exit(1)
