@@ -148,7 +148,7 @@ class EdgeStore:
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
         with no_panic(self._folder):
             found = self._shard.retrieve(sorted(set(ids)), with_payload=False, with_vector=[points.DENSE])
-        return {UUID(str(point.id)): points.dense_in(point.vector) for point in found}
+        return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
 
     def delete(self, ids: Sequence[UUID]) -> None:
         if ids:

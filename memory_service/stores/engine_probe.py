@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,10 @@ class Probed(Message):
     fingerprint: str
     counted: int
     """How many the engine says there are."""
+    not_found: int
+    """How many of those with a pool it does not find by it."""
+    vectors: int
+    """How many have both vectors, the dense one of length 1."""
 
 
 def probe(folder: Path, engine: Path) -> Sum:
@@ -48,33 +53,51 @@ def probe(folder: Path, engine: Path) -> Sum:
         raise damaged(folder, found_out) from error
     if found.counted != found.memories:
         raise damaged(folder, f"it says that it holds {found.counted} memories, and {found.memories} can be read")
+    if found.vectors != found.memories:
+        raise damaged(folder, f"of its {found.memories} memories {found.memories - found.vectors} have damaged vectors")
+    if found.not_found:
+        raise damaged(folder, f"of its {found.memories} memories {found.not_found} are not found by their pool")
     return Sum(found.memories, int(found.fingerprint, 16))
 
 
 def sum_of(shard: edge.EdgeShard) -> Sum:
     """What an open engine holds, by reading all of it."""
-    return Sum().changed((), _digests(shard))
+    return Sum().changed((), (digest(one.id, (one.payload or {}).get(points.WHOLE)) for one in _every(shard, [])))
 
 
-def _digests(shard: edge.EdgeShard) -> Iterator[int]:
+def _every(shard: edge.EdgeShard, vectors: list[str]) -> Iterator[edge.Record]:
     after = None
     while True:
         request = edge.ScrollRequest(
-            offset=after, limit=_PAGE, with_payload=[points.WHOLE], with_vector=[points.DENSE, points.SPARSE]
+            offset=after, limit=_PAGE, with_payload=[points.WHOLE, "pool"], with_vector=vectors
         )
         found, after = shard.scroll(request)
-        for point in found:
-            yield digest(point.id, (point.payload or {}).get(points.WHOLE))
+        yield from found
         if after is None:
             return
 
 
 def main() -> None:
     shard = edge.EdgeShard.load(sys.argv[1])
-    held = sum_of(shard)
-    counted = shard.info().points_count
+    held, vectors, pools = Sum(), 0, Counter[str]()
+    for point in _every(shard, [points.DENSE, points.SPARSE]):
+        payload = point.payload or {}
+        held = held.changed((), [digest(point.id, payload.get(points.WHOLE))])
+        vectors += points.has_vectors(point.vector)
+        pools.update([payload["pool"]] if "pool" in payload else [])
+    info = shard.info()
+    if "pool" in info.payload_schema:  # it is made at the first opening
+        hits = shard.facet(edge.FacetRequest("pool", limit=len(pools) + 1, exact=True)).hits
+        pools.subtract({str(hit.value): hit.count for hit in hits})
+    found = Probed(
+        memories=held.memories,
+        fingerprint=f"{held.mark:032x}",
+        counted=info.points_count,
+        not_found=sum(map(abs, pools.values())) if "pool" in info.payload_schema else 0,
+        vectors=vectors,
+    )
     shard.close()
-    print(Probed(memories=held.memories, fingerprint=f"{held.mark:032x}", counted=counted).model_dump_json())
+    print(found.model_dump_json())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import numpy as np
@@ -99,7 +99,7 @@ def problem(point: RawPoint) -> str | None:
     wrong = [key for key, value in payload(read).items() if point.payload.get(key) != value]
     if wrong:
         return f"its field {wrong[0]!r} is {point.payload.get(wrong[0])!r}"
-    if point.dense is None or not math.isclose(float(np.linalg.norm(point.dense)), 1, abs_tol=_OFF_LENGTH):
+    if point.dense is None or not _has_length_one(point.dense):
         return "its vector is damaged"
     return None
 
@@ -155,6 +155,16 @@ def dense_in(vectors: Any) -> NDArray[np.float32]:
 def dense_of(vectors: object) -> NDArray[np.float32] | None:
     """The same, or None where there is none."""
     return dense_in(vectors) if isinstance(vectors, dict) and DENSE in vectors else None
+
+
+def has_vectors(vectors: object) -> bool:
+    """Whether a point came with both of its vectors, the dense one of length 1."""
+    dense = dense_of(vectors)
+    return dense is not None and SPARSE in cast("dict[str, object]", vectors) and _has_length_one(dense)
+
+
+def _has_length_one(dense: NDArray[np.float32]) -> bool:
+    return math.isclose(float(np.linalg.norm(dense)), 1, abs_tol=_OFF_LENGTH)
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

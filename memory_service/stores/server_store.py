@@ -97,7 +97,7 @@ class ServerStore:
             found = self._client.retrieve(
                 self._collection, [str(one) for one in ids], with_payload=False, with_vectors=[points.DENSE]
             )
-        return {UUID(str(point.id)): points.dense_in(point.vector) for point in found}
+        return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
 
     def raw(self, limit: int, after: UUID | None = None) -> RawPage:
         with answering(self._address):
