@@ -45,7 +45,7 @@ class Client:
         self.settings = settings or load_settings()
         self.app = make_app(settings=self.settings)
         self._redis = connect(self.settings.redis, tries=1)
-        self._waiting = connect(self.settings.redis)  # who waits for an answer waits through a short outage too
+        self._waiting = connect(self.settings.redis)
         self.ledger = Ledger(self._redis, self.settings.keep_days)
         self.dead_letters = DeadLetters(self._redis, self.ledger)
         self.memories = MemoryClient(self.settings)
@@ -155,7 +155,7 @@ class Client:
 
     def result(self, task_id: str) -> Submission:
         """The result of a task that was submitted earlier."""
-        return Submission(task_id, self.app, self._waiting, self.settings.redis)
+        return Submission(task_id, self.app, self._redis, self._waiting, self.settings.redis)
 
     def journey(self, task_id: str) -> Journey:
         """What became of a task so far; raises `BadInput` for an unknown id."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 import redis
+from celery.exceptions import TimeoutError as CeleryTimeoutError
+from celery.states import FAILURE, SUCCESS
 
 from memshare.broker.delivery.dead_letters import letter_for
 from memshare.broker.delivery.entry import Entry
@@ -16,6 +19,8 @@ from memshare.broker.errors import BadInput, GiveUp, NotYet, TryAgain, Unreachab
 from memshare.broker.presence import AgentCard, Presence, announce
 from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare.submission import Submission
+from tests.support.deployment import wait_for
 
 
 @pytest.fixture
@@ -147,3 +152,70 @@ def journeys(client: Client) -> list[dict[str, Any]]:
 def test_a_question_to_the_memory_service_says_so_when_none_is_there(client: Client) -> None:
     with pytest.raises(TryAgain, match=r"The memory service does not answer at .*memory\.sock.*Start `memshare up`"):
         client.memories.stats()
+
+
+def tell(redis_client: redis.Redis, task: Submission, result: dict[str, Any], status: str = SUCCESS) -> None:
+    """Store and announce the result of a task as a worker's Celery does."""
+    meta = {"task_id": task.id, "status": status, "result": result, "traceback": None, "children": []}
+    key = f"celery-task-meta-{task.id}"
+    redis_client.set(key, json.dumps(meta))
+    redis_client.publish(key, json.dumps(meta))
+
+
+def test_threads_share_a_client_one_submits_while_others_wait_for_answers(
+    client: Client, redis_client: redis.Redis
+) -> None:
+    answers: dict[int, dict[str, Any]] = {}
+
+    def wait(number: int, task: Submission) -> None:
+        answers[number] = task.get(timeout=20)
+
+    tasks = [client.submit("poem", f"Lamp {number}") for number in range(60)]
+    waiting = [threading.Thread(target=wait, args=pair) for pair in enumerate(tasks[:30])]
+    for thread in waiting:
+        thread.start()
+    wait_for(lambda: len(redis_client.pubsub_channels("celery-task-meta-*")) == 30, 20, "30 threads to wait")
+    for number, task in enumerate(tasks):
+        more = client.submit("poem", f"Another lamp {number}")
+        tell(redis_client, task, {"answer": f"{number}"})
+        tell(redis_client, more, {"answer": "more"})
+    for thread in waiting:
+        thread.join(30)
+
+    assert answers == {number: {"answer": f"{number}"} for number in range(30)}
+    assert tasks[40].get(timeout=1) == {"answer": "40"}
+    assert more.get() == {"answer": "more"}
+    assert redis_client.pubsub_channels("celery-task-meta-*") == []
+
+
+def test_an_answer_that_is_not_there_in_time_is_a_time_out_and_a_given_up_task_its_reason(
+    client: Client, redis_client: redis.Redis
+) -> None:
+    task = client.submit("poem", "A lamp")
+
+    with pytest.raises(CeleryTimeoutError, match=task.id):
+        task.get(timeout=0.05)
+    assert (task.state, task.ready()) == ("PENDING", False)
+
+    error = {"exc_type": "GiveUp", "exc_module": "memshare.broker.errors", "exc_message": ["It refuses."]}
+    tell(redis_client, task, error, FAILURE)
+    with pytest.raises(GiveUp, match="It refuses"):
+        task.get(timeout=20)
+    assert (task.state, task.ready()) == ("FAILURE", True)
+
+
+def test_an_answer_whose_news_got_lost_is_found_all_the_same(client: Client, redis_client: redis.Redis) -> None:
+    task = client.submit("poem", "A lamp")
+
+    def tell_nobody() -> None:
+        redis_client.client_kill_filter(_type="pubsub")
+        tell(redis_client, task, {"answer": "It shines."})
+
+    threading.Timer(0.2, tell_nobody).start()
+
+    assert task.get(timeout=20) == {"answer": "It shines."}
+
+
+def test_an_answer_cannot_be_waited_for_while_redis_is_down(alone: Client) -> None:
+    with pytest.raises(Unreachable, match="Start `memshare up`"):
+        alone.result("1c6f").get(timeout=0.1)
