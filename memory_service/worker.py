@@ -67,7 +67,14 @@ def _register(app: Celery, settings: Settings) -> None:
         app,
         services=lambda: open_stage_services(settings),
         settle=functools.cache(
-            lambda: Settle(open_pool(settings), client, Lessons(settings.lesson_share), probation=settings.probation)
+            lambda: Settle(
+                open_pool(settings),
+                client,
+                Lessons(settings.lesson_share),
+                probation=settings.probation,
+                # At least for as long as a settlement may be tried again, or it would credit twice.
+                keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
+            )
         ),
         recalls=lambda: _recalls(settings),
     )

@@ -13,6 +13,11 @@ from celery.utils.log import ColorFormatter
 
 from memshare.broker.observe.masking import masked
 
+# What would end a line, or move the cursor: whoever submits a task chooses its texts and its id.
+# As JSON writes them.
+_RANGES = ((0x00, 0x20), (0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2066, 0x206A))
+_ESCAPED = {code: f"\\u{code:04x}" for first, end in _RANGES for code in range(first, end)}
+
 
 def ids(**values: object) -> dict[str, dict[str, str]]:
     """What a log line is about, such as `task_id` and `agent`, for its `extra`; None is left out."""
@@ -24,7 +29,8 @@ class Text(ColorFormatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         line = masked(super().formatMessage(record))
-        return line + "".join(f" {name}={value}" for name, value in getattr(record, "ids", {}).items())
+        line += "".join(f" {name}={value}" for name, value in getattr(record, "ids", {}).items())
+        return line.translate(_ESCAPED)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         return masked(str(super().formatException(ei)))
@@ -44,7 +50,7 @@ class Json(logging.Formatter):
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["traceback"] = masked(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(line, ensure_ascii=False).translate(_ESCAPED)
 
 
 def set_up(form: Literal["text", "json"]) -> None:

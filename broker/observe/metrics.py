@@ -89,9 +89,12 @@ def flat(samples: Iterable[Sample]) -> list[str]:
 
 
 def read_field(field: str) -> tuple[str, dict[str, str]]:
-    """The metric and the labels of a field."""
-    name, labels = json.loads(field)
-    return name, labels
+    """The metric and the labels of a field; raises `ValueError` for a field of another form."""
+    match json.loads(field):
+        case [str() as name, dict() as labels] if all(isinstance(value, str) for value in labels.values()):
+            "".join((name, *labels, *labels.values())).encode()  # refuses what is no text, such as a lone surrogate
+            return name, labels
+    raise ValueError(f"{field!r} is not [metric, {{label: value}}]")
 
 
 def _sample(name: str, labels: dict[str, str], by: float | str) -> Sample:

@@ -22,7 +22,7 @@ from memshare.memory_service.admit.regrade import regrade
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.memory import Memory, Status, memory_id, saying
 from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms, Credit
+from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit
 from memshare.memory_service.recall.credibility import features
 from memshare.memory_service.recall.recall import Recall, sparse_of
 from memshare.memory_service.stores.store import Store, Vectors, Where
@@ -69,11 +69,19 @@ def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
 class Settle:
     """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
 
-    def __init__(self, pool: Pool, client: redis.Redis, lessons: Lessons, *, probation: bool = True) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        client: redis.Redis,
+        lessons: Lessons,
+        *,
+        probation: bool = True,
+        keep_days: float = KEEP_MARKER_DAYS,
+    ) -> None:
         self._pool = pool
         self._status: Status = "probation" if probation else "active"
         self._client = client
-        self._arms = Arms(client)
+        self._arms = Arms(client, keep_days)
         self._lessons = lessons
         self._alone: dict[tuple[str, str], tuple[bool, float]] = {}
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)

@@ -29,7 +29,7 @@ for first = 3, #ARGV, width + 1 do
 end
 return 1
 """
-KEEP_MARKER = 30 * 86_400  # seconds for which it is known that a task has credited; longer than it is sent again
+KEEP_MARKER_DAYS = 7.0
 _UPPER = np.triu_indices(D)
 _PLACES = np.zeros((D, D), dtype=np.intp)  # of the numbers of a symmetric matrix in its upper triangle
 _PLACES[_UPPER] = np.arange(len(_UPPER[0]))
@@ -47,8 +47,10 @@ class Credit(NamedTuple):
 class Arms:
     """The arms of all pools, in one Redis."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS) -> None:
+        """For `keep_days` it is known that a task has credited: no shorter than it may be tried again."""
         self._client = client
+        self._keep = int(keep_days * 86_400)
         self._credit = client.register_script(_CREDIT)
 
     def add(self, pool: str, task_id: str, earned: Sequence[Credit]) -> bool:
@@ -61,7 +63,7 @@ class Arms:
             words += [str(one.memory), *(repr(float(number)) for number in added)]
         width = 1 + len(_UPPER[0]) + D
         marker = f"memshare:credited:{pool}:{task_id}"
-        return bool(self._credit(keys=[arms_key(pool), marker], args=[KEEP_MARKER, width, *words]))
+        return bool(self._credit(keys=[arms_key(pool), marker], args=[self._keep, width, *words]))
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import isfinite
 
 import numpy as np
 import redis
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from redis.exceptions import ResponseError
 
 from memshare.broker.app import lists_of
 from memshare.broker.delivery.keys import FAILED, PARKED, QUEUES, open_key, since_key
@@ -22,6 +26,8 @@ from memshare.memory_service.recall.bandit_arms import Arms
 from memshare.memory_service.recall.credibility import as_shown, upper_bounds
 from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare.retriever_trainer.lesson_log import RETRIEVERS
+
+log = logging.getLogger(__name__)
 
 ARMS_READ = 1_000  # of a pool; of more, as many by chance
 QUANTILES = (0.1, 0.5, 0.9)
@@ -39,8 +45,13 @@ class SharedMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("memshare_up", "Whether Redis answers.")
+        unreadable = Unreadable()
+        parts = (self._counted, self._queues, self._pools, self._retrievers, self._caps)
+        found: list[Metric] = []
         try:
-            found = [*self._counted(), *self._queues(), *self._pools(), *self._retrievers(), *self._caps()]
+            for part in parts:
+                with unreadable.skipping(part.__name__.lstrip("_")):
+                    found.extend(part(unreadable))
         except redis.RedisError:
             up.add_metric([], 0)
             yield up
@@ -48,21 +59,23 @@ class SharedMetrics(Collector):
         up.add_metric([], 1)
         yield up
         yield from found
+        yield unreadable.metric()
 
-    def _counted(self) -> Iterator[Metric]:
+    def _counted(self, unreadable: Unreadable) -> Iterator[Metric]:
         with self._client.pipeline(transaction=False) as ask:
             ask.hgetall(METRICS)
             ask.hgetall(FAILED)
             ask.hvals(DEAD_REASONS)
             counted, failed, dead = ask.execute()
-        yield from families(counted)
+        yield from families(counted, unreadable)
         tries = CounterMetricFamily("memshare_failed_tries", "Tries that failed, by reason.", labels=["reason"])
         for reason, number in sorted(failed.items()):
-            tries.add_metric([reason], float(number))
+            with unreadable.skipping("failed tries"):
+                tries.add_metric([reason], float(number))
         yield tries
         yield _gauge("memshare_dead_letters", "Dead letters there are, by reason.", ["reason"], _one(Counter(dead)))
 
-    def _queues(self) -> Iterator[Metric]:
+    def _queues(self, _unreadable: Unreadable) -> Iterator[Metric]:
         workers = Counter(queue for worker in present(self._client) for queue in worker.queues)
         queues = sorted({*map(str, self._client.smembers(QUEUES)), *workers})
         with self._client.pipeline(transaction=False) as ask:
@@ -87,36 +100,50 @@ class SharedMetrics(Collector):
         for name, about, values in gauges:
             yield _gauge(name, about, ["queue"], _one(values))
 
-    def _pools(self) -> Iterator[Metric]:
+    def _pools(self, unreadable: Unreadable) -> Iterator[Metric]:
         pools: dict[str, dict[str, int]] = json.loads(self._client.get(POOLS) or "{}")
-        sizes: dict[tuple[str, ...], float] = {
-            (pool, status): float(n) for pool, by in pools.items() for status, n in by.items()
-        }
+        sizes: dict[tuple[str, ...], float] = {}
+        for pool, by in pools.items():
+            with unreadable.skipping("pool sizes"):
+                pool.encode()  # a lone surrogate would end the whole reply
+                sizes |= {(pool, status): float(number) for status, number in by.items()}
         yield _gauge("memshare_pool_memories", "Memories, by status.", ["pool", "status"], sizes)
         spread: dict[tuple[str, ...], float] = {}
         for pool in sorted(pools):
-            arms = [arm for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
-            if arms:
-                bounds = upper_bounds(arms, np.stack([as_shown(arm) for arm in arms]))
-                for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
-                    spread[pool, str(quantile)] = float(p)
+            with unreadable.skipping("credibility"):
+                arms = [arm for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
+                if arms:
+                    bounds = upper_bounds(arms, np.stack([as_shown(arm) for arm in arms]))
+                    for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
+                        spread[pool, str(quantile)] = float(p)
         about = "Credibility p of the memories that were shown and graded, as they were shown."
         yield _gauge("memshare_credibility", about, ["pool", "quantile"], spread)
 
-    def _retrievers(self) -> Iterator[Metric]:
+    def _retrievers(self, unreadable: Unreadable) -> Iterator[Metric]:
         with self._client.pipeline(transaction=False) as ask:
             ask.get(ENCODER)
             ask.smembers(RETRIEVERS)
             encoder, known = ask.execute()
-        pairs = sorted(json.loads(text) for text in known)
+        pairs = []
+        for text in sorted(known):
+            with unreadable.skipping("retrievers"):
+                pool, of = json.loads(text)
+                pairs.append((str(pool), str(of)))
         pools = [pool for pool, of in pairs if encoder in (None, of)]
         encoders = {pool: of for pool, of in pairs if encoder in (None, of)}
         texts = self._client.mget([version_key(pool, encoders[pool]) for pool in pools]) if pools else []
-        versions = {pool: int(text or 0) for pool, text in zip(pools, texts, strict=True)}
+        versions: dict[str, int] = {}
+        for pool, text in zip(pools, texts, strict=True):
+            with unreadable.skipping("retriever versions"):
+                versions[pool] = int(text or 0)
         about = "Version of the retriever in use; 0 has learnt nothing."
         yield _gauge("memshare_retriever_version", about, ["pool"], _one(versions))
-        found = {pool: self._accuracy_of(pool, encoders[pool], version) for pool, version in versions.items()}
-        known_ones = {pool: accuracy for pool, accuracy in found.items() if accuracy is not None}
+        known_ones: dict[str, float] = {}
+        for pool, version in versions.items():
+            with unreadable.skipping("adapters"):
+                accuracy = self._accuracy_of(pool, encoders[pool], version)
+                if accuracy is not None:
+                    known_ones[pool] = accuracy
         about = "Pairwise accuracy of that version on held-out lessons, when it was published."
         yield _gauge("memshare_retriever_accuracy", about, ["pool"], _one(known_ones))
 
@@ -129,7 +156,7 @@ class SharedMetrics(Collector):
             self._accuracy[pool] = (key, PublishedAdapter.model_validate_json(text).accuracy_after if text else None)
         return self._accuracy[pool][1]
 
-    def _caps(self) -> Iterator[Metric]:
+    def _caps(self, _unreadable: Unreadable) -> Iterator[Metric]:
         caps = self._budget.caps()
         ratios: dict[tuple[str, ...], float] = {}
         for (holder, cap), used in zip(caps.items(), self._usage.used(list(caps)) if caps else [], strict=True):
@@ -140,12 +167,37 @@ class SharedMetrics(Collector):
         yield _gauge("memshare_cap_used_ratio", about, ["holder", "name", "unit"], ratios)
 
 
-def families(counted: Mapping[str, str]) -> list[Metric]:
+class Unreadable:
+    """Counts what lies in Redis and is no value of ours: it is left out, and the rest is told."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    @contextmanager
+    def skipping(self, where: str) -> Iterator[None]:
+        """Skip the rest of the block where something in it cannot be read."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, ResponseError) as error:
+            self._counts[where] += 1
+            log.warning("A value of the metrics (%s) cannot be read, and is left out: %s", where, error)
+
+    def metric(self) -> Metric:
+        """How many there are."""
+        about = "Values in Redis that cannot be read, and are left out."
+        return _gauge("memshare_unreadable_values", about, ["where"], _one(self._counts))
+
+
+def families(counted: Mapping[str, str], unreadable: Unreadable) -> list[Metric]:
     """What was counted in Redis, as Prometheus takes it; each metric is there, also one without samples."""
     values: defaultdict[str, list[tuple[dict[str, str], float]]] = defaultdict(list)
     for field, text in sorted(counted.items()):
-        name, labels = read_field(field)
-        values[name].append((labels, float(text)))
+        with unreadable.skipping("counted"):
+            name, labels = read_field(field)
+            value = float(text)
+            if not isfinite(value) or (name.endswith("_bucket") and "le" not in labels):
+                raise ValueError(f"{field!r} has the value {text!r}")
+            values[name].append((labels, value))
     made: list[Metric] = []
     for metric in COUNTED.values():
         family: CounterMetricFamily | GaugeMetricFamily

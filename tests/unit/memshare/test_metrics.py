@@ -13,9 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from memshare.broker.connection import connect
 from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import FAILED
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import NotYet, TryAgain
-from memshare.broker.observe.metrics import COUNTED, POOLS, count, observe
+from memshare.broker.observe.metrics import COUNTED, METRICS, POOLS, count, observe
 from memshare.broker.presence import Presence, announce
 from memshare.broker.wire.messages import Usage
 from memshare.llm.limits.budget import Budget, Cap, Holder
@@ -163,3 +164,50 @@ def test_the_retriever_of_a_pool_is_told_by_its_version_and_accuracy(ledger: Led
     assert found["memshare_retriever_version"] == {("poem",): 3, ("logic",): 0}
     assert found["memshare_retriever_accuracy"] == {("poem",): 0.75}
     assert found["memshare_retriever_refused_total"] == {("poem",): 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "where"),
+    [
+        (METRICS, {"rubbish": "1"}, "counted"),
+        (METRICS, {'["memshare_tasks_total", 7]': "1"}, "counted"),
+        (METRICS, {'["memshare_tasks_total", {"stage": 7}]': "1"}, "counted"),
+        (METRICS, {'["memshare_tasks_total", {"stage": "\\ud800"}]': "1"}, "counted"),
+        (METRICS, {'["memshare_tasks_total", {"stage": "x", "outcome": "y"}]': "much"}, "counted"),
+        (METRICS, {'["memshare_score_bucket", {"agent": "poem"}]': "1"}, "counted"),
+        (METRICS, {'["memshare_score_bucket", {"le": "10.0"}]': "inf"}, "counted"),
+        (METRICS, "not even a hash", "counted"),
+        (POOLS, "rubbish", "pools"),
+        (POOLS, '["poem"]', "pools"),
+        (POOLS, '{"poem": 7}', "pool sizes"),
+        (POOLS, '{"poem": {"active": "many"}}', "pool sizes"),
+        (POOLS, '{"\\ud800": {"active": 1}}', "pool sizes"),
+        (FAILED, {"time-out": "often"}, "failed tries"),
+        (RETRIEVERS, {"[]", "rubbish"}, "retrievers"),
+        ("memshare:credibility:plan", {"m": "rubbish"}, "credibility"),
+    ],
+)
+def test_a_value_that_cannot_be_read_is_left_out_and_counted_and_the_rest_is_told(
+    ledger: Ledger, redis_client: redis.Redis, key: str, value: object, where: str
+) -> None:
+    ledger.open(entry("t1"))
+    redis_client.set(POOLS, '{"plan": {"active": 3}}')
+    ended = count("memshare_tasks_total", stage="answer", outcome="answered")
+    redis_client.hset(METRICS, ended.field, 2)
+    assert "memshare_unreadable_values" not in scrape(redis_client)
+
+    if isinstance(value, dict):
+        redis_client.hset(key, mapping=value)
+    elif isinstance(value, set):
+        redis_client.sadd(key, *value)
+    else:
+        redis_client.set(key, str(value))
+    found = scrape(redis_client)
+
+    assert found["memshare_up"] == {(): 1}
+    assert found["memshare_unreadable_values"][where,] >= 1
+    assert found["memshare_queue_open"] == {("poem",): 1}
+    if where != "counted" or isinstance(value, dict):
+        assert found["memshare_tasks_total"]["answered", "answer"] == 2
+    if key != POOLS:
+        assert found["memshare_pool_memories"] == {("plan", "active"): 3}

@@ -73,3 +73,16 @@ def test_a_key_among_the_ids_is_not_logged(form: logging.Formatter) -> None:
 
     assert "sk-abcdefgh" not in line
     assert "t1" in line
+
+
+@pytest.mark.parametrize("form", [Text("%(levelname)s %(message)s", use_color=False), Json()])
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x1b[2J", "\x85", "\u2028", "\u202e"])
+def test_an_id_or_a_text_from_outside_forges_no_line_and_moves_no_cursor(form: logging.Formatter, end: str) -> None:
+    forged = f"t1{end}ERROR The pool is gone."
+
+    line = form.format(record("Refused: %s", forged, **ids(task_id=forged)))
+
+    assert len(line.splitlines()) == 1
+    if isinstance(form, Text):
+        assert end[0] not in line
+        assert line.count("ERROR The pool is gone.") == 2, "what it said is there to be read"

@@ -86,3 +86,10 @@ def test_two_thousand_credits_of_eight_processes_are_exact(arms: Arms, settings:
         assert arm.credits == right.credits == 400
         assert np.array_equal(arm.a, right.a)
         assert np.array_equal(arm.b, right.b)
+
+
+def test_that_a_task_has_credited_is_known_for_as_long_as_records_are_kept(redis_client: redis.Redis) -> None:
+    Arms(redis_client, keep_days=0.5).add("poem", "one", [Credit(MEMORIES[0], x(1), 0.3)])
+
+    [marker] = redis_client.scan_iter("memshare:credited:*")
+    assert 43_000 < redis_client.ttl(marker) <= 43_200
