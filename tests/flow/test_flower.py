@@ -61,7 +61,7 @@ def flower(deployment: Deployment, tmp_path: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "celery", "-A", "memshare.worker", "flower", f"--port={port}"]
     with (tmp_path / "flower.log").open("wb") as log:
         process = subprocess.Popen(
-            [*command, "--address=127.0.0.1"],
+            [*command, "--address=127.0.0.1", "--read_only=True"],
             cwd=ROOT,
             env=deployment.environment | {"FLOWER_BASIC_AUTH": LOGIN},
             stdout=log,
@@ -87,9 +87,9 @@ def inspect(deployment: Deployment) -> dict[str, list[dict]]:
     return deployment.client.app.control.inspect(timeout=5).active() or {}
 
 
-def read(url: str) -> dict:
+def read(url: str, sent: bytes | None = None) -> dict:
     login = base64.b64encode(LOGIN.encode()).decode()
-    return json.load(urlopen(Request(url, headers={"Authorization": f"Basic {login}"}), timeout=10))
+    return json.load(urlopen(Request(url, sent, headers={"Authorization": f"Basic {login}"}), timeout=10))
 
 
 def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deployment: Deployment, flower: str) -> None:
@@ -150,6 +150,20 @@ def test_flower_shows_each_stage_by_name_and_neither_secrets_nor_vectors(deploym
         urlopen(f"{flower}/api/tasks", timeout=10)
     with pytest.raises(HTTPError, match="401"):
         urlopen(f"{flower}/tasks", timeout=10)
+
+    # Whoever has the password looks, and changes nothing.
+    before = deployment.client.ledger.done()
+    for path in (
+        "task/send-task/agents.poem",
+        "task/async-apply/agents.poem",
+        f"task/revoke/{ours.id}",
+        "worker/shutdown/poem@test",
+        "worker/pool/grow/poem@test",
+        "worker/queue/cancel-consumer/poem@test",
+    ):
+        with pytest.raises(HTTPError, match="403"):
+            read(f"{flower}/api/{path}", json.dumps({"args": [{"prompt": "x"}]}).encode())
+    assert deployment.client.ledger.done() == before
 
     lines = [json.loads(line) for line in deployment.log(QUEUES).splitlines() if line.startswith("{")]
     decisions = {line["message"].split()[0]: line for line in lines if line.get("task_id") == ours.id}

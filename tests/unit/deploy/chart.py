@@ -38,6 +38,7 @@ ALL_ON = {
     "encoders": {"claim": "encoders"},
     "documents": {"claim": "documents"},
     "memoryService": {"secret": {"name": "memshare", "key": "memory-token"}},
+    "signing": {"secret": {"name": "memshare", "key": "signing-secret"}},
     "settings": {"MODEL": "openai:gpt-5.6-luna", "TRIES": 4},
     "prices": 'currency = "EUR"\n["openai:gpt-5.6-luna"]\nprompt = 2.0\ncompletion = 8.0\n',
     "env": {"OPENAI_BASE_URL": "http://vllm.models:8000/v1"},

@@ -129,13 +129,15 @@ def test_the_probes_read_the_heartbeat_that_the_worker_writes() -> None:
 def test_no_secret_stands_in_a_manifest(variant: str) -> None:
     found = objects(VARIANTS[variant])
 
-    # The memory service's token is made here, unless the values name a Secret that has it.
-    made = [one["metadata"]["name"] for one in found if one["kind"] == "Secret"]
-    assert made == ([] if "memoryService" in VARIANTS[variant] else ["demo-memshare-memory"])
+    # The memory service's token and the secret of messages are made here, unless the values name a Secret with them.
+    made = {one["metadata"]["name"] for one in found if one["kind"] == "Secret"}
+    kept = {"memoryService": "demo-memshare-memory", "signing": "demo-memshare-signing"}
+    assert made == {name for part, name in kept.items() if part not in VARIANTS[variant]}
     for one in found:
         for url in re.findall(r"://[^\s\"@/]*@", json.dumps(one)):
             assert url == "://:$(REDIS_PASSWORD)@"
     for one in workers(VARIANTS[variant]).values():
+        assert "secretKeyRef" in environment(one)["MEMSHARE_SECRET"], "every worker signs"
         secret = {"REDIS_PASSWORD", "MEMSHARE_MEMORY_TOKEN", "MEMSHARE_QDRANT_API_KEY", "OPENAI_API_KEY"}
         secret &= set(environment(one))
         assert all("secretKeyRef" in environment(one)[name] for name in secret)
@@ -209,6 +211,7 @@ def test_a_pod_is_reached_only_by_those_that_a_policy_names() -> None:
     assert {"podSelector": {"matchLabels": {"app": "shop"}}} in policies["redis"]["spec"]["ingress"][0]["from"]
     assert "flower" in policies
     assert "flower" not in of_kind({}, "NetworkPolicy")  # nobody but a port-forward
+    assert "--read_only=True" in container(of_kind({}, "Deployment")["flower"])["command"]
     for policy in policies.values():
         for rule in policy["spec"].get("ingress", []):
             assert rule["from"], "an empty list would let everyone in"

@@ -123,7 +123,7 @@ def test_a_memory_service_begins_with_the_images_export_or_the_shared_one() -> N
 
 
 def test_the_token_is_made_where_none_is_given() -> None:
-    [made] = of_kind({}, "Secret").values()
+    made = of_kind({}, "Secret")["memory"]
     token = b64decode(made["data"]["memory-token"]).decode()
 
     assert len(token) == 40
@@ -135,7 +135,7 @@ def test_the_token_is_made_where_none_is_given() -> None:
 
 
 def test_a_token_of_ones_own_is_used_as_it_is() -> None:
-    assert not of_kind(OWN_SECRET, "Secret")
+    assert "memory" not in of_kind(OWN_SECRET, "Secret")
     for one in workers(OWN_SECRET).values():
         assert environment(one)["MEMSHARE_MEMORY_TOKEN"] == {"secretKeyRef": {"name": "mine", "key": "token"}}
     notes = render(OWN_SECRET)["memshare/templates/NOTES.txt"]
@@ -216,3 +216,19 @@ def cluster(there: dict[str, Object]) -> Iterator[helm_python.Config]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_the_secret_of_messages_is_made_once_and_is_one_that_workers_take(
+    cluster: helm_python.Config, there: dict[str, Object]
+) -> None:
+    with helm_python.Chart.load(CHART) as chart:
+        made = yaml.safe_load(
+            cluster.render(chart, {}, name="demo", namespace="agents")["memshare/templates/signing.yaml"]
+        )
+        there["demo-memshare-signing"] = made["data"]
+        upgraded = cluster.render(chart, {}, name="demo", namespace="agents", is_upgrade=True)
+
+    assert yaml.safe_load(upgraded["memshare/templates/signing.yaml"])["data"] == made["data"]
+    assert Settings(secret=b64decode(made["data"]["signing-secret"]).decode()).secret
+    wanted = {"secretKeyRef": {"name": "demo-memshare-signing", "key": "signing-secret"}}
+    assert all(environment(one)["MEMSHARE_SECRET"] == wanted for one in workers({}).values())

@@ -68,6 +68,7 @@ def test_passwords_have_no_default_and_stand_in_the_example() -> None:
     assert required == {
         "REDIS_PASSWORD",
         "MEMORY_TOKEN",
+        "MEMSHARE_SECRET",
         "QDRANT_API_KEY",
         "FLOWER_BASIC_AUTH",
         "GRAFANA_PASSWORD",
@@ -82,7 +83,7 @@ def test_passwords_have_no_default_and_stand_in_the_example() -> None:
 def test_only_workers_get_the_keys_of_models_and_the_token_of_the_memory_service() -> None:
     services = compose()["services"]
 
-    keys = {"OPENAI_API_KEY", "MISTRAL_API_KEY", "MEMSHARE_MEMORY_TOKEN", "MEMSHARE_MEMORY_URL"}
+    keys = {"OPENAI_API_KEY", "MISTRAL_API_KEY", "MEMSHARE_SECRET", "MEMSHARE_MEMORY_TOKEN", "MEMSHARE_MEMORY_URL"}
     assert all(keys <= set(one["environment"]) for one in workers().values())
     for name in ("flower", "metrics"):
         assert "MEMSHARE_REDIS_URL" in services[name]["environment"]
@@ -131,6 +132,7 @@ def test_redis_loses_nothing_and_flower_asks_who_you_are() -> None:
     assert re.search(r"--maxmemory \S+", redis)  # or it is killed where it should refuse
     assert "requirepass" in redis
     assert "FLOWER_BASIC_AUTH" in services["flower"]["environment"]
+    assert "--read_only=True" in services["flower"]["command"]
 
 
 def test_every_file_that_is_mounted_is_there() -> None:

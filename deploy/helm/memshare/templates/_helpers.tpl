@@ -64,6 +64,12 @@ A consolidation runs in the trainer's pod and needs no open message, so KEDA mus
 {{ dict "name" ($secret.name | default (printf "%s-memory" (include "memshare.name" .))) "key" $secret.key | toJson }}
 {{- end }}
 
+{{/* The Secret by which workers know each other's messages, as a secretKeyRef. */}}
+{{- define "memshare.signingSecret" -}}
+{{- $secret := .Values.signing.secret -}}
+{{ dict "name" ($secret.name | default (printf "%s-signing" (include "memshare.name" .))) "key" $secret.key | toJson }}
+{{- end }}
+
 {{/* The password is put in by Kubernetes, so that it stands in no manifest. */}}
 {{- define "memshare.redisUrl" -}}
 {{- $external := .Values.redis.external -}}

@@ -6,6 +6,9 @@
 - name: MEMSHARE_MEMORY_TOKEN
   valueFrom:
     secretKeyRef: {{ include "memshare.memorySecret" .root }}
+- name: MEMSHARE_SECRET
+  valueFrom:
+    secretKeyRef: {{ include "memshare.signingSecret" .root }}
 {{- if eq .queue "memory" }}
 - {name: MEMSHARE_MEMORY_LISTEN, value: "0.0.0.0:8077"}
 {{- end }}
