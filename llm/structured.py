@@ -16,6 +16,7 @@ from memshare.llm.chat import Chat
 T = TypeVar("T", bound=BaseModel)
 
 MAX_REASONS = 8
+LONGEST_REASON = 2_000  # characters: a model may have named a field with a whole page
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
 
@@ -72,4 +73,4 @@ def _reason(error: ValidationError) -> str:
     ]
     if len(reasons) > MAX_REASONS:
         reasons[MAX_REASONS:] = [f"and {len(reasons) - MAX_REASONS} more"]
-    return "; ".join(reasons)
+    return "; ".join(reasons)[:LONGEST_REASON]

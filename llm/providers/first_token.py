@@ -20,11 +20,11 @@ class _Likely(BaseModel):
 
 
 class _Position(BaseModel):
-    top_logprobs: list[_Likely] = Field(min_length=1)
+    top_logprobs: list[_Likely] = Field(min_length=1, fail_fast=True)
 
 
 class _Logprobs(BaseModel):
-    content: list[_Position] = Field(min_length=1)
+    content: list[_Position] = Field(min_length=1, fail_fast=True)
 
 
 def read_first_token(model: str, body: str | bytes) -> FirstToken:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import weakref
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
 import openai
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
 from memshare.llm.providers.endpoint import find_endpoint
@@ -81,7 +82,7 @@ class OpenAIEncoder:
 
 class _Embedding(BaseModel):
     index: int
-    embedding: str | list[float]
+    embedding: str | Annotated[list[float], Field(fail_fast=True)]
 
     def numbers(self) -> NDArray[np.float64]:
         if isinstance(self.embedding, str):
@@ -90,7 +91,7 @@ class _Embedding(BaseModel):
 
 
 class _Embeddings(BaseModel):
-    data: list[_Embedding]
+    data: list[_Embedding] = Field(fail_fast=True)
 
 
 def read_vectors(body: str | bytes, count: int) -> NDArray[np.float32]:

@@ -67,6 +67,7 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     pages = tmp_path_factory.mktemp("pages")
     (pages / "mill.html").write_text(PAGE.format(title="Larkfield water mill", text=PARAGRAPHS))
     (pages / "poisoned.html").write_text(PAGE.format(title="Larkfield poisoned mill", text=PARAGRAPHS + HIDDEN))
+    (pages / "links.html").write_text("<a>" * 1_300_000)  # takes a gigabyte to read
     canvas = Canvas(str(pages / "korn.pdf"))
     canvas.drawString(72, 720, BORN)
     canvas.drawString(72, 700, "She learnt her trade on the Danube and went abroad at twenty.")
@@ -145,6 +146,12 @@ def test_a_two_hop_question_is_answered_over_html_and_pdf_and_its_answer_remembe
     assert (journey.verified, journey.outcome) == (True, "stored")
     assert journey.usage is not None
     assert journey.usage.prompt_tokens == sum(step.usage.prompt_tokens for step in journey.steps) > 0
+
+
+def test_a_document_made_to_take_all_memory_is_named_in_the_log_and_left_out(deployment: Deployment) -> None:
+    log = "".join(path.read_text() for path in deployment.logs.iterdir())
+
+    assert "Left out of the index: 'links.html': 'links.html' takes more than 512 MB of memory to read." in log
 
 
 def test_a_wrong_first_answer_is_rejected_and_repaired(deployment: Deployment) -> None:
