@@ -9,7 +9,7 @@ from trafilatura import bare_extraction, load_html
 from trafilatura.settings import Document, use_config
 
 MAX_HTML = 4_000_000
-"""Bytes or characters of HTML that are looked at: some 20 seconds of work at the worst."""
+"""Bytes or characters of HTML that are looked at. What they cost is bounded by the process that reads them."""
 
 # What is hidden on the page is not for readers, and may be there to mislead.
 _UNSEEN = [
