@@ -73,7 +73,7 @@ def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_doe
     own = {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_CONCURRENCY": "1", "MEMSHARE_PROBATION": "false"}
     with serving(oracle) as chat, deployed(settings, chat, tmp_path, WORKERS, **own) as running:
         client = running.client
-        client.memories.add([NewMemory(pool="logic", prompt=o.prompt, answer=o.answer) for o in others])
+        client.memories.add([NewMemory(pool="logic", prompt=o.prompt, answer=o.answer, new_pool=True) for o in others])
         untouched = [recalled(running, "logic", test) for test in other_tests]
 
         # 150 memories stream in.
