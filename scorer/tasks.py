@@ -1,4 +1,4 @@
-"""The Celery task of the queue `scorer`: `scorer.score` grades one answered task."""
+"""The Celery tasks of the queue `scorer`: `scorer.score` grades agents' answers, `scorer.offer` those of others."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from celery import Celery
 from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.delivery.stage import Following, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
-from memshare.broker.errors import GiveUp
+from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import count, observe
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, derived_id
+from memshare.broker.wire.offers import OfferedPair
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered
 from memshare.scorer.grading import Pair, grade
@@ -23,6 +24,10 @@ from memshare.scorer.rubric import find_rubric, rubric_files
 from memshare.scorer.threshold import SeedsMean, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
+
+
+def uncapped(agent: str, submitter: str) -> None:
+    """The check where nothing is capped."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,27 @@ class Scoring:
     votes: int
     seeds_mean: SeedsMean
     metering: Metering = unmetered
+    check_caps: Callable[[str, str], None] = uncapped
+    """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
+    text_limit: int = 20_000
+    """The longest prompt or answer that is taken from outside, in characters."""
 
-    def run(self, journey: str, task: AnsweredTask) -> Outcome:
-        """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved."""
+    def offer(self, journey: str, pair: OfferedPair) -> Outcome:
+        """Grade a pair that no agent of memshare answered; its submitter pays for it."""
+        for name, text in (("prompt", pair.prompt), ("answer", pair.answer)):
+            if len(text) > self.text_limit:
+                raise BadInput(f"The {name} has {len(text):,} characters; at most {self.text_limit:,} are taken.")
+        self.check_caps(pair.agent, pair.submitter)
+        return self.run(journey, pair.answered(journey), letter=journey)
+
+    def run(self, journey: str, task: AnsweredTask, *, letter: str | None = None) -> Outcome:
+        """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved.
+
+        `letter` is the id of the message where it is not derived from the journey's."""
         rubric = find_rubric(task.rubric, self.agents_dir)
         if not rubric.approved:
             file = rubric_files(self.agents_dir)[rubric.name]
-            letter = derived_id(journey, "score")
+            letter = letter or str(derived_id(journey, "score"))
             raise GiveUp(
                 f"Rubric {rubric.name!r} (version {rubric.version}) is not approved, so nothing is graded by it. "
                 f"Run `memshare rubric approve {file}`, then `memshare dead retry {letter}`.",
@@ -64,7 +83,8 @@ class Scoring:
 
 
 def register(app: Celery, services: Callable[[], StageServices], scoring: Callable[[], Scoring]) -> None:
-    """Register the task; what it needs is built when the first message comes."""
+    """Register the tasks; what they need is built when the first message comes."""
+    kept = ("total", "threshold", "accepted")
     score = Stage(
         "scorer.score",
         "score",
@@ -72,6 +92,16 @@ def register(app: Celery, services: Callable[[], StageServices], scoring: Callab
         lambda journey, task: scoring().run(journey, task),
         journey_at=("journey",),
         begins=True,  # with a pair that somebody brought
-        kept=("total", "threshold", "accepted"),
+        kept=kept,
     )
     add_stage(app, score, services)
+    offer = Stage(
+        "scorer.offer",
+        "score",
+        OfferedPair,
+        lambda journey, pair: scoring().offer(journey, pair),
+        begins=True,
+        from_outside=True,
+        kept=kept,
+    )
+    add_stage(app, offer, services)

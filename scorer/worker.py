@@ -11,7 +11,7 @@ from memshare.broker.app import SCORER_QUEUE
 from memshare.broker.connection import connect
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
-from memshare.llm.worker import open_limited, open_metering
+from memshare.llm.worker import open_budget, open_limited, open_metering
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.scorer.rubric import all_rubrics
 from memshare.scorer.tasks import Scoring, register
@@ -22,7 +22,15 @@ def _scoring(settings: Settings) -> Scoring:
     connections = settings.concurrency * settings.scorer_votes
     chat = open_limited(settings, settings.model_for("scorer"), connections=connections)
     of_seeds = functools.partial(seeds_mean, connect(settings.redis))
-    return Scoring(chat, settings.agents_dir, settings.scorer_votes, of_seeds, open_metering(settings))
+    return Scoring(
+        chat,
+        settings.agents_dir,
+        settings.scorer_votes,
+        of_seeds,
+        open_metering(settings),
+        open_budget(settings).check,
+        settings.prompt_limit,
+    )
 
 
 def _register(app: Celery, settings: Settings) -> None:

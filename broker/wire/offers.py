@@ -1,0 +1,45 @@
+"""The message with which anybody has an answer graded that no agent of memshare gave."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import AfterValidator, Field
+
+from memshare.broker.wire.forms import Label
+from memshare.broker.wire.messages import MAX_MEMORIES, AnsweredTask, Message, Shown
+
+
+def _written(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+Written = Annotated[str, AfterValidator(_written)]
+"""A text with something in it."""
+
+
+class OfferedPair(Message):
+    """A prompt and its answer, to `scorer.offer`, with which a journey of its own begins: graded, settled, learnt from.
+
+    `agent` is whose answer it stands as, `shown` are the memories that helped, and `recall_id` is the recall that
+    found them.
+    """
+
+    agent: Label
+    pool: Label
+    rubric: Label
+    kind: Label | None = None
+    prompt: Written
+    answer: Written
+    model: Label | None = None
+    submitter: Label = "anonymous"
+    shown: tuple[Shown, ...] = Field(default=(), max_length=MAX_MEMORIES)
+    recall_id: UUID | None = None
+    remember: bool = True
+
+    def answered(self, journey: str) -> AnsweredTask:
+        """The pair as the scorer takes it from agents."""
+        return AnsweredTask(journey=journey, **self.model_dump(exclude={"recall_id"}))

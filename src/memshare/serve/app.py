@@ -1,0 +1,38 @@
+"""The REST door as an ASGI app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from memshare.serve.backend import Backend
+from memshare.serve.body_limit import BodyLimit
+from memshare.serve.problems import Problem, add_handlers
+from memshare.serve.routes import journeys, looking, memories, sharing
+
+DESCRIPTION = """\
+Three calls make any agent part of the pool: recall before, offer after, feedback when the outcome is known.
+What comes in is graded, settled once, credited and learnt from. A token's name stands as the submitter of all that it
+brings in, and a token sees its own pools alone: what is not yours is a 404.
+"""
+
+
+def rest_app(backend: Backend) -> FastAPI:
+    """The app; it closes nothing that it is given."""
+    app = FastAPI(title="memshare", version="1", description=DESCRIPTION, redoc_url=None)
+    app.state.backend = backend
+    app.add_middleware(BodyLimit)
+    add_handlers(app)
+    for module in (sharing, journeys, memories, looking):
+        app.include_router(module.router, prefix="/v1")
+
+    described = app.openapi
+
+    def with_problem() -> dict[str, Any]:
+        schema = described()
+        schema["components"]["schemas"].setdefault("Problem", Problem.model_json_schema())
+        return schema
+
+    app.openapi = with_problem  # type: ignore[method-assign]
+    return app

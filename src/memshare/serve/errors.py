@@ -1,0 +1,33 @@
+"""What a door refuses, beside the errors that the whole project has (`memshare.broker.errors`)."""
+
+from __future__ import annotations
+
+from memshare.broker.errors import BadInput, MemshareError
+
+
+class NoToken(MemshareError):
+    """There is no token in the request, or none that is known."""
+
+
+class Forbidden(MemshareError):
+    """The token is known and lacks a right."""
+
+
+class NotFound(BadInput):
+    """There is no such thing, or it is not the caller's: both look the same."""
+
+
+class Conflict(BadInput):
+    """Something else has that name or key already."""
+
+
+class Stale(BadInput):
+    """What was to be changed has changed since it was read."""
+
+
+class NoMatch(BadInput):
+    """A change came without the version that it is for."""
+
+
+class TooLarge(BadInput):
+    """A request is larger than is taken."""

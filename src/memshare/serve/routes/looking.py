@@ -1,0 +1,52 @@
+"""What there is: pools, agents, rubrics, dead letters and counts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from memshare.serve import looking
+from memshare.serve.authentication import BackendNow, CallerNow
+from memshare.serve.problems import RESPONSES
+from memshare.serve.replies import AgentReply, DeadLetterReply, PoolReply, RubricReply, StatsReply
+
+router = APIRouter(tags=["what there is"], responses=RESPONSES)
+
+
+@router.get("/pools")
+def get_pools(backend: BackendNow, caller: CallerNow) -> list[PoolReply]:
+    """Your pools."""
+    return looking.pools(backend, caller)
+
+
+@router.get("/agents")
+def get_agents(backend: BackendNow, caller: CallerNow) -> list[AgentReply]:
+    """The agents of your pools."""
+    return looking.agents(backend, caller)
+
+
+@router.get("/rubrics")
+def get_rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
+    """How the answers of your pools are graded."""
+    return looking.rubrics(backend, caller)
+
+
+@router.get("/rubrics/{name}")
+def get_rubric(
+    name: Annotated[str, Path(min_length=1, max_length=200)], backend: BackendNow, caller: CallerNow
+) -> RubricReply:
+    """One rubric."""
+    return looking.rubric(backend, caller, name)
+
+
+@router.get("/dead-letters")
+def get_dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply]:
+    """What was given up in your pools, oldest first; it takes the right `admin`."""
+    return looking.dead_letters(backend, caller)
+
+
+@router.get("/stats")
+def get_stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
+    """How many memories your pools have, and how many messages are open."""
+    return looking.stats(backend, caller)

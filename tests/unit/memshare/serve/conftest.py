@@ -1,0 +1,62 @@
+"""The REST door over a real memory service and a real Redis; no worker takes what it hands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+from fastapi.testclient import TestClient
+
+from memshare.broker.settings import Settings
+from memshare.broker.wire.secret import open_signer
+from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.door.client import MemoryClient
+from memshare.serve.app import rest_app
+from memshare.serve.backend import Backend
+
+Tokened = Callable[..., TestClient]
+
+
+@pytest.fixture
+def backend(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Iterator[Backend]:  # noqa: ARG001
+    """What the doors work with: Redis of the session, and the memory service of the test."""
+    own = settings.model_copy(update={"redis_url": settings.redis, "data": tmp_path})
+    open_signer(own, make=True)
+    with closing(Backend(own)) as made:
+        yield made
+
+
+@pytest.fixture
+def here(backend: Backend) -> TestClient:
+    """Somebody at this machine, without a token."""
+    return TestClient(rest_app(backend), base_url="http://127.0.0.1", client=("127.0.0.1", 50_000))
+
+
+@pytest.fixture
+def tokened(backend: Backend) -> Tokened:
+    """Makes a token, and somebody elsewhere who has it."""
+
+    def make(name: str, *may: str, pools: tuple[str, ...] | None = ("logic",)) -> TestClient:
+        text = backend.tokens.create(name, may, pools)
+        return TestClient(
+            rest_app(backend), headers={"Authorization": f"Bearer {text}"}, client=("192.0.2.7", 50_000),
+            raise_server_exceptions=False,
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def shelf(memory: MemoryClient) -> dict[str, str]:
+    """A memory in each of two pools: the pool → its id."""
+    logic = NewMemory(pool="logic", prompt="red lamp by the sea", answer="A light.", new_pool=True, kind="riddle")
+    poem = NewMemory(pool="poem", prompt="red lamp by the sea", answer="A secret poem.", new_pool=True)
+    return dict(zip(("logic", "poem"), map(str, memory.add([logic, poem])), strict=True))
+
+
+def bodies(client: redis.Redis) -> list[str]:
+    """The open messages, as the ledger has them."""
+    return list(client.hvals("memshare:messages"))
