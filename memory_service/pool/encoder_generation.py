@@ -15,6 +15,7 @@ from memshare.memory_service.encoders.open_model import open_model
 from memshare.memory_service.encoders.shared_batches import SharedBatches
 from memshare.memory_service.pool.encoder_names import ENCODER, first_name, folder_of, origin_of
 from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.pool.restoring import require_whole
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
@@ -77,6 +78,7 @@ def open_pool(settings: Settings, client: redis.Redis, claim: Callable[[], objec
 
     `claim` is called when its store is open, and raises where the Redis belongs to another pool.
     """
+    require_whole(client)
     there = layout_in_use(settings)
     name = name_in_use(settings, client) or first_name(settings)
     recall = open_generation(settings, client, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from uuid import uuid4
 
@@ -9,7 +10,8 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import Message
-from memshare.memory_service.stores.edge_folder import layout_of, unwritable, write_whole
+from memshare.memory_service.stores.edge_folder import layout_of, lock, unwritable, write_whole
+from memshare.memory_service.stores.folder_seal import memories_of
 from memshare.memory_service.stores.store import Layout
 from memshare.memory_service.stores.store_metadata import place_of
 
@@ -63,3 +65,34 @@ def folder_for(data: Path, layout: Layout) -> Path:
 def put_in_use(data: Path, layout: Layout) -> None:
     """Let `in_use` find the folder for a layout from now on."""
     write_whole(data / _POINTER, _Pointer(folder=folder_for(data, layout).name))
+
+
+def is_empty(data: Path) -> bool:
+    """Whether a data folder has no pool, or one that was closed without a memory in it."""
+    return all(memories_of(folder) == 0 for folder in _pools(data))
+
+
+def require_closed(data: Path) -> None:
+    """Raise `Unreachable` where a process has a pool of this data folder open."""
+    for folder in _pools(data):
+        lock(folder).close()
+
+
+def replace_pool(data: Path, fresh: Path | None) -> Path | None:
+    """Put a pool in the place of what is there, which is kept in a folder of its own; returns that, if there was any.
+
+    Without a fresh one the data folder has no pool then.
+    """
+    old = [*_pools(data), *(path for path in [data / _POINTER] if path.exists())]
+    aside = data / time.strftime("before-restore-%Y%m%d-%H%M%S")
+    for path in old:
+        aside.mkdir(exist_ok=True)
+        path.rename(aside / path.name)
+    if fresh is not None:
+        fresh.rename(data / _FIRST)
+    return aside if old else None
+
+
+def _pools(data: Path) -> list[Path]:
+    """Every folder with a pool, in use or beside that."""
+    return [path for path in sorted(data.glob(f"{_FIRST}*")) if path.is_dir() and "." not in path.name]

@@ -133,8 +133,13 @@ class EdgeStore:
     def _memories(self, found: Iterable[edge.Record]) -> list[Memory]:
         return points.memories(((one.id, one.payload) for one in found), self.unreadable)
 
-    def raw(self, limit: int, after: UUID | None = None) -> RawPage:
-        request = edge.ScrollRequest(offset=after, limit=limit, with_payload=True, with_vector=[points.DENSE])
+    def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
+        request = edge.ScrollRequest(
+            offset=after,
+            limit=limit,
+            with_payload=[points.WHOLE] if text_alone else True,
+            with_vector=False if text_alone else [points.DENSE],
+        )
         with no_panic(self._folder):
             found, following = self._shard.scroll(request)
         raw = [RawPoint(UUID(str(one.id)), dict(one.payload or {}), points.dense_of(one.vector)) for one in found]

@@ -59,6 +59,14 @@ def unsealed(folder: Path, engine: Path) -> Sum | None:
     return sum_
 
 
+def memories_of(folder: Path) -> int | None:
+    """How many memories a closed pool has; None where nobody knows, such as of a damaged one."""
+    try:
+        return Seal.model_validate_json((folder / _SEAL).read_bytes()).memories
+    except (OSError, ValidationError):
+        return None
+
+
 def remove(folder: Path) -> None:
     """Take the seal away, before the engine is opened."""
     (folder / _SEAL).unlink(missing_ok=True)

@@ -99,10 +99,14 @@ class ServerStore:
             )
         return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
 
-    def raw(self, limit: int, after: UUID | None = None) -> RawPage:
+    def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
         with answering(self._address):
             found, following = self._client.scroll(
-                self._collection, limit=limit, offset=after and str(after), with_vectors=[points.DENSE]
+                self._collection,
+                limit=limit,
+                offset=after and str(after),
+                with_payload=[points.WHOLE] if text_alone else True,
+                with_vectors=False if text_alone else [points.DENSE],
             )
         raw = [RawPoint(UUID(str(one.id)), one.payload or {}, points.dense_of(one.vector)) for one in found]
         return RawPage(raw, UUID(str(following)) if following else None)

@@ -150,8 +150,11 @@ class Store(Protocol):
         """The dense vectors of some memories, of shape (dimension,); unknown ids are left out."""
         ...
 
-    def raw(self, limit: int, after: UUID | None = None) -> RawPage:
-        """Everything as it lies there, in the order of the ids, from `after` on (itself included)."""
+    def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
+        """Everything as it lies there, in the order of the ids, from `after` on (itself included).
+
+        With `text_alone` without vectors and without the fields by which memories are found, which is far faster.
+        """
         ...
 
     def delete(self, ids: Sequence[UUID]) -> None:

@@ -37,6 +37,12 @@ COMMANDS = {
     "worker": LazyCommand(
         "worker:worker", "Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish)."
     ),
+    "serve": LazyCommand(
+        "serve:serve",
+        "Serve REST for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.",
+        "serve",
+    ),
+    "token": LazyCommand("token:app", "Tokens: who may ask at the doors of `memshare serve`, and what."),
     "submit": LazyCommand("submit:submit", "Submit a task and print its id, or with --wait its answer."),
     "learn": LazyCommand(
         "learn:learn",
@@ -76,6 +82,15 @@ COMMANDS = {
         "retriever:app",
         "The retriever: what it has learnt, going back to an earlier one, training its encoder.",
         "trainer",
+    ),
+    "backup": LazyCommand(
+        "backup:backup",
+        "Write pool, Redis, retrievers, your agents and rubrics to one file, while everything goes on.",
+    ),
+    "restore": LazyCommand(
+        "backup:restore",
+        "Restore a backup into an empty deployment that does not run. A file that is not whole changes nothing.",
+        "memory",
     ),
     "dead": LazyCommand("dead:app", "Dead letters: tasks that were given up, kept until you decide."),
     "rubric": LazyCommand("rubric:app", "Rubrics: how answers are graded, and who approved it."),

@@ -1,4 +1,4 @@
-"""The memory service killed, and replaced by something that answers garbage: short runs, with few tasks."""
+"""The memory service killed, replaced by something that answers garbage, and backed up: short runs, with few tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.faults.verdict import failings
 TASKS, SIZE = 60, 0.2
 
 
-@pytest.mark.parametrize("name", ["memory killed", "memory garbage"])
+@pytest.mark.parametrize("name", ["memory killed", "memory garbage", "backup"])
 def test_nothing_is_lost_stored_twice_or_answered_from_garbage_while_the_memory_service_is_away(name: str) -> None:
     scenario = next(one for one in SCENARIOS if one.name == name)
 

@@ -1,0 +1,1 @@
+"""A whole deployment in one file, and back."""

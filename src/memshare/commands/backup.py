@@ -1,0 +1,104 @@
+"""`memshare backup` and `memshare restore`: a whole deployment in one file, and back."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from memshare.backup import make as making
+from memshare.backup import restore as restoring
+from memshare.backup.archive import open_archive
+from memshare.broker.connection import reaching
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import load_settings
+from memshare.client import Client
+from memshare.commands.options import Json
+from memshare.console import errors, moment, print_json
+from memshare.local.own_redis import connected
+from memshare.memory_pages import counted
+
+
+def backup(
+    place: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A new file, or a folder for one.")],
+    as_json: Json = False,
+) -> None:
+    """Write pool, Redis, retrievers, your agents and rubrics to one file, while everything goes on.
+
+    Writers wait for a moment, and agents for less. The file has every prompt and answer: it is for you alone (0600).
+    What is forgotten or purged later stays in it.
+
+    Example: memshare backup ~/backups
+    """
+    file = place / time.strftime("memshare-%Y%m%d-%H%M%S.zip") if place.is_dir() else place
+    client = Client()
+    with reaching(client.settings.redis), connected(client.settings) as direct, _bar() as progress:
+        made = making.make(client, direct, file, progress)
+    manifest = made.manifest
+    if as_json:
+        waited = {"redis_waited": round(made.redis_waited, 3), "pool_waited": round(made.pool_waited, 3)}
+        print_json({"file": file, **manifest.model_dump(include={"memories", "keys", "encoder", "made"}), **waited})
+        return
+    typer.echo(
+        f"{file}: {counted(manifest.memories)} and {manifest.keys:,} keys of Redis. Tasks waited for"
+        f" {made.redis_waited:.1f} s, and the pool's writers for {made.pool_waited:.1f} s."
+    )
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `memshare backup` wrote.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of what is there; asks first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Restore a backup into an empty deployment that does not run. A file that is not whole changes nothing.
+
+    Example: memshare restore memshare-20261122-090000.zip
+    """
+    settings = load_settings()
+    with open_archive(file) as archive, connected(settings) as direct:
+        manifest = archive.manifest
+        if replace and not yes:
+            _ask(f"Replace what is in {settings.data} by {counted(manifest.memories)} of {moment(manifest.made)}?")
+        with _bar() as progress:
+            done = restoring.restore(settings, direct, archive, file, progress, replace=replace)
+    if as_json:
+        print_json(done._asdict())
+        return
+    left_out = f" {done.left_out:,} of the backup could not be read and were left out." if done.left_out else ""
+    typer.echo(f"Restored {counted(done.memories)} and {done.keys:,} keys of Redis.{left_out}")
+    if done.agents:
+        folder = restoring.agents_folder(settings)
+        typer.echo(f"{len(done.agents)} files of agents and rubrics are in {folder}: MEMSHARE_AGENTS_DIR names it.")
+    if done.aside:
+        typer.echo(f"The pool from before is in {done.aside}: remove it when you need it no more.")
+
+
+def _ask(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise BadInput("--replace asks first, and nobody can answer here: give --yes as well.")
+    if not typer.confirm(question):
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[making.Progress]:
+    """A line that says what is done, and how many of it."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=errors, transient=True) as shown:
+        bars = {}
+
+        def progress(what: str, more: int) -> None:
+            if what not in bars:
+                bars[what] = shown.add_task(what, total=None)
+            shown.advance(bars[what], more)
+
+        yield progress

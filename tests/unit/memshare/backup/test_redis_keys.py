@@ -1,0 +1,158 @@
+"""Keys of Redis, written out and in again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.backup.read_redis import nobody_writes, read_keys
+from memshare.backup.write_redis import is_used, remove_keys, write_keys
+from memshare.broker.app import list_of
+from memshare.broker.connection import connect
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.keys import MESSAGES, PARKED, QUEUES, journey_key, open_key
+from memshare.broker.errors import MemshareError
+from memshare.broker.settings import Settings
+from memshare.broker.wire.signing import Signer
+from memshare.memory_service.pool.restoring import RESTORING
+
+BYTES = bytes(range(256))
+
+
+def read(client: redis.Redis) -> list[str]:
+    with nobody_writes(client) as alive:
+        return [kept.model_dump_json() for kept in read_keys(client, alive)]
+
+
+def write(client: redis.Redis, lines: list[str], signer: Signer | None = None) -> None:
+    write_keys(client, lines, signer, lambda: None)
+
+
+def content(client: redis.Redis) -> dict[str, Any]:
+    """All there is, as Redis gives it."""
+    by_type = {
+        "string": ("GET",), "hash": ("HGETALL",), "set": ("SMEMBERS",), "list": ("LRANGE", 0, -1),
+        "zset": ("ZRANGE", 0, -1, "WITHSCORES"),
+    }  # fmt: skip
+    found = {}
+    for key in map(str, client.scan_iter("*")):
+        command, *rest = by_type[str(client.type(key))]
+        found[key] = client.execute_command(command, key, *rest, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+    return found
+
+
+@pytest.fixture
+def filled(redis_client: redis.Redis) -> redis.Redis:
+    redis_client.set("memshare:caps", BYTES)
+    redis_client.set(journey_key("none"), "", ex=1_000)
+    redis_client.hset("memshare:kept", mapping={"é \n\x00": BYTES, "": "", **{str(n): "x" for n in range(3_000)}})
+    redis_client.rpush("memshare:retriever:poem:words:updates", *range(2_500), BYTES)
+    redis_client.sadd("memshare:retrievers", *range(2_500), BYTES)
+    scores = {"low": float("-inf"), "high": float("inf"), "third": 1 / 3, "large": 1.7e308}
+    redis_client.zadd("memshare:trash", {**scores, **{str(n): n * 1.1 for n in range(2_500)}})
+    redis_client.set("celery-task-meta-none", '{"status": "SUCCESS"}', ex=500)
+    return redis_client
+
+
+def test_every_kind_of_key_comes_back_as_it_was_with_its_time(filled: redis.Redis) -> None:
+    before = content(filled)
+
+    lines = read(filled)
+    filled.flushall()
+    write(filled, lines)
+
+    assert content(filled) == before
+    assert len(before) == 7
+    assert 990 < filled.ttl(journey_key("none")) <= 1_000
+    assert 490 < filled.ttl("celery-task-meta-none") <= 500
+    assert filled.ttl("memshare:caps") == -1
+
+
+def test_what_lives_for_a_moment_and_what_is_not_ours_is_left_out(redis_client: redis.Redis) -> None:
+    mine = [
+        "memshare:worker:a@b", "memshare:gate:closed", "memshare:settle:poem", "memshare:pool:owner",
+        "memshare:sweeping", "memshare:lives", "memshare:rate:x", "memshare:retriever:poem:words:lease",
+    ]  # fmt: skip
+    for key in [*mine, "poem", "unacked", "celery-task-meta-of-another", "somebody:else"]:
+        redis_client.set(key, "x")
+
+    assert read(redis_client) == []
+    assert not is_used(redis_client)
+
+
+def test_open_messages_are_overdue_and_signed_anew_and_those_that_wait_keep_their_time(
+    redis_client: redis.Redis,
+) -> None:
+    old, new = Signer((b"a" * 32,)), Signer((b"b" * 32,))
+    entry = Entry(id="1", task="scorer.score", queue="scorer", body={"é": "\u2028"}, journey="0", stage="score")
+    signed = entry.model_copy(update={"signature": old.sign(entry.task, entry.id, entry.journey, entry.body)})
+    parked, free = (signed.model_copy(update={"id": name}) for name in ("2", "3"))
+    free = free.model_copy(update={"signature": None})
+    redis_client.hset(MESSAGES, mapping={one.id: one.model_dump_json() for one in (signed, parked, free)})
+    redis_client.zadd(open_key("scorer"), {"1": 1.7e9, "2": 1.9e9, "3": 1.7e9})
+    redis_client.zadd(PARKED, {"2": 1.9e9})
+
+    lines = read(redis_client)
+    redis_client.flushall()
+    write(redis_client, lines, new)
+
+    found = {one: Entry.model_validate_json(text) for one, text in redis_client.hgetall(MESSAGES).items()}
+    assert new.proves(found["1"].signature, entry.task, "1", "0", entry.body)
+    assert found["1"].body == entry.body
+    assert found["3"].signature is None
+    assert dict(redis_client.zrange(open_key("scorer"), 0, -1, withscores=True)) == {"1": 0, "2": 1.9e9, "3": 0}
+
+
+def test_everything_of_a_deployment_is_removed_and_nothing_else(filled: redis.Redis) -> None:
+    filled.sadd(QUEUES, "poem")
+    for key in ("poem", list_of("poem", 9)):
+        filled.rpush(key, "a message")
+    filled.hset("unacked", "tag", "a message")
+    filled.set("somebody:else", "x")
+    filled.set(RESTORING, "a file")
+    assert is_used(filled)
+
+    remove_keys(filled)
+
+    assert set(map(str, filled.keys("*"))) == {"somebody:else", RESTORING}
+
+
+def test_who_wants_to_write_waits_and_who_reads_does_not(filled: redis.Redis, settings: Settings) -> None:
+    written: list[float] = []
+
+    def work() -> None:
+        client = connect(settings.redis)
+        client.set("memshare:caps", "later")
+        written.append(time.monotonic())
+        client.close()
+
+    with nobody_writes(filled):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert filled.hlen("memshare:kept") == 3_002
+        thread.join(0.3)
+        assert filled.execute_command("GET", "memshare:caps", NEVER_DECODE=True) == BYTES  # type: ignore[no-untyped-call]
+        ended = time.monotonic()
+    thread.join(10)
+
+    assert written[0] > ended
+    assert filled.get("memshare:caps") == "later"
+
+
+def test_a_redis_that_lets_nobody_pause_it_says_what_to_allow(redis_client: redis.Redis, settings: Settings) -> None:
+    redis_client.execute_command("ACL", "SETUSER", "reader", "on", ">x", "~*", "+@read", "+ping", "+client|setinfo")  # type: ignore[no-untyped-call]
+    limited = redis.Redis(
+        unix_socket_path=settings.redis.removeprefix("unix://").partition("?")[0],
+        username="reader",
+        password="x",
+    )
+
+    with pytest.raises(MemshareError, match=r"\+client\|pause"), nobody_writes(limited):
+        pytest.fail("nobody may pause it")
+
+    limited.close()
+    redis_client.execute_command("ACL", "DELUSER", "reader")  # type: ignore[no-untyped-call]
