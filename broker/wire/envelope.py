@@ -130,6 +130,7 @@ def read_headers(headers: dict[str, Any]) -> dict[str, Any]:
         raise Unreadable("It is no Celery task (protocol 2): its headers name none.")
     try:
         known = _Headers.model_validate(headers)
+        json.dumps(headers, ensure_ascii=False, default=repr).encode()
     except ValidationError as error:
         raise Unreadable(readable(error, "Its headers")) from error
     except UnicodeEncodeError as error:

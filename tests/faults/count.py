@@ -56,6 +56,8 @@ class Count:
     """Lessons that were counted more than once, or not at all."""
     credits_amiss: int
     """By how much memories' credits differ from the number of settled tasks that were shown them."""
+    hostile: int = 0
+    """Dead letters of what was no message of the deployment's, or of its clients'."""
 
 
 def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories: Sequence[Memory]) -> Count:
@@ -94,6 +96,7 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
         lessons=len(updates),
         lessons_twice=_surplus(updates) + _counted_amiss(direct),
         credits_amiss=_credits_amiss(direct, journeys.values(), memories),
+        hostile=sum(letter["reason"] in ("malformed", "signature") for letter in letters),
     )
 
 

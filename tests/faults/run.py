@@ -43,6 +43,8 @@ class Scenario:
     """Whether messages are expected to be lost."""
     dies: bool = False
     """Whether a task may become a dead letter, though the model does not refuse it."""
+    hostile: bool = False
+    """Whether others put into the queues what is no message of theirs: dead letters that say so are as it must be."""
     load_goes_on: bool = False
     """Whether tasks are submitted for as long as the fault is on, however many that makes."""
     most: int | None = None
@@ -74,6 +76,7 @@ class Result:
     crashes: tuple[str, ...] = ()
     loses: bool = False
     dies: bool = False
+    hostile: bool = False
     logs: str | None = None
     """The folder of data and logs, while it is kept."""
 
@@ -107,6 +110,7 @@ def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.
             crashes=tuple(made.fleet.crashes),
             loses=scenario.loses,
             dies=scenario.dies,
+            hostile=scenario.hostile,
             logs=str(folder),
         )
 

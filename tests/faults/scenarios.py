@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.faults import breaking, breaking_memory
+from tests.faults import breaking, breaking_backup, breaking_memory, breaking_queues
 from tests.faults.clock import no_clock
 from tests.faults.cluster import Setup
 from tests.faults.disk import no_disk
@@ -84,6 +84,39 @@ SCENARIOS = (
     Scenario("chat garbage", "one reply in five", breaking.failing(garbage), dies=True),
     Scenario(
         "chat fails", "one call in five, in any of these ways", breaking.failing(any_of_them), quick=True, dies=True
+    ),
+    Scenario(
+        "hostile messages",
+        "500 malformed items in each queue, under load",
+        breaking_queues.push_hostile,
+        quick=True,
+        strikes=breaking_queues.SHAPES,
+        hostile=True,
+        load_goes_on=True,
+    ),
+    Scenario(
+        "eta flood",
+        "1,000 tasks for later in a queue, and its worker killed",
+        breaking_queues.flood,
+        quick=True,
+        strikes=breaking_queues.FLOOD,
+        load_goes_on=True,
+    ),
+    Scenario(
+        "sweeper, garbage",
+        "garbage in a queue without a worker, and another queue emptied",
+        breaking_queues.lose_beside_garbage,
+        quick=True,
+        hostile=True,
+    ),
+    Scenario(
+        "backup",
+        "made 3 times under load, and restored beside into an empty folder, where it goes on",
+        breaking_backup.back_up_and_restore,
+        Setup(latency=0.05, embedded=True),
+        quick=True,
+        strikes=3,
+        load_goes_on=True,
     ),
     Scenario("clock back", "by ten minutes, then kill -9", breaking.turn_back, Setup(clock=True), missing=no_clock),
     Scenario("SIGSTOP", "one worker of each kind, for 315 s", breaking.stop, Setup(spare=True)),

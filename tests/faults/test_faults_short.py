@@ -49,6 +49,7 @@ def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name:
         {"open": 1},
         {"dead": {"bug": 1}, "refused": 1},
         {"dead": {"crash": 1}, "refused": 0},
+        {"dead": {"gave-up": 1, "malformed": 1}, "hostile": 1},
         {"duplicates": 1},
         {"missing": 1},
         {"unknown": 1},

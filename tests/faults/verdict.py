@@ -16,7 +16,7 @@ def failings(result: Result) -> list[str]:
         return [f"the fault struck {result.struck} of {result.strikes} times, so that the run proves nothing"]
     if result.loses:
         return [] if found.lost else ["no message was lost without the sweeper, so that the run proves nothing"]
-    died = sum(found.dead.values()) - found.refused
+    died = sum(found.dead.values()) - found.refused - (found.hostile if result.hostile else 0)
     wrong = {
         f"{found.unended} accepted tasks have neither an answer nor a dead letter": found.unended,
         f"{found.told_failure} tasks have an answer, and their submitters are told of a failure": found.told_failure,

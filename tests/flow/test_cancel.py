@@ -15,11 +15,11 @@ from uuid import uuid4
 import pytest
 import redis
 from celery import Celery
-from celery.exceptions import TaskRevokedError
 
 from memshare.broker.app import kombu_url
 from memshare.broker.delivery.keys import open_key
 from memshare.broker.delivery.sweeper import sweep
+from memshare.broker.errors import GiveUp
 from memshare.broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
@@ -77,7 +77,7 @@ def test_a_task_that_waits_in_its_queue_is_cancelled_and_never_run(
 
     assert client.journey(task.id).state == "cancelled"
     assert client.ledger.open_messages()["logic"] == 0
-    with pytest.raises(TaskRevokedError):
+    with pytest.raises(GiveUp, match="cancelled"):
         task.get(timeout=5)
     client_redis.zadd(open_key("logic"), {task.id: 0}, xx=True)
     assert sweep(client.app, client_redis, lease=0) == []

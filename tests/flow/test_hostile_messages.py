@@ -73,7 +73,7 @@ def ended(running: Deployment, hostile: Sequence[Shape]) -> set[Shape]:
 
 def answered(running: Deployment) -> set[str]:
     prompts = [body["messages"][-1]["content"] for body in running.chat.requests]
-    return {prompt for prompt in prompts if prompt.startswith("shape-")}
+    return {prompt for prompt in prompts if prompt.startswith("shape-poem-")}
 
 
 def dead(running: Deployment) -> set[str]:

@@ -45,7 +45,7 @@ class Shape:
 def shapes(count: int, queue: str, task: str) -> list[Shape]:
     """So many shapes, the same ones every time."""
     chance = random.Random(SEED)
-    every = list(_variants(queue, task))
+    every = list(_variants())
     chance.shuffle(every)
     return [_shape(number, make, queue, task) for number, make in enumerate(every[:count])]
 
@@ -77,12 +77,12 @@ def encoded(message: Any) -> bytes:
 
 
 def _shape(number: int, make: Any, queue: str, task: str) -> Shape:
-    mark = f"shape-{number:04}"
+    mark = f"shape-{queue}-{number:04}"
     made = make(good(mark, queue, task))
     return Shape(mark, made if isinstance(made, bytes) else encoded(made))
 
 
-def _variants(_queue: str, _task: str) -> Iterator[Any]:
+def _variants() -> Iterator[Any]:
     for value in STRANGE:
         for name in ENVELOPE:
             yield _setting((name,), value)
