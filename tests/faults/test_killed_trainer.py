@@ -10,7 +10,6 @@ from pathlib import Path
 import redis
 
 from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.publish import publish
 from memshare.broker.settings import Settings
 from memshare.broker.wire.lessons import LessonTask
 from memshare.broker.wire.messages import derived_id
@@ -36,8 +35,7 @@ def send(client: Client, task: LessonTask) -> None:
         journey=task.journey,
         stage="learn",
     )
-    client.ledger.open(entry)
-    publish(client.app, entry)
+    client.send(entry)
 
 
 def test_five_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_no_version(

@@ -68,6 +68,7 @@ def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(term
     up = terminal.up("--agents", "1")
     other = Terminal(tmp_path / "other")
     other.environment["MEMSHARE_REDIS_URL"] = socket_url(terminal.data)
+    other.environment["MEMSHARE_SECRET_FILE"] = str(terminal.data / "secret")
 
     refused = other.run("worker", "memory", code=2)
 
