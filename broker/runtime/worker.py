@@ -22,8 +22,8 @@ from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.stage_task import StageServices
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe import logs, worker_metrics
-from memshare.broker.private_files import keep_private
 from memshare.broker.presence import AgentCard, require_same_secret
+from memshare.broker.private_files import keep_private
 from memshare.broker.runtime.shutdown import hand_back_after
 from memshare.broker.runtime.watch import Pulse, Watch, forget
 from memshare.broker.settings import Settings, load_settings
