@@ -1,0 +1,39 @@
+"""Text of others as a terminal may be sent it: what would command it, or could not be seen, is written out."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters but line feed and tab, characters that turn the direction of writing or have no width, and halves
+# of a character (lone surrogates).
+_UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
+)
+# A joiner (U+200C, U+200D) belongs between two signs of a script that needs it, as Persian does, and of an emoji.
+_JOINED = "\u0590-\u10ff\u1780-\u18af\u2190-\u2bff\ua800-\uabff\ufb1d-\ufdff\ufe0f\ufe70-\ufefc\U0001f000-\U0001faff"
+_WRITTEN_OUT = re.compile(f"[{_UNSEEN}]|(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])")
+
+
+def plain(text: str) -> str:
+    r"""The text with `\x1b` for the character that it names, and so on; lines and tabs stay.
+
+    >>> print(plain("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    return _WRITTEN_OUT.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+
+
+def plain_line(text: str) -> str:
+    """The same on one line: where the text begins another line, it shows as such."""
+    return plain(text).replace("\n", "\\n")
+
+
+def plain_json(text: str) -> str:
+    r"""JSON with an escape (`\u202e`) for each of these characters, which is the same JSON."""
+    return _WRITTEN_OUT.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(sign: str) -> str:
+    pairs = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))

@@ -1,0 +1,69 @@
+"""Files of JSON lines that people bring: each wrong line is named with its number and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.whole_characters import refuse_half_characters
+
+SHOWN_FAULTS = 5  # wrong lines
+_MARKS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+"""What a file begins with (a byte order mark), and the encoding that it tells of."""
+
+
+def decode(raw: bytes, name: str) -> str:
+    """What a file, or another source that is called `name`, holds as text; raises `BadInput` for what is not UTF-8."""
+    for mark, encoding in _MARKS.items():
+        if raw.startswith(mark):
+            raise BadInput(f"{name} is {encoding} text; expected UTF-8. `iconv -f {encoding} -t UTF-8` makes it that.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise BadInput(
+            f"{name}:{line}: byte {column} of the line, 0x{error.object[error.start]:02x}, is not UTF-8. Where the text"
+            " is in another encoding, such as ISO-8859-1, `iconv -f ISO-8859-1 -t UTF-8` makes it UTF-8."
+        ) from error
+
+
+def read_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
+    return ((number, line) for number, line in enumerate(decode(raw, str(file)).split("\n"), 1) if line.strip())
+
+
+def read_object(line: str) -> dict[str, Any]:
+    """A line as a JSON object; raises `BadInput`."""
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
+    except RecursionError as error:
+        raise BadInput("no JSON that is taken: lists or objects stand in each other too deep") from error
+    except ValueError as error:
+        raise BadInput(f"no JSON that is taken: {error}") from error
+    if not isinstance(value, dict):
+        raise BadInput(f"expected a JSON object, found {type(value).__name__}")
+    refuse_half_characters(value, "the line")
+    return value
+
+
+def refuse(faults: Sequence[str], so: str) -> None:
+    """Raises `BadInput` that names the first wrong lines, if there are any; `so` is what follows from it."""
+    if faults:
+        more = f"\n… and {len(faults) - SHOWN_FAULTS} more lines" if len(faults) > SHOWN_FAULTS else ""
+        raise BadInput(f"{so}\n" + "\n".join(faults[:SHOWN_FAULTS]) + more)

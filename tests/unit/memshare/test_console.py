@@ -1,0 +1,83 @@
+"""What the command line prints is text, wherever it stands, and whoever wrote it."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from memshare.console import TextConsole, panel, print_json, print_text, short, styled, table
+
+SOURCE = Path(__file__).parents[3] / "src" / "memshare"
+HOSTILE = "[/] [red]a[/red] :smile: \x1b]0;owned\x07\x9b2J\u202eb\u200bc\ud83d"
+SHOWN = r"[/] [red]a[/red] :smile: \x1b]0;owned\x07\x9b2J\u202eb\u200bc\ud83d"
+
+
+def printed(*what: object, width: int = 120, **options: object) -> str:
+    console = TextConsole()
+    console.file, console.width = io.StringIO(), width
+    console.print(*what, **options)  # type: ignore[arg-type]
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        HOSTILE,
+        styled(("A prompt: ", "bold"), (HOSTILE, "red"), HOSTILE),
+        panel(HOSTILE, HOSTILE),
+        table("id", HOSTILE, rows=[(HOSTILE, HOSTILE), (styled((HOSTILE, "bold")), 1)], title=HOSTILE),
+    ],
+    ids=["str", "styled", "panel", "table"],
+)
+def test_a_text_is_shown_as_it_is_wherever_it_stands(what: object) -> None:
+    shown = printed(what, width=400)
+
+    assert SHOWN in shown
+    assert shown.replace("\n", "").isprintable()
+
+
+def test_a_text_that_came_past_the_console_is_not_sent_to_the_terminal_either() -> None:
+    assert printed(Text(HOSTILE)).rstrip("\n").isprintable()
+
+
+def test_columns_stay_in_line_beside_a_hostile_text() -> None:
+    rows = printed(table("a", "b", rows=[(HOSTILE, "first"), ("x", "second")])).splitlines()
+
+    assert rows[1].index("first") == rows[2].index("second")
+
+
+def test_a_spinner_takes_any_text() -> None:
+    console = TextConsole(stderr=True)
+    console.file = io.StringIO()
+
+    with console.status(HOSTILE):
+        pass
+
+
+def test_answers_and_json_can_be_printed_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:
+    print_text(f"{HOSTILE}\nline two")
+    print_json({"answer": HOSTILE})
+
+    text, second, document = capsys.readouterr().out.splitlines()
+    assert (text, second) == (SHOWN, "line two")
+    assert document.isprintable()
+    assert json.loads(document) == {"answer": HOSTILE}
+
+
+def test_a_short_text_does_not_end_in_the_middle_of_what_is_written_out_as_something_else() -> None:
+    assert short("a\x1b[2J  b\n c", 60) == r"a\x1b[2J b c"
+
+
+def test_no_command_writes_markup_which_would_be_shown_as_text() -> None:
+    markup = re.compile(r"\[/\]|\[/?(bold|dim|red|green|yellow|cyan)\b|rich\.markup|from_markup")
+    files = [one for one in SOURCE.rglob("*.py") if "evaluation" not in one.parts and one.name != "console.py"]
+
+    found = [
+        f"{one.name}: {line.strip()}" for one in files for line in one.read_text().splitlines() if markup.search(line)
+    ]
+
+    assert files
+    assert found == []
