@@ -10,7 +10,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from memshare.agents.roster import cards
-from memshare.broker.app import STAGE_QUEUES, make_app
+from memshare.broker.app import make_app
 from memshare.broker.connection import connect, reaching
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.entry import Entry
@@ -138,7 +138,7 @@ class Client:
             raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
 
     def _signed(self, entry: Entry) -> Entry:
-        if entry.queue not in STAGE_QUEUES:  # anybody may ask an agent
+        if entry.journey == entry.id:  # anybody may begin a journey
             return entry
         signature = open_signer(self.settings).sign(entry.task, entry.id, entry.journey, entry.body)
         return entry.model_copy(update={"signature": signature})
