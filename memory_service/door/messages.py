@@ -96,11 +96,12 @@ class RawRequest(Message):
 class RawMemory(Message):
     """A memory as it lies in the store, readable or not; `problem` says what is wrong with it.
 
-    `text` is the memory as JSON, `fields` are all of a damaged one, and `digest` is of text and vector.
+    `text` is the memory as JSON, and `fields` are all of a damaged one.
     """
 
     id: UUID
     digest: str
+    """Of the text."""
     text: str | None = None
     dense: Embedding | None = None
     fields: dict[str, JsonValue] | None = None
@@ -108,9 +109,13 @@ class RawMemory(Message):
 
 
 class RawMemories(Message):
-    """Some of them, and where the next page starts, if there is one; `seen` counts what was left out, too."""
+    """Some of them, or their digests by id, and where the next page starts, if there is one.
+
+    `seen` counts what was left out, too.
+    """
 
     memories: tuple[RawMemory, ...]
+    digests: dict[str, str] = Field(default={})
     seen: int
     after: UUID | None
     encoder: str

@@ -17,14 +17,20 @@ from memshare.memory_service.stores.store import RawPoint
 
 def raw_memories(recall: Recall, request: RawRequest) -> RawMemories:
     """What a request asks for, of the generation of the pool that is in use."""
-    page = recall.store.raw(request.limit, request.after)
+    page = recall.store.raw(request.limit, request.after, text_alone=request.only == "digests")
     if request.only == "digests":
-        found = [RawMemory(id=point.id, digest=_digest(point)) for point in page.points]
+        digests, found = {str(point.id): _digest(point) for point in page.points}, []
     else:
-        found = [_whole(point, recall.encoder_name) for point in page.points]
+        digests, found = {}, [_whole(point, recall.encoder_name) for point in page.points]
     if request.only == "damaged":
         found = [one for one in found if one.problem is not None]
-    return RawMemories(memories=tuple(found), seen=len(page.points), after=page.after, encoder=recall.encoder_name)
+    return RawMemories(
+        memories=tuple(found),
+        digests=digests,
+        seen=len(page.points),
+        after=page.after,
+        encoder=recall.encoder_name,
+    )
 
 
 def _whole(point: RawPoint, encoder: str) -> RawMemory:
@@ -41,9 +47,7 @@ def _whole(point: RawPoint, encoder: str) -> RawMemory:
 
 
 def _digest(point: RawPoint) -> str:
-    made = blake2b(str(point.payload.get(WHOLE)).encode(errors="surrogatepass"), digest_size=16)
-    made.update(b"" if point.dense is None else point.dense.tobytes())
-    return made.hexdigest()
+    return blake2b(str(point.payload.get(WHOLE)).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def _plain(payload: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def make(client: Client, direct: redis.Redis, file: Path, progress: Progress) ->
         with WriteGate(direct).closed() as still_closed:
             began = time.monotonic()
             with nobody_writes(direct) as alive:
-                keys.writelines(kept.model_dump_json().encode() + b"\n" for kept in read_keys(direct, alive))
+                keys.writelines(line.encode() + b"\n" for line in read_keys(direct, alive))
             redis_waited = time.monotonic() - began
             pool.catch_up()
             pool_waited = time.monotonic() - began

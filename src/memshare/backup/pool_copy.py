@@ -33,7 +33,7 @@ class PoolCopy:
     def __init__(self, memories: MemoryClient, file: IO[bytes]) -> None:
         self._memories = memories
         self._file = file
-        self._copied: dict[UUID, _Copied] = {}
+        self._copied: dict[str, _Copied] = {}
         self.encoder: str | None = None
 
     def __len__(self) -> int:
@@ -55,18 +55,18 @@ class PoolCopy:
 
     def catch_up(self) -> int:
         """Bring the copy up to date; returns how many memories had changed."""
-        seen: set[UUID] = set()
-        changed: list[UUID] = []
+        seen: set[str] = set()
+        changed: list[str] = []
         after: UUID | None = None
         while True:
             page = self._ask(RawRequest(limit=LONGEST_PAGE, after=after, only="digests"))
-            seen |= {one.id for one in page.memories}
-            changed += [one.id for one in page.memories if self._digest_of(one.id) != one.digest]
+            seen |= page.digests.keys()
+            changed += [one for one, digest in page.digests.items() if self._digest_of(one) != digest]
             after = page.after
             if after is None:
                 break
         for one in changed:
-            self._take(self._ask(RawRequest(limit=1, after=one)))
+            self._take(self._ask(RawRequest(limit=1, after=UUID(one))))
         gone = self._copied.keys() - seen
         for one in gone:
             del self._copied[one]
@@ -89,9 +89,9 @@ class PoolCopy:
         self._file.seek(0, 2)
         for one in page.memories:
             line = one.model_dump_json(exclude_none=True).encode() + b"\n"
-            self._copied[one.id] = _Copied(one.digest, self._file.tell(), len(line))
+            self._copied[str(one.id)] = _Copied(one.digest, self._file.tell(), len(line))
             self._file.write(line)
 
-    def _digest_of(self, one: UUID) -> str | None:
+    def _digest_of(self, one: str) -> str | None:
         known = self._copied.get(one)
         return known.digest if known else None

@@ -6,6 +6,7 @@ sweeper sends it again.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,13 @@ import redis
 from pydantic import JsonValue
 from redis.client import NEVER_DECODE
 
-from memshare.backup.kept_key import ALL, Kept, beside, lasts
+from memshare.backup.kept_key import ALL, beside, lasts
 from memshare.broker.errors import MemshareError
 
 _PAUSE = 5_000  # milliseconds for which one call keeps writers waiting
 _RENEW_AFTER = 2.0  # seconds
-_AT_ONCE = 500  # keys of a round trip
+_AT_ONCE = 2_000  # keys of a round trip
+_ABSENT = -2  # what PTTL says of a key that is not there
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "string": ("GET",),
     "hash": ("HGETALL",),
@@ -57,34 +59,39 @@ def nobody_writes(client: redis.Redis) -> Iterator[Callable[[], None]]:
         client.client_unpause()
 
 
-def read_keys(client: redis.Redis, alive: Callable[[], None]) -> Iterator[Kept]:
-    """Every key of the deployment. Nobody may write meanwhile."""
-    batch: list[str] = []
-    for name in client.scan_iter(ALL, count=1_000):
-        key = str(name)
-        if lasts(key):
-            batch += [key, *beside(key)]
-        if len(batch) >= _AT_ONCE:
-            alive()
-            yield from _read(client, batch)
-            batch = []
-    yield from _read(client, batch)
+def read_keys(client: redis.Redis, alive: Callable[[], None]) -> Iterator[str]:
+    """Every key of the deployment as a `Kept`, in JSON. Nobody may write meanwhile."""
+    for kind in _COMMANDS:
+        batch: list[str] = []
+        for name in client.scan_iter(ALL, count=5_000, _type=kind):
+            key = str(name)
+            if lasts(key):
+                batch.append(key)
+            if len(batch) >= _AT_ONCE:
+                alive()
+                yield from _read_with_results(client, kind, batch)
+                batch = []
+        yield from _read_with_results(client, kind, batch)
 
 
-def _read(client: redis.Redis, keys: list[str]) -> Iterator[Kept]:
+def _read_with_results(client: redis.Redis, kind: str, keys: list[str]) -> Iterator[str]:
+    yield from _read(client, kind, keys)
+    yield from _read(client, "string", [one for key in keys for one in beside(key)])
+
+
+def _read(client: redis.Redis, kind: str, keys: list[str]) -> Iterator[str]:
+    command, *rest = _COMMANDS[kind]
     with client.pipeline(transaction=False) as ask:
         for key in keys:
-            ask.type(key)
             ask.pttl(key)
-        replies = ask.execute()
-        facts = [(key, *pair) for key, pair in zip(keys, zip(replies[::2], replies[1::2], strict=True), strict=True)]
-        there = [(key, str(kind), int(ttl)) for key, kind, ttl in facts if kind != "none"]
-        for key, kind, _ in there:
-            command, *rest = _COMMANDS[kind]
             ask.execute_command(command, key, *rest, **{NEVER_DECODE: True})  # type: ignore[no-untyped-call]
-        now = time.time() * 1_000
-        for (key, kind, ttl), value in zip(there, ask.execute(), strict=True):
-            yield Kept(key=key, type=kind, expires=int(now + ttl) if ttl >= 0 else None, value=_as_text(value))
+        replies = ask.execute()
+    now = time.time() * 1_000
+    for key, ttl, value in zip(keys, replies[::2], replies[1::2], strict=True):
+        if ttl != _ABSENT:
+            # By hand, as Redis waits; `Kept` reads it.
+            kept = {"key": key, "type": kind, "expires": int(now + ttl) if ttl >= 0 else None, "value": _as_text(value)}
+            yield json.dumps(kept, ensure_ascii=False)
 
 
 def _as_text(value: Any) -> JsonValue:

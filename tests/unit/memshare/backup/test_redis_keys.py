@@ -25,7 +25,7 @@ BYTES = bytes(range(256))
 
 def read(client: redis.Redis) -> list[str]:
     with nobody_writes(client) as alive:
-        return [kept.model_dump_json() for kept in read_keys(client, alive)]
+        return list(read_keys(client, alive))
 
 
 def write(client: redis.Redis, lines: list[str], signer: Signer | None = None) -> None:
