@@ -139,10 +139,10 @@ def test_a_worker_whose_consumer_fails_ends_with_a_status_that_says_so(
     settings: Settings, redis_client: redis.Redis
 ) -> None:
     code = (
-        "from memshare.broker.runtime.transport import Channel\n"
-        "def fail(self, **options):\n"
+        "from memshare.broker.runtime import transport\n"
+        "def fail(*_):\n"
         "    raise ArithmeticError('a fault of ours')\n"
-        "Channel._brpop_read = fail\n"
+        "transport.read_envelope = fail\n"
         "from memshare.cli import main\n"
         "main()\n"
     )
