@@ -41,19 +41,24 @@ class _Line(Message):
 
 def refill(settings: Settings, job: RefillJob, lines: Iterator[bytes]) -> Refilled:
     """Write the memories; what else stands in the store is removed at the end, when they are all there."""
-    read = (_item(job.encoder, line) for line in lines)
-    first = next((item for item in read if item), None)
+    left_out = 0
+    first = None
+    for line in lines:
+        first = _item(job.encoder, line)
+        if first is not None:
+            break
+        left_out += 1
     if first is None:
         raise BadInput("There is no memory in it that can be read.")
     layout = Layout(job.encoder, len(first[1].dense))
     written: set[UUID] = set()
-    left_out = 0
     with closing(_open(settings, job, layout)) as store:
         there = set(_ids(store))
         if there and not job.replace:
             raise BadInput(f"The store has {len(there)} memories; --replace puts those of the backup in their place.")
         batch = [first]
-        for item in read:
+        for line in lines:
+            item = _item(job.encoder, line)
             left_out += item is None
             batch += [item] if item else []
             if len(batch) >= BATCH:

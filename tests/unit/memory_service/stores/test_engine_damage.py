@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
+from memshare.broker.errors import BadInput, TryAgain
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import tally
 from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.engine_damage import Damaged
+from memshare.memory_service.stores.engine_damage import Damaged, no_panic
 from memshare.memory_service.stores.store import Where, every
 from tests.support.damage import harm
 from tests.support.memories import LAYOUT, Item, at, remembered
@@ -154,3 +154,17 @@ def test_a_seal_or_a_tally_that_cannot_be_read_is_named(closed: Path, killed: Pa
 
     with pytest.raises(Damaged, match=f"its {name} cannot be read"):
         EdgeStore.open(folder, LAYOUT, "a test")
+
+
+class PanicException(BaseException):
+    """As the engine raises it."""
+
+
+def test_a_panic_of_the_open_engine_is_tried_again_later_and_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(TryAgain, match=r"failed: index out of bounds\. Its files may be") as error, no_panic(tmp_path):
+        raise PanicException("index out of bounds")
+
+    assert str(tmp_path) in str(error.value)
+    assert "memshare restore" in str(error.value)
+    with pytest.raises(KeyboardInterrupt), no_panic(tmp_path):
+        raise KeyboardInterrupt
