@@ -84,4 +84,4 @@ def test_every_command_and_setting_that_a_page_names_is_there(page: Path) -> Non
 def test_every_method_of_the_door_is_described() -> None:
     page = text_of(ROOT / "docs" / "memory-service.md")
 
-    assert {one.name for one in METHODS} == set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE))
+    assert {one.name for one in METHODS} == set(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE))
