@@ -134,7 +134,7 @@ class Client:
         """Raises `BadInput` where another task has the id: its answer is not the answer to this one."""
         with reaching(self.settings.redis):
             known = self.ledger.journey(entry.journey).get("task")
-        if known and (known["queue"], known["body"]) != (entry.queue, entry.body):
+        if known and (known["queue"] != entry.queue or _task_of(known["body"]) != _task_of(entry.body)):
             raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
 
     def _signed(self, entry: Entry) -> Entry:
@@ -233,3 +233,11 @@ class Client:
         if card is None:
             raise BadInput(f"No agent is called {agent!r}. There are: {', '.join(sorted(self._cards))}.")
         return card
+
+
+def _task_of(body: object) -> AgentTask | None:
+    """The task that travels as this; None where it is none."""
+    try:
+        return AgentTask.model_validate(body)
+    except ValidationError:
+        return None

@@ -58,19 +58,19 @@ def test_submit_waits_for_the_answer(terminal: Terminal) -> None:
     assert answer["kind"] == "riddle"
 
 
-def test_a_file_of_tasks_gives_one_result_a_line_and_names_the_bad_ones(terminal: Terminal) -> None:
+def test_a_file_of_tasks_gives_one_result_a_line_and_names_those_that_are_left_out(terminal: Terminal) -> None:
     lines = ['{"agent": "plan", "prompt": "A plan to learn chess", "kind": "study"}', "{not json", '{"prompt": "x"}',
              '{"agent": "poem", "prompt": "A sonnet about rust", "kind": "sonnet"}']  # fmt: skip
     tasks, out = terminal.data / "tasks.jsonl", terminal.data / "results.jsonl"
     tasks.write_text("\n".join(lines))
 
-    done = terminal.run("submit", "--file", str(tasks), "--wait", "--out", str(out), code=1)
+    done = terminal.run("submit", "--file", str(tasks), "--wait", "--out", str(out), "--skip-bad")
 
     results = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [result["line"] for result in results] == [1, 2, 3, 4]
-    assert [bool(result.get("error")) for result in results] == [False, True, True, False]
-    assert f"{tasks}:2: no JSON" in done.stderr
-    assert "2 of 4 lines submitted, 2 failed" in done.stderr
+    assert sorted((result["line"], result["agent"]) for result in results) == [(1, "plan"), (4, "poem")]
+    assert f"Left out: {tasks}:2: no JSON" in done.stderr
+    assert f"Left out: {tasks}:3: no agent" in done.stderr
+    assert "2 of 2 lines answered" in done.stderr
 
 
 def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal: Terminal) -> None:

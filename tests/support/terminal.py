@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.deployment import ROOT, wait_for
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[(2K|1A)|\r(?!\n)")
+"""What rich itself sends: styles, and the moves of a progress bar."""
 
 
 class Terminal:
@@ -35,12 +41,31 @@ class Terminal:
         assert "Traceback" not in done.stderr
         return done
 
+    def see(self, *words: str, code: int = 0) -> str:
+        """What a command sends to a real terminal, on both of its outputs, without rich's own colours and moves."""
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "rb", buffering=0) as screen:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "memshare", *words],
+                cwd=ROOT, env=self.environment | {"TERM": "xterm"}, stdin=subprocess.DEVNULL,
+                stdout=theirs, stderr=theirs,
+            )  # fmt: skip
+            os.close(theirs)
+            sent = bytearray()
+            with contextlib.suppress(OSError):  # so Linux tells that nobody writes any more
+                while part := screen.read(65_536):
+                    sent += part
+        text = sent.decode()
+        assert process.wait(60) == code, f"{words}: {text}"
+        assert "Traceback" not in text
+        return COLOURS.sub("", text).replace("\r\n", "\n")
+
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json").stdout)
 
     def up(self, *words: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "memshare", "up", "--flower-port", "0", "--json", *words],
+            [sys.executable, "-m", "memshare", "up", "--flower-port", "0", "--port", "0", "--json", *words],
             cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert process.stdout is not None

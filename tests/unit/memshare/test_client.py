@@ -19,6 +19,7 @@ from memshare.broker.errors import BadInput, GiveUp, NotYet, TryAgain, Unreachab
 from memshare.broker.presence import AgentCard, Presence, announce
 from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare.memory_service.curate.requests import NewMemory
 from memshare.submission import Submission
 from tests.support.deployment import wait_for
 
@@ -59,6 +60,15 @@ def test_a_task_can_be_checked_while_redis_is_down(alone: Client) -> None:
             "The prompt has 101 characters; at most 100 are taken.",
         ),
         ({"prompt": "A lamp", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),
+        ({"prompt": "A \ud83d"}, "The task holds half a character, \\ud83d (a surrogate alone), which is no text."),
+        (
+            {"messages": [{"role": "user", "content": "caf\udce9"}]},
+            "The task holds the byte 0xe9, which is not UTF-8.",
+        ),
+        (
+            {"prompt": "A lamp", "submitter": "\ud83d"},
+            "The task holds half a character, \\ud83d (a surrogate alone), which is no text.",
+        ),
         ({"prompt": "A lamp", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
     ],
 )
@@ -219,3 +229,8 @@ def test_an_answer_whose_news_got_lost_is_found_all_the_same(client: Client, red
 def test_an_answer_cannot_be_waited_for_while_redis_is_down(alone: Client) -> None:
     with pytest.raises(Unreachable, match="Start `memshare up`"):
         alone.result("1c6f").get(timeout=0.1)
+
+
+def test_a_memory_that_holds_half_a_character_is_refused_before_it_is_sent(alone: Client) -> None:
+    with pytest.raises(BadInput, match="The request holds half a character"):
+        alone.memories.add([NewMemory(pool="poem", answer="half \ud83d")])

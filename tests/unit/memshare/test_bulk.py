@@ -1,0 +1,267 @@
+"""Tasks of a file: each is submitted once, however often the command is run, and its result is written once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings
+from memshare.bulk import Line, answers, read_tasks, submit_all
+from memshare.client import BULK, Client
+from memshare.results_file import results_file
+from tests.support.deployment import wait_for
+
+TASKS = [{"agent": "poem", "prompt": f"A limerick about lamp {number}", "kind": "limerick"} for number in range(6)]
+
+
+@pytest.fixture
+def client(settings: Settings, redis_client: redis.Redis) -> Iterator[Client]:
+    """A client of an empty Redis without workers."""
+    assert redis_client.dbsize() == 0
+    with closing(Client(settings)) as client:
+        yield client
+
+
+def written(folder: Path, *lines: object) -> Path:
+    file = folder / "tasks.jsonl"
+    file.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines) + "\n")
+    return file
+
+
+def read(client: Client, file: Path, run: str = "run", **defaults: Any) -> list[Line]:
+    lines, faults = read_tasks(client, file, defaults, run)
+    assert faults == []
+    return lines
+
+
+def tell(redis_client: redis.Redis, task_id: str, result: dict[str, Any], status: str = "SUCCESS") -> None:
+    meta = {"task_id": task_id, "status": status, "result": result, "traceback": None, "children": []}
+    redis_client.set(f"celery-task-meta-{task_id}", json.dumps(meta))
+
+
+def answer(redis_client: redis.Redis, line: Line) -> None:
+    tell(redis_client, line.task_id, {"task_id": line.task_id, "answer": f"Of line {line.number}: ü"})
+
+
+def test_a_line_has_the_same_id_in_every_run_also_when_others_are_put_before_it(client: Client, tmp_path: Path) -> None:
+    before = read(client, written(tmp_path, *TASKS[:3]))
+
+    after = read(client, written(tmp_path, TASKS[5], *TASKS[:3]))
+
+    assert [line.task_id for line in after[1:]] == [line.task_id for line in before]
+    assert [line.number for line in after] == [1, 2, 3, 4]
+
+
+def test_other_words_another_agent_and_another_run_are_other_tasks(client: Client, tmp_path: Path) -> None:
+    one = {"prompt": "A plan to learn chess"}
+    file = written(tmp_path, one, one, {**one, "memories": 0}, {**one, "agent": "logic"})
+
+    ids = {line.task_id for run in ("run", "another") for line in read(client, file, run, agent="plan")}
+
+    assert len(ids) == 8
+
+
+def test_tasks_that_were_submitted_before_are_not_submitted_again(client: Client, tmp_path: Path) -> None:
+    file = written(tmp_path, *TASKS)
+    list(submit_all(client, read(client, file)[:4], BULK))
+    assert client.ledger.open_messages() == {"poem": 4}
+
+    list(submit_all(client, read(client, file), BULK))
+    list(submit_all(client, read(client, file), BULK))
+
+    assert client.ledger.open_messages() == {"poem": 6}
+
+
+def test_results_come_when_they_are_there_and_not_in_the_order_of_the_lines(
+    client: Client, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    lines = read(client, written(tmp_path, *TASKS[:3]))
+    results = answers(client, lines, BULK, patience=20)
+
+    found = []
+    for line in reversed(lines):
+        threading.Timer(0.1, answer, [redis_client, line]).start()
+        found.append(next(results))
+
+    assert [one["line"] for one in found] == [3, 2, 1]
+    assert next(results, None) is None
+
+
+def test_what_has_no_answer_after_the_patience_is_left_open(
+    client: Client, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    lines = read(client, written(tmp_path, *TASKS[:3]))
+    answer(redis_client, lines[1])
+
+    assert [one["line"] for one in answers(client, lines, BULK, patience=0.3)] == [2]
+    assert client.ledger.open_messages() == {"poem": 3}
+
+
+def test_results_come_while_a_full_queue_still_takes_no_more(
+    settings: Settings, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    narrow = settings.model_copy(update={"queue_limit": 2})
+    with closing(Client(narrow)) as client:
+        lines = read(client, written(tmp_path, *TASKS[:4]))
+        answer(redis_client, lines[0])
+
+        found = [one["line"] for one in answers(client, lines, BULK, patience=0.5)]
+
+    assert found == [1]
+    assert client.ledger.open_messages() == {"poem": 2}
+
+
+def test_a_task_that_was_given_up_is_an_error_of_its_line(
+    client: Client, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    [line] = read(client, written(tmp_path, TASKS[0]))
+    error = {"exc_type": "GiveUp", "exc_module": "memshare.broker.errors", "exc_message": ["It refuses."]}
+    tell(redis_client, line.task_id, error, "FAILURE")
+
+    assert list(answers(client, [line], BULK, patience=5)) == [
+        {"line": 1, "task_id": line.task_id, "error": "It refuses."}
+    ]
+
+
+def test_the_id_of_another_task_is_refused_and_its_answer_is_not_returned(client: Client) -> None:
+    client.submit_task("poem", {"prompt": "A lamp"}, task_id="lamp-1")
+    client.submit_task("poem", {"prompt": "A lamp"}, task_id="lamp-1")
+
+    with pytest.raises(BadInput, match="Another task has the id 'lamp-1'"):
+        client.submit_task("poem", {"prompt": "A gun"}, task_id="lamp-1")
+
+
+def test_wrong_lines_are_named_with_what_is_wrong(client: Client, tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        TASKS[0],
+        "{not json",
+        '{"prompt": "x"}',
+        {"agent": "poem", "prompt": "x", "kind": "haiku"},
+        '{"agent": "poem", "prompt": "half \\ud83d"}',
+        "[" * 100_000,
+        '{"agent": "poem", "prompt": "x", "memories": ' + "9" * 5_000 + "}",
+        "[1]",
+        {"agent": "poem", "prompt": "\x1b[2J", "colour": "red"},
+    )
+
+    lines, faults = read_tasks(client, file, {}, "run")
+
+    assert [line.number for line in lines] == [1]
+    assert [fault.removeprefix(f"{file}:").split(":")[0] for fault in faults] == [str(n) for n in range(2, 10)]
+    for fault, expected in zip(faults, WRONG, strict=True):
+        assert expected in fault
+
+
+WRONG = (
+    "no JSON",
+    "no agent",
+    "has no kind 'haiku'",
+    "half a character, \\ud83d",
+    "too deep",
+    "digits",
+    "JSON object, found list",
+    "colour: Extra inputs",
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ('{"prompt": "café"}\n{"prompt": "café"}'.encode("latin-1"), r"tasks\.jsonl:1: byte 16 of the line, 0xe9"),
+        (b'{"prompt": "a"}\n{"prompt": "caf\xe9"}', r"tasks\.jsonl:2: byte 16 of the line, 0xe9, is not UTF-8"),
+        ('{"prompt": "a"}'.encode("utf-16"), r"tasks\.jsonl is UTF-16 text; expected UTF-8"),
+        ('{"prompt": "a"}'.encode("utf-32"), r"tasks\.jsonl is UTF-32 text; expected UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_file_in_another_encoding_is_refused_with_its_line(
+    client: Client, tmp_path: Path, raw: bytes, expected: str
+) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_bytes(raw)
+
+    with pytest.raises(BadInput, match=expected):
+        read_tasks(client, file, {"agent": "poem"}, "run")
+
+
+def test_a_byte_order_mark_and_the_line_ends_of_other_systems_are_taken(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.write_bytes("\ufeff".encode() + b'{"prompt": "A plan"}\r\n\r\n{"prompt": "Another plan"}\r\n')
+
+    assert [line.body["prompt"] for line in read(client, file, agent="plan")] == ["A plan", "Another plan"]
+
+
+def test_a_result_that_was_cut_in_the_middle_is_written_anew_and_the_others_stay(tmp_path: Path) -> None:
+    out, ids = tmp_path / "out.jsonl", {"a", "b"}
+    with results_file(out, ids) as results:
+        results.write({"line": 1, "task_id": "a", "answer": "ü"})
+    whole = out.read_bytes()
+    for torn in (b"{", b'{"line": 2, "task_id": "b", "answer": "\xc3'):
+        out.write_bytes(whole + torn)
+        with results_file(out, ids) as results:
+            assert results.answered == {"a"}
+            results.write({"line": 2, "task_id": "b", "answer": "ö"})
+
+        assert [json.loads(line)["answer"] for line in out.read_text().splitlines()] == ["ü", "ö"]
+
+
+def test_an_error_is_written_once_and_an_answer_after_it(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    for result in ({"error": "It refuses."}, {"error": "It refuses."}, {"answer": "It shines."}):
+        with results_file(out, {"a"}) as results:
+            results.write({"line": 1, "task_id": "a", **result})
+
+    assert [sorted(json.loads(line)) for line in out.read_text().splitlines()] == [
+        ["error", "line", "task_id"],
+        ["answer", "line", "task_id"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "other", ["My notes", "My notes\n", '{"line": 1, "task_id": "z"}\n', '{"task_id": "a"}\n', "caf\udce9\n", "\n"]
+)
+def test_a_file_that_holds_anything_else_stays_as_it_is(tmp_path: Path, other: str) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_bytes(other.encode(errors="surrogateescape"))
+
+    with pytest.raises(BadInput, match=r"out\.jsonl:1: "), results_file(out, {"a"}):
+        pass
+
+    assert out.read_bytes() == other.encode(errors="surrogateescape")
+
+
+def test_two_commands_do_not_write_to_one_file(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+
+    with (
+        results_file(out, {"a"}),
+        pytest.raises(BadInput, match="Another command writes to "),
+        results_file(out, {"a"}),
+    ):
+        pass
+    with results_file(out, {"a"}) as results:
+        assert results.answered == set()
+
+
+def test_submitting_with_a_full_queue_waits_for_room(
+    settings: Settings, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    narrow = settings.model_copy(update={"queue_limit": 2})
+    with closing(Client(narrow)) as client:
+        lines = read(client, written(tmp_path, *TASKS[:3]))
+        told: list[Line] = []
+        thread = threading.Thread(target=lambda: told.extend(submit_all(client, lines, BULK)))
+        thread.start()
+        wait_for(lambda: len(client.ledger.open_messages()) and client.ledger.open_messages()["poem"] == 2, 20, "two")
+        redis_client.delete("memshare:open:poem")
+        thread.join(20)
+
+    assert told == lines

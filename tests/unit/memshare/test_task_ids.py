@@ -1,0 +1,69 @@
+"""Ids of tasks as people type them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import redis
+
+from memshare.broker.delivery.dead_letters import letter_for
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.settings import Settings
+from memshare.client import Client
+from memshare.task_ids import find_letter, find_task, short_id
+
+FIRST = "1c6fa3b2-9d10-4e57-8f6e-0d2b7a9c4e11"
+SECOND = "1c6fa3b2-9d10-4e57-8f6e-0d2b7a9c4e12"
+LETTER = "5e5e0000-9d10-4e57-8f6e-0d2b7a9c4e11"
+OTHER = "93ab0000-9d10-4e57-8f6e-0d2b7a9c4e11"
+
+
+@pytest.fixture
+def client(settings: Settings, redis_client: redis.Redis) -> Iterator[Client]:
+    assert redis_client.dbsize() == 0
+    with closing(Client(settings)) as client:
+        for task_id in (FIRST, SECOND, OTHER, "lamp-1", "deadbeef"):
+            client.submit_task("poem", {"prompt": task_id}, task_id=task_id)
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (OTHER, OTHER),
+        ("93ab0000", OTHER),
+        ("93AB0000", OTHER),
+        ("93ab0000…", OTHER),
+        ("93ab0000-9d10-4e57", OTHER),
+        (FIRST, FIRST),
+        ("lamp-1", "lamp-1"),
+        ("deadbeef", "deadbeef"),
+        ("93ab000", "93ab000"),  # too short to be a beginning
+        ("lamp", "lamp"),
+        ("0badcafe", "0badcafe"),
+        ("*9d10-4e57*", "*9d10-4e57*"),
+    ],
+)
+def test_a_task_is_found_by_the_beginning_of_its_id(client: Client, typed: str, meant: str) -> None:
+    assert find_task(client, typed) == meant
+
+
+def test_a_beginning_that_may_mean_several_is_refused_with_all_of_them(client: Client) -> None:
+    with pytest.raises(BadInput, match=f"'1c6fa3b2' may mean several ids, give more of it: {FIRST}, {SECOND}"):
+        find_task(client, "1c6fa3b2")
+
+
+def test_a_dead_letter_is_found_among_dead_letters(client: Client) -> None:
+    entry = Entry(id=LETTER, task="agents.poem", queue="poem", body={}, journey=LETTER, stage="answer", begins=True)
+    client.dead_letters.add(letter_for(entry, GiveUp("It refuses."), tries=1))
+
+    assert find_letter(client, "5e5e0000") == LETTER
+    assert find_letter(client, "93ab0000") == "93ab0000"
+
+
+def test_tables_show_the_beginning_of_an_id_of_ours_and_the_whole_of_others() -> None:
+    assert short_id(FIRST) == "1c6fa3b2"
+    assert short_id("unreadable-12345678-1c6f") == "unreadable-12345678-1c6f"
