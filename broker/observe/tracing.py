@@ -22,6 +22,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from memshare.broker.errors import NotYet
 from memshare.broker.observe.masking import masked
 from memshare.broker.wire.messages import Usage, derived_id
 
@@ -161,9 +162,10 @@ def _current(
         try:
             yield
         except BaseException as error:
-            if not isinstance(error, Ignore):  # what is set aside has not failed
-                made.set_attribute("error.type", type(error).__name__)
-                made.set_status(StatusCode.ERROR, masked(str(error)))
+            fault = error.__cause__ if isinstance(error, Ignore) else error  # of what is set aside, to be tried again
+            if fault is not None and not isinstance(fault, NotYet):  # that is no fault of its own
+                made.set_attribute("error.type", type(fault).__name__)
+                made.set_status(StatusCode.ERROR, masked(str(fault)))
             raise
 
 
