@@ -124,7 +124,7 @@ def learnt(pool: OwnPool, name: str, pairs: Sequence[Pair], judge: Judge) -> dic
                 verdict = float(judge(claim, right))
                 journey = f"{name} {epoch} {ids[claim]}"
                 task = VerdictTask(journey=journey, pool=name, prompt=pair.question, shown=shown, verdict=verdict)
-                pool.settle.credit(journey, task, verdict)
+                pool.settle.credit(task)
         if epoch in EPOCHS:
             share[str(epoch)] = round(sum(is_above(pool, name, pair, ids) for pair in pairs) / len(pairs), 4)
     return share

@@ -37,8 +37,8 @@ def register(
     )
     add_stage(app, settling, services)
 
-    def credit(journey: str, task: VerdictTask) -> Outcome:
-        return Outcome(Credited(memories=settle().credit(journey, task, task.verdict, task.verdict)))
+    def credit(_journey: str, task: VerdictTask) -> Outcome:
+        return Outcome(Credited(memories=settle().credit(task)))
 
     crediting = Stage("memory_service.credit", "credit", VerdictTask, credit, journey_at=("journey",))
     add_stage(app, crediting, services)

@@ -217,6 +217,7 @@ class VerdictTask(Message):
     journey: str
     pool: Label
     prompt: str
+    submitter: Label = "anonymous"
     shown: tuple[Shown, ...]
     verdict: float = Field(ge=0, le=1)
 

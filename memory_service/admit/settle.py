@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from memshare.broker.delivery.stage import Following, Outcome
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
+from memshare.memory_service.admit.comparisons import comparison, rivals_of
+from memshare.memory_service.admit.crediting import Crediting
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.probation import vouched
 from memshare.memory_service.admit.regrade import regrade
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.memory import Memory, Status, memory_id, saying
 from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit
-from memshare.memory_service.recall.credibility import features
+from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS
+from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.recall.recall import Recall, sparse_of
 from memshare.memory_service.stores.store import Store, Vectors, Where
 
@@ -81,7 +83,8 @@ class Settle:
         self._pool = pool
         self._status: Status = "probation" if probation else "active"
         self._client = client
-        self._arms = Arms(client, keep_days)
+        self._crediting = Crediting(client, keep_days)
+        self._conflicts = Conflicts(client)
         self._lessons = lessons
         self._alone: dict[tuple[str, str], tuple[bool, float]] = {}
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -95,7 +98,7 @@ class Settle:
             reason = "the task was submitted with remember=false: it was graded, and that is all"
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
         recall = self._pool()
-        shown = self._credit(recall, journey, task, score.total / 100)
+        shown = self._crediting.graded(recall, journey, graded)
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
             return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason), ended="rejected")
@@ -105,44 +108,18 @@ class Settle:
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:
             if current.encoder_name != recall.encoder_name:
                 vector = current.vector(task.embedding, task.prompt)
-            settlement, lesson = self._remember(current, graded, vector, on_probation)
+            settlement, following = self._remember(current, graded, vector, on_probation)
         about = ids(task_id=journey, memory_id=settlement.memory_id, agent=task.agent, pool=task.pool)
         log.info("Settled: %s.", settlement.outcome, extra=about)
-        return Outcome(settlement, lesson, settlement.outcome)
+        return Outcome(settlement, following, settlement.outcome)
 
-    def credit(self, journey: str, task: AnsweredTask | VerdictTask, reward: float, verdict: float = 1.0) -> int:
-        """Credit the memories that a task was shown, once for the task; returns how many were credited.
-
-        Each earns the reward, 0 to 1. Where an agent judged their shares in the answer, it is the verdict times the
-        share, relative to the largest one (so that two that are both needed are both worth it), and what had no share
-        earns nothing either way.
-        """
-        credited = [one for one in task.shown if one.share is None or one.share > 0]
-        shown = self._credit(self._pool(), journey, task, reward, verdict)
-        return len({one.id for one in credited} & {memory.id for memory in shown})
-
-    def _credit(
-        self, recall: Recall, journey: str, task: AnsweredTask | VerdictTask, reward: float, verdict: float = 1.0
-    ) -> list[Memory]:
-        """The same; returns the memories that it was shown and that are still there, credited or not."""
-        shown = {one.id: one for one in task.shown}
-        there = recall.store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
-        most = max((one.share or 0.0 for one in task.shown), default=0.0)
-        earned: defaultdict[str, list[Credit]] = defaultdict(list)
-        for memory in there:
-            share = shown[memory.id].share
-            if share == 0:
-                continue
-            worth = reward if share is None else verdict * share / most
-            x = features(memory, task.prompt, shown[memory.id].similarity)
-            earned[memory.pool].append(Credit(memory.id, x, worth))
-        for pool, some in earned.items():
-            self._arms.add(pool, journey, some)
-        return there
+    def credit(self, task: VerdictTask) -> int:
+        """Credit the memories of an answer that was found right or wrong; returns how many were credited."""
+        return self._crediting.judged(self._pool(), task)
 
     def _remember(
         self, recall: Recall, graded: GradedTask, vector: NDArray[np.float32], on_probation: Sequence[UUID]
-    ) -> tuple[Settlement, Following | None]:
+    ) -> tuple[Settlement, tuple[Following, ...]]:
         memory = memory_of(graded, time.time(), self._status)
         store = recall.store
         self._vouch(store, graded.task, on_probation)
@@ -155,15 +132,18 @@ class Settle:
             if graded.task.seed:
                 note_seeds(self._client, store, there=[rival])  # by a run that was killed it may not have been noted
             reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
-            return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), None
+            return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), ()
         lesson = self._lessons.following(graded.task.journey, recall, memory, vector)
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         store.delete([rival.id for rival in rivals if rival.id != memory.id])
         note_seeds(self._client, store, there=[memory], gone=rivals)
+        others = rivals_of(store, memory, vector, self._conflicts.judged(memory.pool, memory.id))
+        compared = comparison(graded.task.journey, memory, others) if others else None
+        following = tuple(one for one in (lesson, compared) if one is not None)
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
-            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), lesson
-        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), lesson
+            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), following
+        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), following
 
     def _vouch(self, store: Store, task: AnsweredTask, on_probation: Sequence[UUID]) -> None:
         """Let an accepted task speak for the memories on probation that it was shown."""

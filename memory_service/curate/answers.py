@@ -17,7 +17,9 @@ class Forgotten(Message):
     forgotten: float
     until: float = Field(description="when it goes for good")
     arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
+    given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
     rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
 
 
 class ForgetPreview(Message):

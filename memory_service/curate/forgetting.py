@@ -21,6 +21,7 @@ from memshare.memory_service.curate.worth import Worth, Worths
 from memshare.memory_service.curate.write import write
 from memshare.memory_service.memory import SHOWN, Memory, Voucher
 from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.given_credit import GivenCredit, less
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Where, every
 
@@ -35,6 +36,7 @@ class Forgetting:
         self._client = client
         self._worths = Worths(client)
         self._trash = Trash(client)
+        self._given = GivenCredit(client)
 
     def preview(self, forget: Forget) -> ForgetPreview:
         """What `forget` or `purge` would take, and nothing is done. Raises `BadInput` for an unknown id."""
@@ -51,8 +53,10 @@ class Forgetting:
         """Take memories out of the pool, and keep them in the trash; returns what was taken.
 
         With children, all that was derived from them goes, too. Where a submitter is forgotten, what their tasks said
-        for memories on probation counts no more, either.
+        for memories on probation counts no more, either; with `roll_back`, nor does the credit that they gave.
         """
+        if forget.roll_back and forget.submitter is not None:
+            self._take_credit_back(forget.submitter)
         with self._pool.writing() as recall:
             meant = Meant.find(recall.store, self._trash, forget)
             if meant.unknown:
@@ -91,7 +95,7 @@ class Forgetting:
         rivals = sorted({rival for item in back.values() for rival in item.rivals})
         there = {one.id for one in self._pool().store.page(Where(ids=rivals), len(rivals)).memories} if rivals else ()
         for item in back.values():
-            self._worths.put_back(item.memory, Worth(item.arm, item.rivals), there)
+            self._worths.put_back(item.memory, Worth(item.arm, item.rivals, item.confirmed, item.given), there)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
         self._trash.drop([*back, *same])
@@ -112,11 +116,22 @@ class Forgetting:
                 _withdraw_vouchers(recall, forget.submitter)
                 _unname(recall, forget.submitter)
                 self._trash.drop_vouchers(forget.submitter)
+                self._given.forget(forget.submitter)
         memories = {**meant.trashed, **meant.there}
         note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
         ids = (*memories, *meant.unreadable)
         return remove_traces(self._client, ids, tasks, forget.submitter)
+
+    def _take_credit_back(self, submitter: str) -> None:
+        """From the memories of the pool, and from those in the trash, too."""
+        self._given.take_back(submitter)
+        items = [one for one in self._trash.every() if one.arm is not None and submitter in one.given]
+        for item in items:
+            left = {name: sums for name, sums in item.given.items() if name != submitter}
+            self._trash.put(
+                [item.model_copy(update={"arm": less(item.arm or "", item.given[submitter]), "given": left})]
+            )
 
     def _remove(self, recall: Recall, meant: Meant) -> None:
         recall.store.delete([*meant.there, *meant.unreadable])

@@ -56,6 +56,13 @@ class Edit(Message):
     only_if: Memory | None = None
 
 
+class ConflictDecision(Message):
+    """What a person says of two memories of one pool: whether they contradict each other."""
+
+    memories: tuple[UUID, UUID]
+    contradict: bool
+
+
 class Forget(Message):
     """Which memories to forget: these, all of a submitter, or all of a task."""
 
@@ -63,6 +70,7 @@ class Forget(Message):
     submitter: str | None = None
     task_id: str | None = None
     with_children: bool = False
+    roll_back: bool = Field(default=False, description="whether the submitter's tasks lose what credit they gave, too")
 
 
 class RestoreForgotten(Message):

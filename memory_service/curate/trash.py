@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from uuid import UUID
 
 import redis
@@ -38,7 +39,7 @@ class Trash:
         for start in range(0, len(items), _AT_ONCE):
             with self._client.pipeline() as change:
                 for item in items[start : start + _AT_ONCE]:
-                    change.set(f"{_ITEM}{item.memory.id}", pack(item.model_dump_json()), ex=KEEP_SECONDS)
+                    change.set(f"{_ITEM}{item.memory.id}", pack(item.model_dump_json()), exat=ceil(item.until))
                     change.zadd(INDEX, {str(item.memory.id): item.until})
                 change.execute()
 

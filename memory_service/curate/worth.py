@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
 import redis
 
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.bandit_arms import arms_key
+from memshare.memory_service.recall.conflicts import Verdict
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.given_credit import GivenCredit, arms_key
 
 
 class Worth(NamedTuple):
@@ -19,6 +20,10 @@ class Worth(NamedTuple):
 
     arm: str | None
     rivals: tuple[UUID, ...]
+    confirmed: tuple[UUID, ...] = ()
+    """Those rivals of which a person has said so."""
+    given: Mapping[str, str] = {}
+    """The part of the arm that each submitter's tasks gave."""
 
 
 class Worths:
@@ -27,6 +32,7 @@ class Worths:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
         self._ranking = CredibilityRanking(client)
+        self._given = GivenCredit(client)
 
     def of(self, memories: Iterable[Memory]) -> dict[UUID, Worth]:
         """What each of some memories has been worth."""
@@ -35,16 +41,21 @@ class Worths:
             ids = [memory.id for memory in some]
             arms = self._ranking.arms.ask(self._client, pool, ids)
             rivals = self._ranking.conflicts.rivals(pool, ids)
-            found |= {one: Worth(arm, tuple(rivals.get(one, ()))) for one, arm in zip(ids, arms, strict=True)}
+            given = self._given.of(pool, ids)
+            for one, arm in zip(ids, arms, strict=True):
+                of = rivals.get(one, {})
+                sure = tuple(rival for rival, confirmed in of.items() if confirmed)
+                found[one] = Worth(arm, tuple(of), sure, given.get(one, {}))
         return found
 
     def put_back(self, memory: Memory, worth: Worth, there: Collection[UUID]) -> None:
         """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
-        if worth.arm is not None:
-            self._client.hsetnx(arms_key(memory.pool), str(memory.id), worth.arm)
+        if worth.arm is not None and self._client.hsetnx(arms_key(memory.pool), str(memory.id), worth.arm):
+            self._given.put_back(memory.pool, memory.id, worth.given)
         for rival in worth.rivals:
             if rival in there:
-                self._ranking.conflicts.link(memory.pool, memory.id, rival)
+                verdict: Verdict = "confirmed" if rival in worth.confirmed else "contradict"
+                self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
 
     def drop(self, memories: Iterable[Memory]) -> None:
         """What was said of these memories says nothing of what they are now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,24 +12,10 @@ import numpy as np
 import redis
 
 from memshare.memory_service.recall.credibility import Arm, Array, D
+from memshare.memory_service.recall.given_credit import INDEX, GivenCredit, arms_key, given_key, member_of, usual_key
 
-# An arm is one line of text: how many credits, the upper triangle of Σ xxᵀ row by row, and b. Numbers are written so
+# An arm is one line of text: how many credits, the upper triangle of Σ w·xxᵀ row by row, and b. Numbers are written so
 # that reading them gives the same ones.
-# KEYS: arms of the pool, marker of the task. ARGV: seconds to keep the marker, number of sums; then for each credit the
-# memory and what is added to each number.
-_CREDIT = """
-if not redis.call('SET', KEYS[2], '1', 'NX', 'EX', ARGV[1]) then return 0 end
-local width = tonumber(ARGV[2])
-for first = 3, #ARGV, width + 1 do
-  local sums = {}
-  for number in string.gmatch(redis.call('HGET', KEYS[1], ARGV[first]) or '', '%S+') do sums[#sums + 1] = number end
-  for place = 1, width do
-    sums[place] = string.format('%.17g', tonumber(sums[place] or '0') + tonumber(ARGV[first + place]))
-  end
-  redis.call('HSET', KEYS[1], ARGV[first], table.concat(sums, ' '))
-end
-return 1
-"""
 KEEP_MARKER_DAYS = 7.0
 _UPPER = np.triu_indices(D)
 _PLACES = np.zeros((D, D), dtype=np.intp)  # of the numbers of a symmetric matrix in its upper triangle
@@ -37,11 +24,19 @@ _PLACE_OF = np.maximum(_PLACES, _PLACES.T).ravel()
 
 
 class Credit(NamedTuple):
-    """What a memory earned: its features x, of shape (d,), and the reward, 0 to 1."""
+    """What a memory earned: its features x, of shape (d,), the reward, and how much that weighs, 0 to 1."""
 
     memory: UUID
     x: Array
     reward: float
+    weight: float = 1.0
+
+
+class Graded(NamedTuple):
+    """That a task of some kind was graded, and the score that it got, 0 to 100."""
+
+    kind: str | None
+    score: float
 
 
 class Arms:
@@ -51,19 +46,38 @@ class Arms:
         """For `keep_days` it is known that a task has credited: no shorter than it may be tried again."""
         self._client = client
         self._keep = int(keep_days * 86_400)
-        self._credit = client.register_script(_CREDIT)
+        self._credit = client.register_script(Path(__file__).with_name("credit.lua").read_text())
+        self._given = GivenCredit(client)
 
-    def add(self, pool: str, task_id: str, earned: Sequence[Credit]) -> bool:
-        """Credit what a task was shown of a pool, in one step and once a task; False when that was done before."""
-        if not earned:
+    def add(
+        self,
+        pool: str,
+        task_id: str,
+        earned: Sequence[Credit],
+        *,
+        submitter: str = "anonymous",
+        graded: Graded | None = None,
+    ) -> bool:
+        """Credit what a task was shown of a pool, in one step and once a task; False when that was done before.
+
+        A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown.
+        """
+        if not earned and graded is None:
             return False
         words: list[str] = []
         for one in earned:
-            added = (1.0, *np.outer(one.x, one.x)[_UPPER], *(one.reward * one.x))
-            words += [str(one.memory), *(repr(float(number)) for number in added)]
+            sums = (1.0, *(one.weight * np.outer(one.x, one.x)[_UPPER]), *(one.weight * one.reward * one.x))
+            words += [str(one.memory), *(repr(float(number)) for number in sums)]
+        keys = [
+            arms_key(pool),
+            f"memshare:credited:{pool}:{task_id}",
+            given_key(pool, submitter),
+            INDEX,
+            usual_key(pool),
+        ]
+        kind, score = ((graded.kind or ""), repr(graded.score)) if graded else ("", "")
         width = 1 + len(_UPPER[0]) + D
-        marker = f"memshare:credited:{pool}:{task_id}"
-        return bool(self._credit(keys=[arms_key(pool), marker], args=[self._keep, width, *words]))
+        return bool(self._credit(keys=keys, args=[self._keep, width, member_of(pool, submitter), kind, score, *words]))
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""
@@ -79,14 +93,11 @@ class Arms:
         return read_arms(str(text) for text in found[1::2])
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
-        """Forget what memories were worth."""
+        """Forget what memories were worth, and who gave it to them."""
         names = [str(one) for one in memories]
         if names:
             self._client.hdel(arms_key(pool), *names)
-
-
-def arms_key(pool: str) -> str:
-    return f"memshare:credibility:{pool}"
+            self._given.drop(pool, names)
 
 
 def read_arms(texts: Iterable[str | None]) -> list[Arm]:

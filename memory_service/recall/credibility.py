@@ -1,8 +1,12 @@
 """Credibility: what memories have been worth, as a contextual bandit (LinUCB) with one arm for each memory.
 
-DynaMind (arXiv 2310.14248) lets knowledge prove itself in this way. An arm is A = I + Σ xxᵀ and b = Σ r·x over the
-times that its memory was shown, with x the features and r the reward, 0 to 1. Its estimate of the reward in a context
-x, and how far it may be off, are θᵀx and √(xᵀA⁻¹x) with θ = A⁻¹b.
+DynaMind (arXiv 2310.14248) lets knowledge prove itself in this way. An arm is A = I + Σ w·xxᵀ and b = Σ w·r·x over the
+times that its memory was shown, with x the features, r the reward (`memshare.memory_service.recall.reward`) and w the
+memory's share in the answer, 1 where nobody judged it. Its estimate of the reward in a context x, and how far it may be
+off, are θᵀx and √(xᵀA⁻¹x) with θ = A⁻¹b.
+
+As every x has length 1 and a bias of the same size, a memory that always earned 1 or more, whatever its shares, is in
+every context at least as credible as one that was never tried.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ ALPHA = 1.0  # how much doubt counts in favour: an arm that was never tried has 
 FLOOR = 0.4  # of p; a memory below it is not shown
 WEIGHT = 0.2  # how far credibility moves a rank, as a share of the similarity
 LOWEST, HIGHEST = -1.0, 0.5  # of p - ALPHA, so that the correction is bounded
-FEATURES = ("bias", "similarity", "score", "is a statement", "is on probation", "is as long as the task")
+FEATURES = ("bias", "similarity", "score", "is on probation", "is as long as the task", "rest")
 D = len(FEATURES)
 
 Array = NDArray[np.float64]
@@ -37,39 +41,40 @@ class Arm:
     def untried(cls, d: int = D) -> Arm:
         return cls(np.eye(d), np.zeros(d))
 
-    def credited(self, x: Array, reward: float) -> Arm:
-        """The arm after its memory was shown in the context x, of shape (d,), and earned a reward."""
-        return Arm(self.a + np.outer(x, x), self.b + reward * x, self.credits + 1)
+    def credited(self, x: Array, reward: float, weight: float = 1.0) -> Arm:
+        """The arm after its memory was shown in the context x, of shape (d,), and earned a reward of this weight."""
+        return Arm(self.a + weight * np.outer(x, x), self.b + weight * reward * x, self.credits + 1)
 
 
 def upper_bounds(arms: Sequence[Arm], x: Array, alpha: float = ALPHA) -> Array:
-    """p = θᵀx + α√(xᵀA⁻¹x) of each arm in its own context, the rows of x."""
+    """p = θᵀx + α√(xᵀA⁻¹x) of each arm in its own context, the rows of x; of one that was never tried it is just α."""
     if not arms:
         return np.zeros(0)
     inverse = np.linalg.inv(np.stack([arm.a for arm in arms]))
     theta = np.einsum("nij,nj->ni", inverse, np.stack([arm.b for arm in arms]))
     doubt = np.sqrt(np.einsum("ni,nij,nj->n", x, inverse, x))
-    bounds: Array = np.einsum("ni,ni->n", theta, x) + alpha * doubt
+    bounds: Array = np.round(np.einsum("ni,ni->n", theta, x) + alpha * doubt, 12)
     return bounds
 
 
 def features(memory: Memory, text: str, similarity: float) -> Array:
     """The memory in the context of a task, in the order of `FEATURES`, as a vector of length 1.
 
-    Every feature is from 0 to 1. `similarity` is the cosine of the memory's key and the task's text.
+    Each of the four that are measured is from 0 to 1. The rest fills them up to one length, so that the bias of every
+    memory in every context is √½. `similarity` is the cosine of the memory's key and the task's text.
     """
     lengths = sorted((len(memory.key), len(text)))
-    x = np.array(
+    measured = np.array(
         [
-            1.0,
             min(max(similarity, 0.0), 1.0),
             0.5 if memory.score is None else memory.score / 100,
-            float(memory.prompt is None),
             float(memory.status == "probation"),
             lengths[0] / lengths[1] if lengths[1] else 1.0,
         ]
     )
-    unit: Array = x / np.linalg.norm(x)
+    half = measured / 2
+    rest = np.sqrt(max(1 - float(half @ half), 0.0))
+    unit: Array = np.array([1.0, *half, rest]) / np.sqrt(2)
     return unit
 
 

@@ -36,7 +36,8 @@ def forget(
         bool | None,
         typer.Option(
             "--roll-back/--keep-retriever",
-            help="Put the retrievers where they would be without them. [default: ask]",
+            help="Put the retrievers where they would be without them, and with --submitter take back the credit that "
+            "their tasks gave. [default: ask for the retrievers]",
         ),
     ] = None,
     yes: Yes = False,
@@ -62,7 +63,7 @@ def forget(
             print_json({"would_forget": preview.model_dump(mode="json")})
         return
     require_consent(which, "Forget them?", yes=yes, all_anonymous=all_anonymous)
-    forgotten = client.memories.forget(which)
+    forgotten = client.memories.forget(which.model_copy(update={"roll_back": bool(roll_back)}))
     ask = not (as_json or yes) and sys.stdin.isatty()
     taught = retrievers_without(client, forgotten, roll_back, ask=ask)
     if as_json:

@@ -40,7 +40,7 @@ def give_feedback(backend: Backend, caller: Caller, form: FeedbackForm) -> Feedb
         raise BadInput(f"The memory {str(strange[0])!r} was not shown: feedback is about those that were.")
     if not rewards:
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
-    taken = [one for one, reward in rewards.items() if _tell(backend, subject, one, reward)]
+    taken = [one for one, reward in rewards.items() if _tell(backend, caller, subject, one, reward)]
     if subject.journey is not None and taken:
         _note(backend, subject.journey, {one: rewards[one] for one in taken})
     audit(caller, "feedback", journey=subject.journey, subject=subject.id, pool=subject.pool, memories=len(taken))
@@ -63,11 +63,18 @@ def _subject(backend: Backend, caller: Caller, form: FeedbackForm) -> _Subject:
     return _Subject(str(recall_id), journey, recalled.pool, recalled.prompt, {one.id: one for one in recalled.shown})
 
 
-def _tell(backend: Backend, subject: _Subject, memory: UUID, reward: float) -> bool:
+def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:
     """Send what a memory was worth to the memory service; False where that was told before."""
     name = str(derived_id("feedback", subject.id, str(memory)))
     shown = subject.shown[memory].model_copy(update={"share": None})
-    verdict = VerdictTask(journey=name, pool=subject.pool, prompt=subject.prompt, shown=(shown,), verdict=reward)
+    verdict = VerdictTask(
+        journey=name,
+        pool=subject.pool,
+        prompt=subject.prompt,
+        submitter=caller.name,
+        shown=(shown,),
+        verdict=reward,
+    )
     entry = Entry(
         id=str(derived_id(name, "credit")),
         task="memory_service.credit",

@@ -17,7 +17,7 @@ from memshare.memory_service.memory import Memory, Voucher
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Credit
 from memshare.memory_service.recall.credibility import in_general
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.credibility_ranking import Credibility, CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Store, Where
 from tests.support.memories import remembered
@@ -218,3 +218,57 @@ def test_the_trash_outlives_the_memory_service(pool: Pool, redis_client: redis.R
     Forgetting(pool, redis_client).forget(Forget(ids=(one,)))
 
     assert Forgetting(pool, redis_client).restore(RestoreForgotten(ids=(one,))).restored == (one,)
+
+
+def test_with_roll_back_the_credit_that_a_submitters_tasks_gave_is_taken_back_in_the_pool_and_in_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
+) -> None:
+    lamp, boat, own = memory("red lamp"), memory("old boat", answer="No."), memory("my shoe", submitter="mallory")
+    curate.restore([lamp, boat, own])
+    arms = CredibilityRanking(redis_client).arms
+    arms.add("poem", "fair", [Credit(one.id, in_general(one), 0.9) for one in (lamp, boat)], submitter="ada")
+
+    def judged() -> list[Credibility]:
+        return [curate.judge([one.id])[0][1] for one in (lamp, boat, own)]
+
+    fair = judged()
+    for number in range(5):
+        boost = [Credit(one.id, in_general(one), 1.5) for one in (lamp, boat, own)]
+        arms.add("poem", f"task {number}", boost, submitter="mallory")
+    forgetting.forget(Forget(ids=(boat.id,)))
+    assert curate.judge([lamp.id])[0][1].p > fair[0].p + 0.2
+
+    forgetting.forget(Forget(submitter="mallory", roll_back=True))
+    forgetting.restore(RestoreForgotten(ids=(boat.id, own.id)))
+
+    assert [how.p for how in judged()] == pytest.approx([how.p for how in fair])
+    assert [how.credits for how in judged()] == [1, 1, 0]
+
+
+def test_without_roll_back_a_forgotten_submitters_credit_stays(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
+) -> None:
+    lamp = memory("red lamp")
+    curate.restore([lamp])
+    arms = CredibilityRanking(redis_client).arms
+    arms.add("poem", "task", [Credit(lamp.id, in_general(lamp), 0.9)], submitter="mallory")
+    before = curate.judge([lamp.id])
+
+    forgetting.forget(Forget(submitter="mallory"))
+
+    assert curate.judge([lamp.id]) == before
+
+
+def test_a_purged_submitters_name_is_in_no_key(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
+) -> None:
+    lamp = memory("red lamp")
+    curate.restore([lamp])
+    arms = CredibilityRanking(redis_client).arms
+    arms.add("poem", "task", [Credit(lamp.id, in_general(lamp), 0.9)], submitter="mallory")
+    assert any("mallory" in str(key) for key in redis_client.keys("*"))
+
+    forgetting.purge(Forget(submitter="mallory"))
+
+    assert not any("mallory" in str(key) for key in redis_client.keys("*"))
+    assert curate.judge([lamp.id])[0][1].credits == 1

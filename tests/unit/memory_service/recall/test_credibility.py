@@ -40,12 +40,15 @@ def test_rewards_raise_a_memory_and_their_absence_sinks_it() -> None:
     assert (good.credits, bad.credits) == (10, 10)
 
 
-def test_features_are_from_0_to_1_before_they_are_scaled_to_length_1() -> None:
-    x = features(remembered(None, status="probation", score=50)[0], "A task", similarity=-0.3)
+@pytest.mark.parametrize("similarity", [-0.3, 0.5, 1.0])
+def test_features_have_length_1_and_the_same_bias_whatever_the_context(similarity: float) -> None:
+    x = features(remembered(None, status="probation", score=50)[0], "A task", similarity)
 
     assert np.linalg.norm(x) == pytest.approx(1)
-    assert x[1] == 0
-    assert x[0] == x[3] == x[4] > x[2] > 0
+    assert x[0] == pytest.approx(np.sqrt(0.5))
+    assert x[1] == pytest.approx(max(similarity, 0) * x[3])
+    assert x[3] == pytest.approx(2 * x[2])
+    assert min(x) >= 0
 
 
 @pytest.mark.parametrize(

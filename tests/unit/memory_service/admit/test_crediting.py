@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+import pytest
+import redis
+
+from memshare.broker.wire.messages import GradedTask, Shown, VerdictTask
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Arms, Graded
+from memshare.memory_service.recall.credibility import ALPHA, FLOOR
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.reward import Usual, usual
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+
+@pytest.fixture
+def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(share=1))
+
+
+@pytest.fixture
+def ranking(redis_client: redis.Redis) -> CredibilityRanking:
+    return CredibilityRanking(redis_client)
+
+
+def remember(recall: Recall, *names: str) -> list[Memory]:
+    memories = [remembered(name)[0] for name in names]
+    recall.store.put([(one, recall.vectors([one])[0]) for one in memories])
+    return memories
+
+
+def p_of(ranking: CredibilityRanking, memory: Memory) -> float:
+    return ranking.credibilities(memory.pool, [memory])[0].p
+
+
+def shared(pair: GradedTask, **shares: float) -> GradedTask:
+    """The same task, of which an agent judged the shares."""
+    shown = tuple(Shown(id=UUID(one), similarity=1, share=share) for one, share in shares.items())
+    return pair.model_copy(update={"task": pair.task.model_copy(update={"shown": shown})})
+
+
+def test_a_small_share_in_verified_answers_is_never_punished_and_earns_less_than_a_large_one(
+    recall: Recall, settle: Settle, ranking: CredibilityRanking
+) -> None:
+    large, small = remember(recall, "A lamp of old", "A lamp of new")
+    seen = []
+    for number in range(12):
+        pair = graded(recall, f"task {number}", f"answer {number}", journey=f"journey {number}", score=60)
+        shares = {str(large.id): 0.6, str(small.id): 0.075}
+        settle.run(pair.task.journey, shared(pair, **shares))
+        seen.append((p_of(ranking, small), p_of(ranking, large)))
+
+    assert all(low > ALPHA for low, _ in seen), "an eighth of the largest share, twelve times"
+    assert seen[0][0] < seen[0][1]
+
+
+def test_a_rejected_answer_lowers_its_memories_by_their_shares_and_leaves_alone_what_it_did_not_use(
+    recall: Recall, settle: Settle, ranking: CredibilityRanking
+) -> None:
+    memories = remember(recall, "red lamp", "old lamp", "new lamp")
+    shown = tuple(
+        Shown(id=one.id, similarity=1, share=share) for one, share in zip(memories, (0.6, 0.3, 0.0), strict=True)
+    )
+    task = VerdictTask(journey="one", pool="poem", prompt="A lamp", shown=shown, verdict=0)
+
+    assert [settle.credit(task), settle.credit(task)] == [2, 2]
+
+    most, less, unused = (p_of(ranking, one) for one in memories)
+    assert most < less < unused == pytest.approx(ALPHA)
+    assert [arm.credits for arm in ranking.arms.of("poem", [one.id for one in memories])] == [1, 1, 0]
+
+
+def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
+    recall: Recall, settle: Settle, redis_client: redis.Redis
+) -> None:
+    [memory] = remember(recall, "A lamp of old")
+    gone = UUID(int=9)
+
+    for journey, score in (("one", 90.0), ("one", 90.0), ("two", 30.0)):
+        settle.run(journey, graded(recall, journey, journey, journey=journey, score=score, shown=[memory.id, gone]))
+    settle.credit(
+        VerdictTask(journey="one", pool="poem", prompt="", shown=(Shown(id=memory.id, similarity=1),), verdict=1)
+    )
+
+    arm, other = Arms(redis_client).of("poem", [memory.id, gone])
+    assert (arm.credits, other.credits) == (3, 0)
+    first, second, verdict = 1.0, 1 + 1 / 6 * (30 - 90) / 100, 1.5
+    assert np.linalg.norm(arm.b) == pytest.approx(first + second + verdict, rel=0.05), (
+        "along features that differ little"
+    )
+    assert usual(redis_client, "poem", "limerick") == Usual(2, 60)
+
+
+def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_harms(
+    recall: Recall, settle: Settle, ranking: CredibilityRanking, redis_client: redis.Redis
+) -> None:
+    good, harmful = remember(recall, "the good one", "the bad one")
+    for number in range(100):
+        for name, score, shown in (("with", 20, [good.id]), ("without", 10, [])):
+            pair = graded(recall, f"{name} {number}", "x", journey=f"{name} {number}", score=score, shown=shown)
+            settle.run(pair.task.journey, pair)
+    assert p_of(ranking, good) > ALPHA
+
+    arms = Arms(redis_client)
+    for number in range(200):
+        arms.add("poem", f"usual {number}", [], graded=Graded("sonnet", 90))
+    for number in range(40):
+        pair = graded(recall, harmful.key, "x", journey=f"harmed {number}", score=5, shown=[harmful.id])
+        like_it = (Shown(id=harmful.id, similarity=1),)
+        settle.run(
+            pair.task.journey,
+            pair.model_copy(update={"task": pair.task.model_copy(update={"kind": "sonnet", "shown": like_it})}),
+        )
+    assert p_of(ranking, harmful) < FLOOR
+    assert p_of(ranking, good) > ALPHA

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import redis
+
+from memshare.memory_service.recall.bandit_arms import Arms, Graded
+from memshare.memory_service.recall.credibility import ALPHA, FLOOR, Arm, Array, features, in_general, upper_bounds
+from memshare.memory_service.recall.reward import BEST, Usual, of_score, of_verdict, usual
+from tests.support.memories import remembered
+
+HISTORIES = 400
+
+
+class Shown(NamedTuple):
+    """A memory in the context of one task, and its share in the answer."""
+
+    x: Array
+    share: float
+
+
+def context(chance: np.random.Generator) -> Array:
+    """A memory as it may be at any time, shown for any task."""
+    prompt = None if chance.random() < 0.3 else "A lamp" * int(chance.integers(1, 40))
+    about: dict[str, Any] = {"score": None if chance.random() < 0.3 else float(chance.integers(0, 101))}
+    status = str(chance.choice(["active", "probation"]))
+    memory = remembered(prompt, answer="Yes." * int(chance.integers(1, 40)), status=status, **about)[0]
+    return features(memory, "x" * int(chance.integers(0, 400)), float(chance.uniform(-0.2, 1)))
+
+
+def history(chance: np.random.Generator) -> list[Shown]:
+    """Times that one memory was shown; a third of the histories are in very few contexts."""
+    times = int(chance.integers(1, 60))
+    contexts = [context(chance) for _ in range(int(chance.integers(1, 4)) if chance.random() < 0.3 else times)]
+    shares = 10 ** chance.uniform(-3, 0, size=times)
+    return [Shown(contexts[int(chance.integers(len(contexts)))], float(share)) for share in shares]
+
+
+def p_of(arm: Arm, x: Array) -> float:
+    return float(upper_bounds([arm], x[None])[0])
+
+
+def test_no_series_of_verified_answers_puts_a_memory_below_an_untried_one_in_any_context() -> None:
+    chance = np.random.default_rng(0)
+    for _ in range(HISTORIES):
+        arm = Arm.untried()
+        for x, share in history(chance):
+            arm = arm.credited(x, of_verdict(1), share)
+            assert p_of(arm, x) > ALPHA
+        others = [context(chance) for _ in range(20)]
+        assert min(p_of(arm, other) for other in others) >= ALPHA - 1e-9
+
+
+def test_a_rejected_answer_lowers_a_memory_the_more_the_larger_its_share() -> None:
+    chance = np.random.default_rng(1)
+    for _ in range(HISTORIES):
+        arm = Arm.untried()
+        for x, share in history(chance):
+            arm = arm.credited(x, of_verdict(float(chance.random() < 0.8)), share)
+        x = context(chance)
+        if p_of(arm, x) <= FLOOR:
+            continue  # it is not shown, so no answer rests on it
+        before = p_of(arm, x)
+        fallen = [before - p_of(arm.credited(x, of_verdict(0), share), x) for share in (0.25, 0.5, 1.0)]
+        assert 0 < fallen[0] < fallen[1] < fallen[2]
+        assert all(part >= share * fallen[2] for part, share in zip(fallen, (0.25, 0.5, 1), strict=True))
+
+
+def test_a_larger_share_in_a_verified_answer_raises_a_memory_more() -> None:
+    x = in_general(remembered("A lamp", score=90)[0])
+
+    p = [p_of(Arm.untried().credited(x, of_verdict(1), share), x) for share in (0.1, 0.2, 0.6)]
+
+    assert ALPHA < p[0] < p[1] < p[2]
+
+
+@pytest.mark.parametrize(
+    ("score", "tasks", "mean", "expected"),
+    [
+        (20, 0, 0, 1),  # nothing is known of what is usual
+        (20, 1_000_000, 20, 1),
+        (20, 1_000_000, 10, 1.1),  # it raised a hard task
+        (20, 1_000_000, 80, 0.4),
+        (0, 1_000_000, 100, 0),
+        (100, 1_000_000, 0, BEST),
+        (90, 5, 50, 1.2),
+    ],
+)
+def test_a_score_earns_what_it_is_above_or_below_the_usual(
+    score: float, tasks: int, mean: float, expected: float
+) -> None:
+    assert of_score(score, Usual(tasks, mean)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_is_usual_is_the_mean_of_the_tasks_of_a_kind_each_counted_once(redis_client: redis.Redis) -> None:
+    arms = Arms(redis_client)
+    for journey, kind, score in (("1", "sonnet", 20.0), ("1", "sonnet", 20.0), ("2", "sonnet", 40), ("3", None, 90)):
+        arms.add("poem", journey, [], graded=Graded(kind, score))
+
+    assert usual(redis_client, "poem", "sonnet") == Usual(2, 30)
+    assert usual(redis_client, "poem", None) == Usual(1, 90)
+    assert usual(redis_client, "logic", None) == Usual(0, 0)
