@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -10,6 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from memshare.broker.wire.messages import Name
 
 POINTS = 100  # that the criteria of a rubric sum to
+LONGEST = 2000  # characters of a text
+FEWEST_WHOLE = 5  # points of a criterion whose bands are whole points
 
 
 def _printable(text: str) -> str:
@@ -27,7 +30,7 @@ def _identifier(name: str) -> str:
 
 Text = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=2000),
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
     AfterValidator(_printable),
 ]
 Identifier = Annotated[str, AfterValidator(_identifier)]
@@ -42,6 +45,30 @@ class Bands(BaseModel):
     most: Text
     part: Text
     none: Text
+
+    def with_points(self, points: int) -> Bands:
+        """The bands with the points that each earns before its words, such as "15–24: …" of 25 points."""
+        ranges = band_points(points)
+        return Bands(**{name: f"{ranges[name]}: {text}"[:LONGEST] for name, text in self})
+
+
+def band_points(points: int) -> dict[str, str]:
+    """The points of each band of a criterion: 25 points are 25, 15–24, 5–14 and 0–4 (INMS, arXiv 2404.09982).
+
+    The borders are at three fifths and one fifth; of fewer than five points the bands go by tenths.
+    """
+    step = 1 if points >= FEWEST_WHOLE else 0.1
+    most, part = (_up(points * share, step) for share in (0.6, 0.2))
+    lows_and_highs = {"most": (most, points - step), "part": (part, most - step), "none": (0, part - step)}
+    return {"full": f"{points}"} | {
+        name: f"{low:g}–{high:g}" if round(high - low, 1) else f"{low:g}"
+        for name, (low, high) in lows_and_highs.items()
+    }
+
+
+def _up(points: float, step: float) -> float:
+    """The next multiple of a step."""
+    return round(ceil(round(points / step, 6)) * step, 1)
 
 
 class Criterion(BaseModel):

@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import tomlkit
+from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.checking import readable
+from memshare.scorer.draft import Drafting
 from memshare.scorer.rubric import Rubric, read_rubric
 
 HEADER = """\
@@ -19,16 +22,39 @@ threshold is the total from which a pair is remembered, or "mean-of-seeds": the 
 
 
 def refuse_existing(file: Path) -> None:
-    """Raise `BadInput` if there is something at `file` already, or no folder to put it in."""
-    if file.exists():
-        raise BadInput(f"{file} exists already: choose another file, or move it away.")
-    if not file.parent.is_dir():
-        raise BadInput(f"{file.parent} is no folder: create it, or choose another file.")
+    """Raise `BadInput` if there is something at `file` or beside it already, or no folder to put it in."""
+    for one in (file, drafting_file(file)):
+        if one.exists():
+            raise BadInput(f"{one} exists already: choose another file, or move it away.")
+    _require_folder(file)
+
+
+def drafting_file(file: Path) -> Path:
+    """Where it is kept how the rubric in `file` came about: NAME.rubric.drafts.json beside NAME.rubric.toml."""
+    return file.with_suffix(".drafts.json")
+
+
+def read_drafting(file: Path) -> Drafting | None:
+    """How the rubric in `file` came about; None for one that was not drafted here. Raises `BadInput`."""
+    beside = drafting_file(file)
+    try:
+        return Drafting.model_validate_json(beside.read_text(encoding="utf-8")) if beside.exists() else None
+    except ValidationError as error:
+        raise BadInput(f"{readable(error, str(beside))} Mend it, or move it away to approve without it.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{beside} cannot be read: {error}.") from error
+
+
+def write_drafting(drafting: Drafting, file: Path) -> None:
+    """Keep beside the rubric in `file` how it came about; raises `BadInput` where that cannot be written."""
+    _replace(drafting_file(file), drafting.model_dump_json(indent=1))
 
 
 def write(rubric: Rubric, file: Path) -> None:
     """Write a rubric as commented TOML; raises `BadInput` rather than overwrite a file."""
-    refuse_existing(file)
+    if file.exists():
+        raise BadInput(f"{file} exists already: choose another file, or move it away.")
+    _require_folder(file)
     document = tomlkit.document()
     for line in HEADER.splitlines():
         document.add(tomlkit.comment(line))
@@ -57,6 +83,11 @@ def approve(file: Path, by: str, version: str) -> Rubric:
     approval.update({"by": by.strip(), "on": datetime.now(UTC).date(), "version": version})
     _replace(file, tomlkit.dumps(document))
     return read_rubric(file)
+
+
+def _require_folder(file: Path) -> None:
+    if not file.parent.is_dir():
+        raise BadInput(f"{file.parent} is no folder: create it, or choose another file.")
 
 
 def _replace(file: Path, text: str) -> None:

@@ -28,9 +28,14 @@ def model(body: dict[str, Any]) -> Answer:
     if "response_format" not in body:
         return Answer(text="Boil two eggs.")
     asked = json.loads(body["messages"][-1]["content"])
-    if "rubrics" in asked:
+    if "drafts" in asked:
         merged = {"Taste": 40, "Plain steps": 20, "Right amounts": 20}  # of 80: made to sum to 100
-        return Answer(text=json.dumps({"judgements": ["The first is vague."], "criteria": criteria(merged)}))
+        bands = {"full": "Delicious.", "most": "Good.", "part": "Edible.", "none": "Burnt."}
+        taken = [
+            {"taken_from": [2, 1], "why": "[b]Both[/] have it.", **one, "bands": bands} for one in criteria(merged)
+        ]
+        judged = [{"draft": 1, "keeps": "It tastes.", "lacks": "It is vague."}]
+        return Answer(text=json.dumps({"judgements": judged, "criteria": taken}))
     if "domain" in asked:
         return Answer(text=json.dumps({"criteria": criteria(PROPOSALS[drafts(asked["domain"]) % 2])}))
     ranges = {one["name"]: dict.fromkeys(("low", "high"), 0.9 * one["points"]) for one in asked["criteria"]}
@@ -89,8 +94,8 @@ def test_a_drafted_rubric_grades_nothing_until_a_person_has_reviewed_and_approve
         points = {one["name"]: one["points"] for one in drafted["criteria"]}
         assert points == {"taste": 50, "plain_steps": 25, "right_amounts": 25}
         assert len(chat.requests) == 3
-        given = json.loads(chat.requests[-1]["messages"][-1]["content"])["rubrics"]
-        assert [[one["name"] for one in rubric] for rubric in given] == [
+        given = json.loads(chat.requests[-1]["messages"][-1]["content"])["drafts"]
+        assert [[one["name"] for one in each["criteria"]] for each in given] == [
             ["taste", "plain_steps"],
             ["taste", "right_amounts"],
         ]
@@ -108,9 +113,13 @@ def test_a_drafted_rubric_grades_nothing_until_a_person_has_reviewed_and_approve
             # 3. A person reviews it, changes a criterion, and approves what they have read.
             text = file.read_text(encoding="utf-8")
             file.write_text(text.replace("How good: Taste.", "Salt and heat are right."), encoding="utf-8")
+            seen = memshare(chat, settings, "rubric", "approve", str(file), "--by", "Eve", "--yes")
+            for said in ("Draft 2", "Lacking: It is vague.", "1, 2", "[b]Both[/] have it.", "30–49: Good.", "edited"):
+                assert said in " ".join(seen.split())
             approved = json.loads(
                 memshare(chat, settings, "rubric", "approve", str(file), "--by", "Ada", "--yes", "--json")
             )
+            assert [len(one["criteria"]) for one in approved["drafting"]["drafts"]] == [2, 2]
             assert approved["version"] == read_rubric(file).version != drafted["version"]
 
             # 4. The worker that has run all along grades by it, also the task that was given up.

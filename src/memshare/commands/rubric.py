@@ -11,11 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 from memshare.broker.errors import BadInput
+from memshare.broker.observe.plain_text import plain
 from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
+from memshare.commands.rubric_drafting import print_drafting
 from memshare.console import console, errors, print_json
 from memshare.llm.models import open_chat
 from memshare.scorer import draft as drafting
@@ -57,16 +58,18 @@ def draft(
     rubric_file.refuse_existing(out)  # before anything is paid for
     settings = load_settings()
     chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, disable=as_json) as bar:
         task = bar.add_task("Drafting, then merging", total=sets + 1)
-        rubric_file.write(drafting.draft(chat, domain, sets, lambda: bar.advance(task)), out)
+        drafted, came_about = drafting.draft(chat, domain, sets, lambda: bar.advance(task))
+    rubric_file.write_drafting(came_about, out)
+    rubric_file.write(drafted, out)
     rubric = read_rubric(out)
     if as_json:
         print_json(_plain(rubric) | {"file": str(out)})
         return
     _print(rubric)
-    _say(f"Written to {out}. Review it, then run: memshare rubric approve {out}")
+    _say(f"Written to {out}, with the drafts beside it. Review it, then run: memshare rubric approve {out}")
 
 
 @app.command()
@@ -78,19 +81,25 @@ def approve(
 ) -> None:
     """Approve a rubric after reading it, so that answers are graded by it. An edit takes the approval away.
 
+    Of a rubric that was drafted it shows what was proposed, what was thought of it, and what was taken and why.
+
     Example: memshare rubric approve recipe.rubric.toml --by "Ada Lovelace"
     """
     rubric = read_rubric(file)
     name = by or _user()
+    came_about = rubric_file.read_drafting(file)
     if not (as_json and yes):
-        _print(rubric, errors if as_json else console)
+        out = errors if as_json else console
+        if came_about is not None:
+            print_drafting(came_about, rubric, out)
+        _print(rubric, out)
     if not yes:
         if not sys.stdin.isatty():
             raise BadInput("Nobody can be asked here: read the rubric, then approve it with --yes.")
-        typer.confirm(f"Approve it as {name}?", abort=True, err=True)
+        typer.confirm(plain(f"Approve it as {name}?"), abort=True, err=True)
     approved = rubric_file.approve(file, name, rubric.version)
     if as_json:
-        print_json(_plain(approved))
+        print_json(_plain(approved) | {"drafting": came_about and came_about.model_dump(mode="json")})
     else:
         _say(f"{file} is approved by {name}: version {approved.version}.")
 
@@ -109,8 +118,7 @@ def _plain(rubric: Rubric) -> dict[str, Any]:
 def _print(rubric: Rubric, out: Console = console) -> None:
     table = Table("criterion", "points", "kinds", "description", header_style="bold", box=None, pad_edge=False)
     for one in rubric.criteria:
-        # As Text: a rubric's square brackets are no markup.
-        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), Text(one.explanation))
+        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), one.explanation)
     threshold = f"{rubric.threshold:g}" if isinstance(rubric.threshold, float) else rubric.threshold
     _say(f"{rubric.name} · version {rubric.version} · threshold {threshold} · {_approval(rubric)}", out)
     _say(rubric.domain, out)
@@ -125,4 +133,4 @@ def _approval(rubric: Rubric) -> str:
 
 
 def _say(line: str, out: Console = console) -> None:
-    out.print(line, markup=False, highlight=False, soft_wrap=True)
+    out.print(line, soft_wrap=True)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from memshare.broker.errors import BadInput, TryAgain
+from memshare.scorer.criterion import band_points
 from memshare.scorer.draft import draft, share_out
 from tests.support.scripted_chat import ScriptedChat
 
@@ -20,14 +22,25 @@ def proposal(**points: float) -> dict[str, Any]:
 
 
 def merged(**points: float) -> dict[str, Any]:
-    return {"judgements": ["The first is complete.", "The second is vague."], **proposal(**points)}
+    return {
+        "judgements": [{"draft": 1, "keeps": "It is complete.", "lacks": "It says nothing of looks."}],
+        "criteria": [
+            {
+                "taken_from": [1],
+                "why": f"Nobody eats without {name}.",
+                **one,
+                "bands": {"full": "Delicious.", "most": "Good.", "part": "Edible.", "none": "Burnt."},
+            }
+            for name, one in zip(points, proposal(**points)["criteria"], strict=True)
+        ],
+    }
 
 
 def test_a_draft_asks_for_each_set_and_then_for_the_best_of_them_in_one() -> None:
     chat = ScriptedChat(proposal(taste=60, smell=40), proposal(taste=50, look=50), merged(taste=55, look=45))
     steps: list[None] = []
 
-    rubric = draft(chat, "Recipes  for two", 2, lambda: steps.append(None))
+    rubric, drafting = draft(chat, "Recipes  for two", 2, lambda: steps.append(None))
 
     assert [(one.name, one.points) for one in rubric.criteria] == [("taste", 55), ("look", 45)]
     assert rubric.domain == "Recipes for two"
@@ -35,20 +48,62 @@ def test_a_draft_asks_for_each_set_and_then_for_the_best_of_them_in_one() -> Non
     assert len(steps) == 3
     documents = [json.loads(turns[-1].content) for turns in chat.conversations]
     assert documents[:2] == [{"domain": "Recipes for two"}] * 2
-    assert [[one["name"] for one in each] for each in documents[2]["rubrics"]] == [
-        ["taste", "smell"],
-        ["taste", "look"],
+    assert [(each["draft"], [one["name"] for one in each["criteria"]]) for each in documents[2]["drafts"]] == [
+        (1, ["taste", "smell"]),
+        (2, ["taste", "look"]),
     ]
+    assert [[one.name for one in each.criteria] for each in drafting.drafts] == [["taste", "smell"], ["taste", "look"]]
+    assert drafting.merged.criteria[0].why == "Nobody eats without taste."
+    assert drafting.version == rubric.version
+
+
+def test_the_drafts_are_judged_before_the_merged_rubric_is_written() -> None:
+    chat = ScriptedChat(proposal(a=1, b=1), merged(a=50, b=50))
+
+    draft(chat, "Recipes", 1, lambda: None)
+
+    schema = chat.schemas[-1]
+    assert schema is not None
+    document = schema.model_json_schema()
+    assert list(document["properties"]) == ["judgements", "criteria"]
+    criterion = list(document["$defs"]["MergedCriterion"]["properties"])
+    assert criterion.index("why") < criterion.index("name")
+
+
+def test_the_bands_of_a_merged_criterion_say_which_points_they_earn() -> None:
+    chat = ScriptedChat(proposal(a=1, b=1), merged(a=25, b=75))
+
+    rubric, _ = draft(chat, "Recipes", 1, lambda: None)
+
+    assert rubric.criteria[0].bands is not None
+    assert dict(rubric.criteria[0].bands) == {
+        "full": "25: Delicious.",
+        "most": "15–24: Good.",
+        "part": "5–14: Edible.",
+        "none": "0–4: Burnt.",
+    }
+    assert "Most: 45–74: Good." in rubric.criteria[1].explanation
+
+
+@pytest.mark.parametrize("points", range(1, 101))
+def test_bands_follow_on_each_other_from_nothing_to_full_points(points: int) -> None:
+    bands = band_points(points)
+
+    borders = [[float(one) for one in bands[name].split("–")] for name in ("none", "part", "most", "full")]
+    assert borders[0][0] == 0
+    assert borders[-1] == [points]
+    for lower, upper in pairwise(borders):
+        assert upper[0] - lower[-1] == pytest.approx(1 if points >= 5 else 0.1)
 
 
 def test_points_are_made_to_sum_to_100() -> None:
-    rubric = draft(ScriptedChat(proposal(a=1, b=1), merged(a=10, b=10, c=10)), "Recipes", 1, lambda: None)
+    rubric, _ = draft(ScriptedChat(proposal(a=1, b=1), merged(a=10, b=10, c=10)), "Recipes", 1, lambda: None)
 
     assert [one.points for one in rubric.criteria] == [34, 33, 33]
 
 
 def test_a_criterion_for_which_no_point_is_left_is_left_out() -> None:
-    rubric = draft(ScriptedChat(proposal(a=1, b=1), merged(a=100, b=100, c=1, d=1)), "…", 1, lambda: None)
+    rubric, _ = draft(ScriptedChat(proposal(a=1, b=1), merged(a=100, b=100, c=1, d=1)), "…", 1, lambda: None)
 
     assert [(one.name, one.points) for one in rubric.criteria] == [("a", 50), ("b", 50)]
 
@@ -56,7 +111,7 @@ def test_a_criterion_for_which_no_point_is_left_is_left_out() -> None:
 def test_names_are_written_in_snake_case() -> None:
     chat = ScriptedChat(proposal(a=1, b=1), merged(**{"Taste & smell": 50, "look": 50}))
 
-    assert draft(chat, "Recipes", 1, lambda: None).criteria[0].name == "taste_smell"
+    assert draft(chat, "Recipes", 1, lambda: None)[0].criteria[0].name == "taste_smell"
 
 
 def test_a_proposal_that_names_a_criterion_twice_is_sent_back_with_the_reason() -> None:
