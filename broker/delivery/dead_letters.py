@@ -23,6 +23,7 @@ from memshare.broker.wire.messages import Message, derived_id
 from memshare.broker.wire.signing import digest
 
 UNREADABLE = "unreadable"  # stands for the task and the stage of a message that names none of ours
+LONGEST_KEPT = 100_000  # characters of such a message: more than those of the longest prompt that is taken
 Kind = Literal["malformed", "gave-up", "tries", "crash", "bug"]
 
 
@@ -90,6 +91,10 @@ class DeadLetters:
         letters = [DeadLetter.model_validate_json(text) for text in self._client.hvals(DEAD)]
         return sorted(letters, key=lambda letter: letter.died)
 
+    def ids(self) -> list[str]:
+        """The ids of all dead letters."""
+        return [str(one) for one in self._client.hkeys(DEAD)]
+
     def __contains__(self, letter_id: str) -> bool:
         return bool(self._client.hexists(DEAD, letter_id))
 
@@ -134,7 +139,7 @@ def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:
         id=identity,
         task=UNREADABLE,
         queue=queue,
-        body=text[:20_000],
+        body=text[:LONGEST_KEPT],
         journey=identity,
         stage=UNREADABLE,
         begins=True,
