@@ -14,7 +14,7 @@ READ = 4_000  # characters that are masked to show the first `REPR_LENGTH` of wh
 # Whoever submits a task chooses the text: a pattern must not go over the same characters again from each place where it
 # could begin. So each either matches at once what its first word announces, or looks at a bounded piece.
 _SECRETS = (
-    re.compile(r"(?<![^\W_])(?:sk|pk|hf|gh[pousr]|glpat|xox[abprs])[-_][\w-]{8,}"),
+    re.compile(r"(?<![^\W_])(?:sk|pk|hf|msh|gh[pousr]|glpat|xox[abprs])[-_][\w-]{8,}"),
     re.compile(r"(?<![^\W_])AKIA[0-9A-Z]{12,}"),
     re.compile(r"(?<![^\W_])AIza[\w-]{20,}"),
     re.compile(r"(?<![^\W_])eyJ[\w-]{8,}(?:\.[\w-]+){0,2}"),  # JSON in base64, as a token begins
@@ -34,7 +34,11 @@ _SECRETS = (
 # Whatever a pattern matches has one of these in it, once it is folded. Most texts have none, and to look for a word is
 # cheap. Where a pattern ignores case, none has an i: the pattern takes the dotless one for it, which folds to itself.
 _HINTS = (
-    *(f"{prefix}{separator}" for prefix in ("sk", "pk", "hf", "ghp", "gho", "ghu", "ghs", "ghr") for separator in "-_"),
+    *(
+        f"{prefix}{separator}"
+        for prefix in ("sk", "pk", "hf", "msh", "ghp", "gho", "ghu", "ghs", "ghr")
+        for separator in "-_"
+    ),
     *("glpat", "xox", "akia", "aiza", "eyj", "://", "bearer", "author", "passw", "secret", "key", "token"),
 )
 

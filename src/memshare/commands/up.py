@@ -18,10 +18,11 @@ from memshare.broker.errors import MemshareError
 from memshare.broker.settings import load_settings
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, print_json
+from memshare.console import console, print_json, styled
 from memshare.local.data_folder import hold_folder
 from memshare.local.preflight import check
 from memshare.local.supervisor import Supervisor
+from memshare.serve.address import PORT
 
 REFRESH = 1.0  # seconds
 COUNT_MEMORIES_EVERY = 5.0  # seconds
@@ -36,6 +37,7 @@ def up(
     flower_host: Annotated[
         str, typer.Option(help="Address of Flower; one that others reach takes MEMSHARE_FLOWER_AUTH.")
     ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of REST on this machine; 0 leaves it out.")] = PORT,
     as_json: Json = False,
 ) -> None:
     """Run Redis, the memory service, agents, scorer, trainer and Flower until Ctrl-C. The data stays in its folder.
@@ -48,7 +50,13 @@ def up(
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
         check(settings)
-        supervisor = Supervisor(settings, agents=agents, flower_port=flower_port or None, flower_host=flower_host)
+        supervisor = Supervisor(
+            settings,
+            agents=agents,
+            flower_port=flower_port or None,
+            flower_host=flower_host,
+            serve_port=port or None,
+        )
         ready = False
         try:
             with console.status("Starting …"):
@@ -80,17 +88,20 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
                 "data": settings.data,
                 "redis": settings.redis,
                 "flower": supervisor.flower_url,
+                "rest": supervisor.serve_url,
                 "model": model,
             }
         )
         return
-    console.print(f"[bold green]memshare is up.[/] Data in {settings.data}")
+    console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
     console.print(
         f"Model   {model}"
         + ("  (no language model: set OPENAI_API_KEY or MISTRAL_API_KEY)" if model == "offline" else "")
     )
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
+    if supervisor.serve_url:
+        console.print(f"REST    {supervisor.serve_url}/docs")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={settings.data} "
     console.print(
         f'Try     {at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait', soft_wrap=True
@@ -106,7 +117,9 @@ def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
                 if as_json:
                     print_json({"restarted": child.name, "restarts": child.restarts})
                 else:
-                    console.print(f"[yellow]{child.name} had ended and was started again.[/] See {child.log}")
+                    console.print(
+                        styled((f"{child.name} had ended and was started again.", "yellow"), f" See {child.log}")
+                    )
             try:
                 done = client.ledger.done()
                 if time.monotonic() - counted > COUNT_MEMORIES_EVERY and done != done_then:
@@ -116,7 +129,7 @@ def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
                 if not as_json:
                     live.update(_line(waiting, Counter(one.queue for one in client.ledger.parked()), done, memories))
             except (MemshareError, OSError) as error:
-                live.update(Text(str(error), style="yellow"))
+                live.update(styled((str(error), "yellow")))
             time.sleep(REFRESH)
 
 
@@ -125,7 +138,7 @@ def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], m
         f"{queue} {length}" + (f" ({parked[queue]} held back)" if parked[queue] else "")
         for queue, length in waiting.items()
     )
-    return Text.assemble(
+    return styled(
         ("open ", "dim"),
         queues or "none yet",
         ("   answers ", "dim"),

@@ -26,6 +26,8 @@ from memshare.broker.wire.secret import open_signer
 from memshare.local.child import Child, ends_with_parent
 from memshare.local.environment import environment_of
 
+NO_WORKERS = ("flower", "serve")
+LOOPBACK = "127.0.0.1"
 READY_WITHIN = 600  # seconds; a large pool builds its index first
 
 
@@ -39,6 +41,7 @@ class Supervisor:
         agents: int | None = None,
         flower_port: int | None = None,
         flower_host: str = "127.0.0.1",
+        serve_port: int | None = None,
     ) -> None:
         """`agents` is the number of processes for the agents' queues; by default one for each processor.
 
@@ -51,6 +54,7 @@ class Supervisor:
         self.settings = settings
         self.children: list[Child] = []
         self._flower_port, self._flower_host = flower_port, flower_host
+        self._serve_port = serve_port
         self._logs = settings.data / "logs"
         self._agents = agents or processors()
         self._workers = 0
@@ -64,11 +68,17 @@ class Supervisor:
         host = f"[{self._flower_host}]" if ":" in self._flower_host else self._flower_host
         return f"http://{host}:{self._flower_port}" if self._flower_port else None
 
+    @property
+    def serve_url(self) -> str | None:
+        return f"http://{LOOPBACK}:{self._serve_port}" if self._serve_port else None
+
     def start(self) -> None:
         """Start the children; returns when every worker takes tasks."""
         self._logs.mkdir(parents=True, exist_ok=True)
         if self._flower_port:
-            _require_free(self._flower_host, self._flower_port)
+            _require_free(self._flower_host, self._flower_port, "Flower", "--flower-port")
+        if self._serve_port:
+            _require_free(LOOPBACK, self._serve_port, "REST", "--port")
         open_signer(self.settings, make=True)
         if self.settings.redis_url is not None:
             with reaching(self.settings.redis), connect(self.settings.redis, tries=1) as client:
@@ -100,7 +110,11 @@ class Supervisor:
                 f"--db={self.settings.data / 'flower.db'}",
                 environment=self._flower_environment,
             )
+        if self._serve_port:
+            self._run("serve", "-m", "memshare", "serve", "--port", str(self._serve_port))
         self._wait_for("A worker", self._all_present)
+        if self._serve_port:
+            self._wait_for("REST", lambda _: _answers(LOOPBACK, self._serve_port))
 
     def revive(self) -> list[Child]:
         """Start again what has died; returns what was started."""
@@ -112,7 +126,7 @@ class Supervisor:
             if child.name not in ("redis", "memory"):
                 child.process.terminate()
         for child in reversed([child for child in self.children if child.name != "redis"]):
-            child.stop(patience=10 if child.name == "flower" else self.settings.grace + 10)
+            child.stop(patience=10 if child.name in NO_WORKERS else self.settings.grace + 10)
 
     def stop(self) -> None:
         """End everything, Redis last."""
@@ -148,7 +162,7 @@ class Supervisor:
 
     def _all_present(self, client: redis.Redis) -> bool:
         there = {worker.pid for worker in present(client)}
-        workers = [child for child in self.children if child.name not in ("redis", "flower")]
+        workers = [child for child in self.children if child.name not in ("redis", *NO_WORKERS)]
         return all(child.process.pid in there for child in workers)
 
     def _wait_for(self, what: str, ready: Callable[[redis.Redis], bool]) -> None:
@@ -179,15 +193,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _require_free(host: str, port: int) -> None:
+def _answers(host: str, port: int | None) -> bool:
+    with socket.create_connection((host, port or 0), timeout=1):
+        return True
+
+
+def _require_free(host: str, port: int, what: str, option: str) -> None:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
             raise BadInput(
-                f"Flower cannot listen on {host}:{port}: {error.strerror}. Give another port with --flower-port, or 0 "
-                "for none."
+                f"{what} cannot listen on {host}:{port}: {error.strerror}. Give another port with {option}, or 0 for "
+                "none."
             ) from error
 
 

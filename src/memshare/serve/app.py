@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from memshare.serve.backend import Backend
 from memshare.serve.body_limit import BodyLimit
@@ -18,9 +19,15 @@ brings in, and a token sees its own pools alone: what is not yours is a 404.
 """
 
 
+def _name(route: APIRoute) -> str:
+    return route.name
+
+
 def rest_app(backend: Backend) -> FastAPI:
     """The app; it closes nothing that it is given."""
-    app = FastAPI(title="memshare", version="1", description=DESCRIPTION, redoc_url=None)
+    app = FastAPI(
+        title="memshare", version="1", description=DESCRIPTION, redoc_url=None, generate_unique_id_function=_name
+    )
     app.state.backend = backend
     app.add_middleware(BodyLimit)
     add_handlers(app)

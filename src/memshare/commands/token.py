@@ -1,0 +1,103 @@
+"""`memshare token`: who may ask at the doors, and what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memshare.broker.connection import connect, reaching
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings, load_settings
+from memshare.commands.options import Json
+from memshare.console import console, moment, print_json, print_text, table
+from memshare.llm.limits.budget import Budget, Cap, Holder
+from memshare.llm.limits.prices import load_prices
+from memshare.llm.limits.usage import UsageLog
+from memshare.serve.caller import RIGHTS
+from memshare.serve.tokens import Tokens
+
+app = typer.Typer(help="Tokens: who may ask at the doors of `memshare serve`, and what.", no_args_is_help=True)
+
+ALL = "*"
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose it is: it stands as the submitter. a-z, A-Z, 0-9, -.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    may: Annotated[str, typer.Option(metavar="RIGHTS", help=f"With commas: {', '.join(RIGHTS)}.")],
+    pools: Annotated[str, typer.Option(metavar="POOLS", help="The pools it sees, with commas; '*' is all.")],
+    daily_usd: Annotated[
+        float | None, typer.Option(min=0, help="What may be spent for it in a UTC day; it takes MEMSHARE_PRICES.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token and print it, this once: only its hash is kept.
+
+    Example: memshare token create ada --may recall,offer --pools logic,plan
+    """
+    settings = load_settings()
+    if daily_usd is not None:
+        _require_prices(settings)
+    chosen = None if pools.strip() == ALL else _words(pools)
+    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
+        text = Tokens(client).create(name, _words(may), chosen)
+        if daily_usd is not None:
+            Budget(client, UsageLog(client)).set(Holder("submitter", name), Cap(money=daily_usd))
+    print_json({"name": name, "token": text}) if as_json else print_text(text)
+
+
+@app.command("list")
+def list_tokens(as_json: Json = False) -> None:
+    """List the tokens, what they may do and in which pools.
+
+    Example: memshare token list
+    """
+    settings = load_settings()
+    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
+        tokens = Tokens(client).all()
+    if as_json:
+        print_json([token.model_dump(mode="json", exclude={"digest"}) for token in tokens])
+        return
+    if not tokens:
+        console.print("No tokens: `memshare serve` serves this machine alone.")
+        return
+    rows = [
+        (one.name, ", ".join(one.may), "all" if one.pools is None else ", ".join(one.pools), moment(one.created))
+        for one in tokens
+    ]
+    console.print(table("name", "may", "pools", "created", rows=rows))
+
+
+@app.command()
+def revoke(name: Name, as_json: Json = False) -> None:
+    """Let a token be worth nothing from now on. What it brought in stays; `memories forget` takes it out.
+
+    Example: memshare token revoke ada
+    """
+    settings = load_settings()
+    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
+        tokens = Tokens(client)
+        tokens.revoke(name)
+        is_last = not tokens.any()
+    if as_json:
+        print_json({"revoked": name})
+        return
+    console.print(f"Revoked {name}.")
+    if is_last:
+        console.print("There is no token any more: `memshare serve` serves this machine without one.")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def _require_prices(settings: Settings) -> None:
+    prices, model = load_prices(settings.prices), settings.model_for("agents")
+    if prices.of(model) is None or prices.currency != "USD":
+        raise BadInput(
+            f"Dollars can be capped only where calls have a price in USD, and {model!r} has none. Write one into a "
+            "TOML file, and name the file in MEMSHARE_PRICES, here and for the workers: docs/budgets.md."
+        )

@@ -1,0 +1,3 @@
+"""Where REST is served unless somebody says otherwise."""
+
+PORT = 8780

@@ -1,0 +1,52 @@
+"""Runs the REST door: uvicorn on a socket that was bound before, so that a port that is taken is told in a line."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Literal
+
+import uvicorn
+
+from memshare.broker.errors import BadInput
+from memshare.broker.observe.logs import Json, Text
+from memshare.serve.app import rest_app
+from memshare.serve.backend import Backend
+
+BACKLOG = 2048
+KEEP_ALIVE = 75  # seconds that a connection may be idle
+END_WITHIN = 5  # seconds for requests that are being answered
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at this address; port 0 takes a free one. Raises `BadInput` where it cannot be had."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise BadInput(f"Nothing can listen on {host}:{port}: {error.strerror}. Give another --port.") from error
+
+
+def run(backend: Backend, listening: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that are being answered may finish."""
+    config = uvicorn.Config(
+        rest_app(backend),
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever sends them could pass for this machine
+        ws="none",
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=END_WITHIN,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def set_up_logs(form: Literal["text", "json"]) -> None:
+    """Log as the workers do, on standard error; the audit log is part of it."""
+    handler = logging.StreamHandler()
+    line = "[%(asctime)s: %(levelname)s/%(name)s] %(message)s"
+    handler.setFormatter(Json() if form == "json" else Text(line, use_color=False))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
