@@ -73,6 +73,11 @@ class Memory(Message):
         """Whether it is a piece of knowledge that somebody brought in, and no answer to a task."""
         return self.prompt is None or self.kind == KNOWLEDGE
 
+    @property
+    def is_passage(self) -> bool:
+        """Whether it is a piece of a document, which is its parent."""
+        return self.prompt is None and bool(self.parents)
+
 
 def folded(text: str) -> str:
     """A text without the differences of case and white space."""

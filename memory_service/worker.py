@@ -13,6 +13,7 @@ from celery import Celery, signals
 
 from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.connection import connect
+from memshare.broker.delivery import sending
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
 from memshare.memory_service.admit.lessons import Lessons
@@ -54,7 +55,8 @@ def open_door(settings: Settings) -> DoorServer:
     pool = open_pool(settings)
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
-    service = Service(pool, Curate(pool, client), Forgetting(pool, client), known)
+    send = functools.partial(sending.send, app, open_stage_services(settings))
+    service = Service(pool, Curate(pool, client, send), Forgetting(pool, client), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()

@@ -15,20 +15,16 @@ from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import NOW, Sample, count
 from memshare.broker.wire.lessons import Lesson, LessonTask
 from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.recall.retriever import PublishedAdapter
 from memshare.retriever_trainer.kept_lesson import KeptLesson
 from memshare.retriever_trainer.labels import Labeller, Labels
 from memshare.retriever_trainer.learner import FEWEST_HELD_OUT, Learner
 from memshare.retriever_trainer.lesson_log import Change, Head, LessonLog
 from memshare.retriever_trainer.reservoir import is_held_out
-from memshare.retriever_trainer.selection import select
+from memshare.retriever_trainer.selection import UNDECIDED, select
 from memshare.retriever_trainer.update import Update
 
 log = logging.getLogger(__name__)
-
-SAME_QUESTION = 0.9  # cosine of the prompts
-CONTRADICTS = 0.8  # P(¬Y)
 
 
 class Taught(NamedTuple):
@@ -44,7 +40,6 @@ class Learn:
     def __init__(self, client: redis.Redis, labeller: Labeller, *, kept: int, keep_days: float) -> None:
         self._client = client
         self._labeller = labeller
-        self._conflicts = Conflicts(client)
         self._kept = kept
         self._keep_days = keep_days
         self._learners: dict[tuple[str, str], Learner] = {}
@@ -70,26 +65,20 @@ class Learn:
             labels = self._labeller.label(task)
         except DoesNotFit as error:
             return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
-        self._link(task, labels)
         selection = select(labels.values, task.barred)
+        barred = [task.candidates[place].id for place in sorted(task.barred) if labels.values[place] < UNDECIDED]
+        on_probation = f" ({len(barred)} more would, and wait on probation)" if barred else ""
         record = Lesson(
             outcome="no update",
-            reason=f"{len(selection.positives)} of {len(labels.values)} candidates help and"
+            reason=f"{len(selection.positives)} of {len(labels.values)} candidates help{on_probation} and"
             f" {len(selection.negatives)} mislead; it takes at least one of each",
+            barred=tuple(barred),
             labelled_by=labels.way,
             positives=len(selection.positives),
             negatives=len(selection.negatives),
             usage=labels.usage,
         )
         return Taught(record, labels if selection.enough else None)
-
-    def _link(self, task: LessonTask, labels: Labels) -> None:
-        """Note which candidates answer the same question otherwise."""
-        vector = task.embedding.unpack()
-        for candidate, label in zip(task.candidates, labels.values, strict=True):
-            if label >= CONTRADICTS and vector @ candidate.embedding.unpack() >= SAME_QUESTION:
-                self._conflicts.link(task.pool, task.memory_id, candidate.id)
-                log.info("In conflict with %s.", candidate.id, extra=ids(memory_id=task.memory_id, pool=task.pool))
 
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:

@@ -1,4 +1,7 @@
-"""The Celery tasks of the queue `scorer`: `scorer.score` grades agents' answers, `scorer.offer` those of others."""
+"""The Celery tasks of the queue `scorer`.
+
+`scorer.score` grades agents' answers, `scorer.offer` those of others, and `scorer.compare` finds contradictions.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,13 @@ from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import count, observe
+from memshare.broker.wire.comparisons import CompareTask
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, derived_id
 from memshare.broker.wire.offers import OfferedPair
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered
+from memshare.memory_service.recall.conflicts import Conflicts, Verdict
+from memshare.scorer.contradiction import compare
 from memshare.scorer.grading import Pair, grade
 from memshare.scorer.rubric import find_rubric, rubric_files
 from memshare.scorer.threshold import SeedsMean, threshold_for, without_seeds
@@ -82,7 +88,33 @@ class Scoring:
         return Outcome(score, following, "accepted" if score.accepted else "rejected", counted)
 
 
-def register(app: Celery, services: Callable[[], StageServices], scoring: Callable[[], Scoring]) -> None:
+@dataclass(frozen=True)
+class Comparing:
+    """The scorer as it compares memories, with its model."""
+
+    chat: Chat
+    conflicts: Conflicts
+    metering: Metering = unmetered
+
+    def run(self, journey: str, task: CompareTask) -> Outcome:
+        """Ask which memories contradict the one, and note it of each pair."""
+        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+            compared = compare(chat, task)
+        for other in task.others:
+            verdict: Verdict = "contradict" if other.id in compared.contradicted else "agree"
+            self.conflicts.judge(task.pool, task.memory.id, other.id, verdict)
+        about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
+        found = len(compared.contradicted)
+        log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
+        return Outcome(compared, ended="contradicts" if found else "agrees")
+
+
+def register(
+    app: Celery,
+    services: Callable[[], StageServices],
+    scoring: Callable[[], Scoring],
+    comparing: Callable[[], Comparing],
+) -> None:
     """Register the tasks; what they need is built when the first message comes."""
     kept = ("total", "threshold", "accepted")
     score = Stage(
@@ -105,3 +137,12 @@ def register(app: Celery, services: Callable[[], StageServices], scoring: Callab
         kept=kept,
     )
     add_stage(app, offer, services)
+    comparison = Stage(
+        "scorer.compare",
+        "compare",
+        CompareTask,
+        lambda journey, task: comparing().run(journey, task),
+        journey_at=("journey",),
+        kept=None,  # it says nothing of what became of the pair
+    )
+    add_stage(app, comparison, services)

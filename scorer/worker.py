@@ -13,8 +13,9 @@ from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
 from memshare.llm.worker import open_budget, open_limited, open_metering
 from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.scorer.rubric import all_rubrics
-from memshare.scorer.tasks import Scoring, register
+from memshare.scorer.tasks import Comparing, Scoring, register
 
 
 @functools.cache
@@ -33,9 +34,15 @@ def _scoring(settings: Settings) -> Scoring:
     )
 
 
+@functools.cache
+def _comparing(settings: Settings) -> Comparing:
+    return Comparing(_scoring(settings).chat, Conflicts(connect(settings.redis)), open_metering(settings))
+
+
 def _register(app: Celery, settings: Settings) -> None:
     all_rubrics(settings.agents_dir)  # a broken file is refused at the start
-    register(app, lambda: open_stage_services(settings), functools.partial(_scoring, settings))
+    services = functools.partial(open_stage_services, settings)
+    register(app, services, functools.partial(_scoring, settings), functools.partial(_comparing, settings))
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

@@ -42,7 +42,8 @@ class Lesson(Message):
     """What the trainer did with a new memory.
 
     Accuracies are pairwise on the lessons that are never trained on, of the version in use and of what was to
-    replace it; `version` is what was published, `refused` says that it would have been worse.
+    replace it; `version` is what was published, `refused` says that it would have been worse. The candidates in
+    `barred` would have been good examples, but for being on probation.
     """
 
     outcome: Literal["learnt", "held out", "no update"]
@@ -54,4 +55,5 @@ class Lesson(Message):
     accuracy_after: float | None = None
     version: int | None = None
     refused: bool = False
+    barred: tuple[UUID, ...] = ()
     usage: Usage = Usage()

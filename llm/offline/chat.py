@@ -11,6 +11,7 @@ from memshare.broker.errors import GiveUp
 from memshare.broker.wire.messages import Turn, Usage
 from memshare.llm.chat import FirstToken, NoLogprobs, Reply
 from memshare.llm.offline.answer import Example, answer
+from memshare.llm.offline.contradict import contradict
 from memshare.llm.offline.grade import grade
 from memshare.llm.offline.label import label
 from memshare.llm.offline.question import question
@@ -18,7 +19,7 @@ from memshare.llm.offline.reason import check, plan, read_page, respond, summari
 from memshare.llm.offline.words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
-_SKILLS = (grade, label, question, plan, read_page, summarise, respond, check)
+_SKILLS = (grade, contradict, label, question, plan, read_page, summarise, respond, check)
 _EXAMPLE = "An example of a good answer:"  # as agents/prompt.py writes above a memory without a prompt
 
 
@@ -45,7 +46,7 @@ def _filled(schema: type[BaseModel], task: str) -> str:
         except ValidationError:
             continue  # with the next skill
     raise GiveUp(
-        f"The offline model can only answer, ask, grade and label, and was asked for {schema.__name__!r}: "
+        f"The offline model can only answer, ask, grade, compare and label, and was asked for {schema.__name__!r}: "
         "set MEMSHARE_MODEL=openai:MODEL or mistral:MODEL to use a real model"
     )
 

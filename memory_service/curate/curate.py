@@ -8,21 +8,30 @@ from uuid import UUID
 
 import redis
 
+from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.seeds import note_seeds
-from memshare.memory_service.curate.requests import Edit, NewMemory
+from memshare.memory_service.curate.comparing import Comparing, Send
+from memshare.memory_service.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare.memory_service.curate.worth import Worths, by_pool
 from memshare.memory_service.curate.write import write
 from memshare.memory_service.memory import Memory, Revision, memory_id
 from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.conflicts import Verdict
 from memshare.memory_service.recall.credibility_ranking import Credibility, CredibilityRanking
 from memshare.memory_service.stores.store import Page, Store, Where
+
+
+def _send_nothing(_journey: str, _message: Following) -> None:
+    """Where nobody compares memories."""
 
 
 class Curate:
     """The pool as people see it."""
 
-    def __init__(self, pool: Pool, client: redis.Redis) -> None:
+    def __init__(self, pool: Pool, client: redis.Redis, send: Send = _send_nothing) -> None:
+        """With `send`, what is brought in or changed is compared with what it may contradict."""
+        self._comparing = Comparing(client, send)
         self._pool = pool
         self._client = client
         self._ranking = CredibilityRanking(client)
@@ -49,12 +58,12 @@ class Curate:
             )
             for one in new
         ]
-        write(self._pool, self._client, memories, keep_existing=True)
+        self._comparing.compare(self._pool().store, write(self._pool, self._client, memories, keep_existing=True))
         return [memory.id for memory in memories]
 
     def restore(self, memories: Sequence[Memory]) -> list[UUID]:
         """Write memories as they are, such as exported ones."""
-        write(self._pool, self._client, memories)
+        self._comparing.compare(self._pool().store, write(self._pool, self._client, memories))
         return [memory.id for memory in memories]
 
     def edit(self, edit: Edit) -> Memory:
@@ -77,6 +86,7 @@ class Curate:
                 self._worths.drop([changed])
         if rewritten:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
+            self._comparing.compare(self._pool().store, [changed])
         return changed
 
     def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
@@ -93,8 +103,16 @@ class Curate:
         for pool, memories in by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):
             rivals = self._ranking.conflicts.rivals(pool, [memory.id for memory in memories])
             for memory, how in zip(memories, self._ranking.credibilities(pool, memories), strict=True):
-                found.append((memory, how, rivals.get(memory.id, [])))
+                found.append((memory, how, list(rivals.get(memory.id, ()))))
         return found
+
+    def decide(self, decision: ConflictDecision) -> None:
+        """Note what a person says of two memories of one pool; raises `BadInput` for what are none."""
+        one, other = (_get(self._pool().store, memory) for memory in decision.memories)
+        if one.pool != other.pool or one.id == other.id:
+            raise BadInput("Give two memories of one pool: no others can contradict each other.")
+        verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
+        self._ranking.conflicts.judge(one.pool, one.id, other.id, verdict)
 
     def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
         """Every two memories of a pool that contradict each other."""

@@ -14,13 +14,16 @@ from memshare.memory_service.stores.store import Where
 BATCH = 256  # memories that are encoded in one call and written in one operation
 
 
-def write(pool: Pool, client: redis.Redis, memories: Sequence[Memory], *, keep_existing: bool = False) -> None:
-    """Write memories, each in place of one with the same id; with `keep_existing` those stay as they are."""
-    for start in range(0, len(memories), BATCH):
-        _write(pool, client, memories[start : start + BATCH], keep_existing=keep_existing)
+def write(pool: Pool, client: redis.Redis, memories: Sequence[Memory], *, keep_existing: bool = False) -> list[Memory]:
+    """Write memories, each in place of one with the same id; with `keep_existing` those stay as they are.
+
+    Returns those that say something which the pool did not have under their ids.
+    """
+    parts = [memories[start : start + BATCH] for start in range(0, len(memories), BATCH)]
+    return [one for part in parts for one in _write(pool, client, part, keep_existing=keep_existing)]
 
 
-def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_existing: bool) -> None:
+def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_existing: bool) -> list[Memory]:
     """The texts are encoded before the gate, which alone a closed gate keeps waiting."""
     recall = pool()
     known = {memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories}
@@ -34,3 +37,5 @@ def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_exi
     replaced = [known[memory.id] for memory in wanted if memory.id in known]
     # Those that stood there already may be of an import that was killed before it noted them.
     note_seeds(client, recall.store, there={**known, **{one.id: one for one in wanted}}.values(), gone=replaced)
+    said = {one.id: (one.prompt, one.answer) for one in known.values()}
+    return [memory for memory in wanted if said.get(memory.id) != (memory.prompt, memory.answer)]

@@ -10,13 +10,22 @@ from uuid import UUID
 
 import httpcore2
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
 from memshare.broker.settings import Settings
 from memshare.broker.time_limit import CallsInTime
 from memshare.broker.wire.messages import Embedding
+from memshare.broker.wire.whole_characters import refuse_half_characters
 from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.requests import (
+    ConflictDecision,
+    Edit,
+    Forget,
+    NewMemory,
+    RestoreForgotten,
+    TrashRequest,
+)
 from memshare.memory_service.door import methods
 from memshare.memory_service.door.address import socket_of
 from memshare.memory_service.door.messages import (
@@ -157,6 +166,10 @@ class MemoryClient:
         """Every two memories of a pool that contradict each other."""
         return self._ask(methods.CONFLICTS, pool)
 
+    def decide(self, decision: ConflictDecision) -> None:
+        """Say of two memories whether they contradict each other; no model's word undoes it."""
+        self._ask(methods.DECIDE, decision)
+
     def wait_until_ready(self, seconds: float) -> None:
         """Return when the service answers; raises `TryAgain` where it does not within so many seconds."""
         deadline = time.monotonic() + seconds
@@ -173,7 +186,12 @@ class MemoryClient:
         self._pool.close()
 
     def _ask(self, method: Method[Request, Reply], request: Request) -> Reply:
-        status, body = self._send(method, method.takes.dump_json(request))
+        try:
+            content = method.takes.dump_json(request)
+        except PydanticSerializationError as error:
+            refuse_half_characters(method.takes.dump_python(request), "The request")
+            raise BadInput(f"The request cannot be sent: {error}.") from error
+        status, body = self._send(method, content)
         try:
             if status == 200:
                 return method.gives.validate_json(body)

@@ -11,7 +11,14 @@ from pydantic import TypeAdapter
 
 from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.requests import (
+    ConflictDecision,
+    Edit,
+    Forget,
+    NewMemory,
+    RestoreForgotten,
+    TrashRequest,
+)
 from memshare.memory_service.door.messages import (
     EmbedRequest,
     Found,
@@ -77,8 +84,9 @@ RESTORE_FORGOTTEN: Method[RestoreForgotten, Restored] = Method(
 PURGE: Method[Forget, Purged] = Method("purge", Forget, Purged, reads=False, seconds=300.0)
 JUDGE: Method[list[UUID], list[JudgedMemory]] = Method("judge", list[UUID], list[JudgedMemory])
 CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[tuple[UUID, UUID]])
+DECIDE: Method[ConflictDecision, None] = Method("decide", ConflictDecision, None, reads=False)
 
 METHODS: tuple[Method[Any, Any], ...] = (
     RECALL, EMBED, SEARCH, PAGE, RAW, DROP_DAMAGED, STATS, GET, ADD, RESTORE, EDIT, FORGET_PREVIEW, FORGET, TRASH,
-    RESTORE_FORGOTTEN, PURGE, JUDGE, CONFLICTS,
+    RESTORE_FORGOTTEN, PURGE, JUDGE, CONFLICTS, DECIDE,
 )  # fmt: skip

@@ -9,7 +9,14 @@ from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.requests import (
+    ConflictDecision,
+    Edit,
+    Forget,
+    NewMemory,
+    RestoreForgotten,
+    TrashRequest,
+)
 from memshare.memory_service.door.messages import (
     Credibility,
     EmbedRequest,
@@ -95,6 +102,9 @@ class Service:
             JudgedMemory(memory=memory, credibility=Credibility(**known._asdict()), conflicts=tuple(rivals))
             for memory, known, rivals in self._curate.judge(ids)
         ]
+
+    def decide(self, decision: ConflictDecision) -> None:
+        self._curate.decide(decision)
 
     def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
         return self._curate.conflicts(pool)

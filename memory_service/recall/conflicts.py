@@ -1,52 +1,51 @@
-"""Conflicts: memories of one pool that answer the same question and contradict each other, linked in Redis."""
+"""Conflicts: memories of one pool that cannot both be true, as a model or a person has judged them, linked in Redis."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 from uuid import UUID
 
 import redis
 
-# KEYS: links of the pool, memory → its rivals. ARGV: two memories.
-_LINK = """
-for place = 1, 2 do
-  local one, other = ARGV[place], ARGV[3 - place]
-  local rivals = redis.call('HGET', KEYS[1], one)
-  if not rivals then redis.call('HSET', KEYS[1], one, other)
-  elseif not string.find(rivals, other, 1, true) then redis.call('HSET', KEYS[1], one, rivals .. ' ' .. other) end
-end
-"""
-# KEYS: links of the pool. ARGV: memories that are no more.
-_DROP = """
-for _, gone in ipairs(ARGV) do
-  for other in string.gmatch(redis.call('HGET', KEYS[1], gone) or '', '%S+') do
-    local left = {}
-    for rival in string.gmatch(redis.call('HGET', KEYS[1], other) or '', '%S+') do
-      if rival ~= gone then left[#left + 1] = rival end
-    end
-    if #left > 0 then redis.call('HSET', KEYS[1], other, table.concat(left, ' '))
-    else redis.call('HDEL', KEYS[1], other) end
-  end
-  redis.call('HDEL', KEYS[1], gone)
-end
-"""
+Verdict = Literal["agree", "contradict", "dismissed", "confirmed"]
+"""What is known of two memories: that both may be true, or that they contradict each other; the last two are a
+person's word, which a model's does not undo."""
+
+_MARKS: dict[str, Verdict] = {"-": "agree", "+": "contradict", "=": "dismissed", "!": "confirmed"}
+_MARK_OF = {verdict: mark for mark, verdict in _MARKS.items()}
+
+CONTRADICT: tuple[Verdict, ...] = ("contradict", "confirmed")
+
+Rivals = dict[UUID, bool]
+"""The memories that contradict one, each with whether a person has confirmed it."""
 
 
 class Conflicts:
-    """The links of all pools, in one Redis."""
+    """The links of all pools, in one Redis: a hash for each, memory → the others with a mark before each."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._link = client.register_script(_LINK)
-        self._drop = client.register_script(_DROP)
+        self._link = client.register_script(_script("link_conflict"))
+        self._drop = client.register_script(_script("drop_conflict"))
+
+    def judge(self, pool: str, one: UUID, other: UUID, verdict: Verdict) -> None:
+        """Note what is known of two memories; the last word counts, but a model's does not undo a person's."""
+        if one != other:
+            self._link(keys=[links_key(pool)], args=[str(one), str(other), _MARK_OF[verdict]])
 
     def link(self, pool: str, one: UUID, other: UUID) -> None:
         """Note that two memories contradict each other; twice is once."""
-        if one != other:
-            self._link(keys=[links_key(pool)], args=[str(one), str(other)])
+        self.judge(pool, one, other, "contradict")
 
-    def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, list[UUID]]:
+    def judged(self, pool: str, memory: UUID) -> set[UUID]:
+        """The memories with which one was compared already."""
+        [text] = self.ask(self._client, pool, [memory])
+        return set(_read(text))
+
+    def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, Rivals]:
         """Those of some memories that have rivals, with them."""
         return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
 
@@ -56,22 +55,37 @@ class Conflicts:
 
     def pairs(self, pool: str) -> list[tuple[UUID, UUID]]:
         """Every two memories of a pool that contradict each other."""
-        links = self._client.hgetall(links_key(pool))
-        found = {tuple(sorted((str(one), rival))) for one, text in links.items() for rival in str(text).split()}
-        return [(UUID(one), UUID(other)) for one, other in sorted(found)]
+        links = {UUID(str(one)): str(text) for one, text in self._client.hgetall(links_key(pool)).items()}
+        rivals = read_rivals(list(links), links.values())
+        found = {(min(one, rival, key=str), max(one, rival, key=str)) for one, of in rivals.items() for rival in of}
+        return sorted(found, key=str)
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
-        """Take out memories that are no more."""
+        """Take out memories that are no more, or say something else by now."""
         names = [str(one) for one in memories]
         if names:
             self._drop(keys=[links_key(pool)], args=names)
 
 
-def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, list[UUID]]:
+def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
     """Those of some memories that have rivals, as these lie in Redis."""
-    pairs = zip(memories, texts, strict=True)
-    return {one: [UUID(rival) for rival in text.split()] for one, text in pairs if text}
+    found: dict[UUID, Rivals] = {}
+    for one, text in zip(memories, texts, strict=True):
+        rivals = {other: verdict == "confirmed" for other, verdict in _read(text).items() if verdict in CONTRADICT}
+        if rivals:
+            found[one] = rivals
+    return found
 
 
 def links_key(pool: str) -> str:
     return f"memshare:conflicts:{pool}"
+
+
+def _read(text: str | None) -> dict[UUID, Verdict]:
+    """What is known of a memory and each other one. Links without a mark were made of labels, and say nothing."""
+    return {UUID(word[1:]): _MARKS[word[0]] for word in (text or "").split() if word[0] in _MARKS}
+
+
+@cache
+def _script(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.lua").read_text()

@@ -11,8 +11,9 @@ import redis
 
 from memshare.memory_service.memory import SHOWN, Memory
 from memshare.memory_service.recall.bandit_arms import Arms, read_arms
-from memshare.memory_service.recall.conflicts import Conflicts, read_rivals
+from memshare.memory_service.recall.conflicts import Conflicts, Rivals, read_rivals
 from memshare.memory_service.recall.credibility import FLOOR, corrected, features, in_general, upper_bounds
+from memshare.memory_service.recall.rivalry import Strength, Weaker, behind_rivals, weaker
 from memshare.memory_service.stores.store import Hit, Store, Where
 
 
@@ -49,7 +50,8 @@ class CredibilityRanking:
     def ranked(self, store: Store, tasks: Sequence[FoundFor]) -> list[list[Hit]]:
         """The hits for each task that may be shown, best first; one look at Redis for all of them.
 
-        Not shown are those below the floor, and of two that contradict each other the less credible one.
+        Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
+        other, or is not shown (`memshare.memory_service.recall.rivalry`).
         """
         ids = [[hit.memory.id for hit in task.hits] for task in tasks]
         with self._client.pipeline(transaction=False) as look:
@@ -65,22 +67,20 @@ class CredibilityRanking:
         for task, (_, rivals) in zip(tasks, looks, strict=True):
             contested = [hit.memory for hit in task.hits if hit.memory.id in rivals]
             beaten = self._beaten(store, task.pool, contested, rivals)
+            out = {one for one, how in beaten.items() if how.is_left_out}
             judged = [(hit, next(bounds)) for hit in task.hits]
-            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in beaten]
-            ranked.append([hit for _, hit in sorted(kept, key=lambda pair: -pair[0])])
+            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in out]
+            ranked.append(behind_rivals([hit for _, hit in sorted(kept, key=lambda pair: -pair[0])], beaten))
         return ranked
 
-    def _beaten(self, store: Store, pool: str, memories: Sequence[Memory], rivals: dict[UUID, list[UUID]]) -> set[UUID]:
-        """Those of whom a rival that could be shown is more credible; of equal ones the older stays."""
+    def _beaten(
+        self, store: Store, pool: str, memories: Sequence[Memory], rivals: dict[UUID, Rivals]
+    ) -> dict[UUID, Weaker]:
+        """Those that a rival which could be shown beats."""
         if not memories:
-            return set()
+            return {}
         wanted = sorted({rival for of in rivals.values() for rival in of})
         others = store.page(Where(pool=pool, status=SHOWN, ids=wanted), len(wanted)).memories
         everyone = {memory.id: memory for memory in (*memories, *others)}
-        known = zip(everyone, self.credibilities(pool, list(everyone.values())), strict=True)
-        strength = {one: (round(how.p, 9), -everyone[one].created) for one, how in known}
-        return {
-            memory.id
-            for memory in memories
-            if any(strength[rival] > strength[memory.id] for rival in rivals[memory.id] if rival in strength)
-        }
+        known = zip(everyone.values(), self.credibilities(pool, list(everyone.values())), strict=True)
+        return weaker(rivals, {memory.id: Strength(how.p, -memory.created, how.credits) for memory, how in known})

@@ -76,9 +76,9 @@ class World:
         score = Score(
             total=90, threshold=81, accepted=True, criteria={}, rubric=POOL, rubric_version="v", model="", usage=Usage()
         )
-        following = self.settle.run(journey, GradedTask(task=pair, score=score)).following
-        if following is not None and isinstance(following.body, LessonTask):
-            self.learn.run(journey, following.body)
+        for following in self.settle.run(journey, GradedTask(task=pair, score=score)).followings:
+            if isinstance(following.body, LessonTask):
+                self.learn.run(journey, following.body)
 
     def shown(self, prompt: str, vector: NDArray[np.float32]) -> list[Memory]:
         hits = self.recall.nearest(POOL, prompt, vector, SHOWN, "dense").hits

@@ -13,7 +13,6 @@ from memshare.broker.errors import BadInput, TryAgain
 from memshare.broker.observe.metrics import read_field
 from memshare.broker.wire.lessons import Lesson, LessonTask
 from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.retriever_trainer import lesson_log
 from memshare.retriever_trainer.labels import Labels
@@ -305,16 +304,12 @@ def test_a_rollback_without_a_number_goes_one_version_back(learn: Learn, log: Le
     assert numbers(log) == []
 
 
-def test_what_answers_the_same_question_otherwise_is_linked_as_a_contradiction(
-    learn: Learn, labeller: FormLabeller, redis_client: redis.Redis
-) -> None:
+def test_a_lesson_says_which_candidates_would_help_and_wait_on_probation(learn: Learn) -> None:
     task = lesson(1)
-    twin, other = task.candidates[0], task.candidates[-1]
-    same_question = twin.model_copy(update={"embedding": task.embedding})
-    task = task.model_copy(update={"candidates": (same_question, *task.candidates[1:])})
-    labeller.inverted = True  # so that those of its form are said to contradict it
+    barred = tuple(one.model_copy(update={"on_probation": True}) for one in task.candidates)
 
-    teach(learn, task)
+    record = teach(learn, task.model_copy(update={"candidates": barred}))
 
-    assert other.id not in {one for pair in Conflicts(redis_client).pairs("poem") for one in pair}
-    assert Conflicts(redis_client).rivals("poem", [task.memory_id]) == {task.memory_id: [twin.id]}
+    helping = [one.id for one in task.candidates if helps(one, task)]
+    assert (record.outcome, list(record.barred)) == ("no update", helping)
+    assert f"0 of {len(barred)} candidates help ({len(helping)} more would, and wait on probation)" in record.reason

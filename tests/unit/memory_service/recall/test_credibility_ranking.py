@@ -61,19 +61,61 @@ def test_what_was_worth_nothing_is_not_shown(judging: Recall, standing: Credibil
     assert shown(judging, "red lamp") == ["red shoe"]
 
 
-def test_of_two_that_contradict_each_other_the_more_credible_is_shown(
+def test_of_two_that_contradict_each_other_the_less_credible_stands_behind_the_other(
     judging: Recall, standing: CredibilityRanking
 ) -> None:
     right = remember(judging, "red lamp", "It is red.", created=2.0)
     wrong = remember(judging, "the red lamp", "It is blue.", created=1.0)
     standing.conflicts.link("poem", right.id, wrong.id)
-    assert shown(judging, "red lamp") == ["the red lamp"], "of equal ones the older stays"
+    assert shown(judging, "red lamp") == ["the red lamp", "red lamp"], "of equal ones the older is before the other"
 
     credit(standing, right, 1.0, times=3)
 
-    assert shown(judging, "red lamp") == ["red lamp"]
+    assert shown(judging, "the red lamp") == ["red lamp", "the red lamp"]
     assert shown(judging, "the red lamp", k=1) == ["red lamp"]
     assert standing.conflicts.pairs("poem") == [tuple(sorted((right.id, wrong.id), key=str))]
+
+
+def test_credibility_that_tells_rivals_apart_leaves_the_worse_one_out(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    right = remember(judging, "red lamp", "It is red.")
+    wrong = remember(judging, "the red lamp", "It is blue.")
+    standing.conflicts.link("poem", right.id, wrong.id)
+
+    credit(standing, wrong, 0.3, times=1)
+    assert len(shown(judging, "red lamp")) == 2, "one verdict decides nothing"
+
+    credit(standing, wrong, 0.31, times=3)
+    assert shown(judging, "the red lamp") == ["red lamp"]
+
+
+def test_a_conflict_that_a_person_confirmed_leaves_the_less_credible_one_out(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    younger = remember(judging, "red lamp", "It is red.", created=2.0)
+    older = remember(judging, "the red lamp", "It is blue.", created=1.0)
+    standing.conflicts.judge("poem", younger.id, older.id, "confirmed")
+    assert shown(judging, "red lamp") == ["the red lamp"]
+
+    standing.conflicts.judge("poem", younger.id, older.id, "agree")
+    assert shown(judging, "red lamp") == ["the red lamp"], "a model's word does not undo a person's"
+
+    standing.conflicts.judge("poem", older.id, younger.id, "dismissed")
+    standing.conflicts.judge("poem", older.id, younger.id, "contradict")
+    assert shown(judging, "red lamp") == ["red lamp", "the red lamp"]
+    assert standing.conflicts.pairs("poem") == []
+    assert standing.conflicts.judged("poem", older.id) == {younger.id}
+
+
+def test_links_that_were_made_of_labels_say_nothing(
+    judging: Recall, standing: CredibilityRanking, redis_client: redis.Redis
+) -> None:
+    one, other = remember(judging, "red lamp", "It is red."), remember(judging, "the red lamp", "A telegram.")
+    redis_client.hset("memshare:conflicts:poem", mapping={str(one.id): str(other.id), str(other.id): str(one.id)})
+
+    assert standing.conflicts.pairs("poem") == []
+    assert shown(judging, "red lamp") == ["red lamp", "the red lamp"]
 
 
 def test_a_rival_that_is_gone_or_hidden_beats_nothing(judging: Recall, standing: CredibilityRanking) -> None:

@@ -1,0 +1,59 @@
+"""Which memories a new one is compared with, for what it claims may contradict theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare.broker.app import SCORER_QUEUE
+from memshare.broker.delivery.stage import Following
+from memshare.broker.wire.comparisons import MOST, CompareTask, Said
+from memshare.memory_service.memory import SHOWN, Memory, folded
+from memshare.memory_service.stores.store import Store, Where
+
+SAME_QUESTION = 0.9  # cosine of the prompts
+SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
+LOOKED_AT = 12  # memories, the nearest ones
+LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
+
+
+def rivals_of(
+    store: Store, memory: Memory, vector: NDArray[np.float32], compared: Collection[UUID] = ()
+) -> list[Memory]:
+    """The memories that may contradict one: those that answer the same question or are about the same thing.
+
+    At most `MOST`, the nearest ones; none that says the same, or that was `compared` with it already.
+    """
+    if memory.is_passage:  # a document may say what another one denies
+        return []
+    near = store.search(Where(pool=memory.pool, status=SHOWN), LOOKED_AT, dense=vector)
+    found = [
+        hit.memory
+        for hit in near
+        if hit.similarity >= (SAME_THING if memory.is_statement and hit.memory.is_statement else SAME_QUESTION)
+        and hit.memory.id != memory.id
+        and hit.memory.id not in compared
+        and folded(hit.memory.answer) != folded(memory.answer)
+    ]
+    return found[:MOST]
+
+
+def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Following:
+    """The message that asks for it."""
+    task = CompareTask(
+        journey=journey,
+        pool=memory.pool,
+        agent=memory.agent or "",
+        submitter=memory.submitter,
+        memory=_said(memory),
+        others=tuple(map(_said, others)),
+    )
+    return Following("scorer.compare", SCORER_QUEUE, "compare", task)
+
+
+def _said(memory: Memory) -> Said:
+    prompt = memory.prompt and memory.prompt[:LONGEST_TEXT]
+    return Said(id=memory.id, prompt=prompt, answer=memory.answer[:LONGEST_TEXT])

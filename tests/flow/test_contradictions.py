@@ -1,0 +1,145 @@
+"""What contradicts what, found by real workers: one question of its own for each new memory that is near another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from memshare.broker.app import queue_named
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
+from memshare.memory_service.curate.requests import ConflictDecision, NewMemory
+from memshare.memory_service.door.messages import RecallRequest
+from memshare.memory_service.memory import KNOWLEDGE
+from tests.support.chat_script import Answer, well
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, wait_for
+
+MUSEUM = "When is the museum closed?"
+
+
+def model(body: dict[str, Any]) -> Answer:
+    """Says that two memories contradict each other where one names Mondays and the other Tuesdays."""
+    if "response_format" not in body:
+        return Answer(text=f"Reply to: {body['messages'][-1]['content']}")
+    asked = json.loads(body["messages"][-1]["content"])
+    if "others" not in asked:
+        return well(body)
+    days = {"Monday", "Tuesday"}
+    named = {day for day in days if day in asked["memory"]["answer"]}
+    verdicts = {
+        name: {"claims": "Two days.", "contradicts": bool(named and {day for day in days if day in one["answer"]} - named)}
+        for name, one in asked["others"].items()
+    }  # fmt: skip
+    return Answer(text=json.dumps(verdicts))
+
+
+@pytest.fixture(scope="module")
+def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    with connect(settings.redis) as client:
+        client.flushall()
+    logs = tmp_path_factory.mktemp("logs")
+    with serving(model) as chat, deployed(settings, chat, logs, [["poem", "scorer", "memory"]]) as running:
+        yield running
+
+
+def add(deployment: Deployment, answer: str, pool: str, prompt: str | None = None, kind: str | None = None) -> UUID:
+    return deployment.client.memories.add(
+        [NewMemory(pool=pool, prompt=prompt, answer=answer, kind=kind, new_pool=True)]
+    )[0]
+
+
+def questions(deployment: Deployment, text: str) -> list[dict[str, Any]]:
+    """The comparisons that the model was asked for in which a text stands."""
+    bodies = [body for body in deployment.chat.requests if "response_format" in body]
+    asked = [json.loads(body["messages"][-1]["content"]) for body in bodies]
+    return [one for one in asked if "others" in one and text in json.dumps(one)]
+
+
+def shown(deployment: Deployment, text: str, pool: str) -> list[str]:
+    recollection = deployment.client.memories.recall(RecallRequest(pool=pool, text=text, k=3))
+    return [one.memory.answer for one in recollection.found]
+
+
+def offer(deployment: Deployment, prompt: str, answer: str, **more: Any) -> UUID | None:
+    """Have a pair graded and settled, as one that an agent of somebody else gave."""
+    pair = {"agent": "poem", "pool": "poem", "rubric": "poem", "kind": "limerick", "prompt": prompt, "answer": answer}
+    sent = deployment.client.app.send_task(
+        "scorer.offer", [pair | more], queue=queue_named("scorer"), ignore_result=True
+    )
+    wait_for(lambda: deployment.client.ledger.journey(sent.id), 20, "a worker to take the pair")
+    journey = deployment.settled(sent.id)
+    assert journey.outcome == "stored", journey
+    return journey.memory_id
+
+
+def test_two_opposite_statements_about_one_thing_are_a_conflict_at_once(deployment: Deployment) -> None:
+    one = add(deployment, "The museum is closed on Mondays.", "museum", MUSEUM, KNOWLEDGE)
+    other = add(deployment, "The museum is closed on Tuesdays.", "museum", MUSEUM, KNOWLEDGE)
+    bare = add(deployment, "The museum in the park is closed every Tuesday.", "museum")
+
+    def pairs() -> bool:
+        found = {frozenset(pair) for pair in deployment.client.memories.conflicts("museum")}
+        return found >= {frozenset((one, other)), frozenset((one, bare))}
+
+    wait_for(pairs, 20, "both to contradict the first")
+    assert len(deployment.client.memories.conflicts("museum")) == 2
+
+    asked = len(questions(deployment, "museum"))
+    add(deployment, "The museum is closed on Tuesdays.", "museum", MUSEUM, KNOWLEDGE)
+    add(deployment, "The museum is closed on Tuesdays and has a café.", "museum", MUSEUM, KNOWLEDGE)
+    wait_for(lambda: len(questions(deployment, "museum")) > asked, 20, "what is new to be compared")
+    assert len(questions(deployment, "museum")) == asked + 1, "what is there already is not asked for again"
+
+
+def test_another_form_of_an_answer_is_no_contradiction_and_its_own_memory_is_still_found(
+    deployment: Deployment,
+) -> None:
+    letter, telegram = "Write a long letter about owls at night", "Write a long letter about owls at night, please"
+    offer(deployment, letter, "Dear owl, how softly you fly.")
+    offer(deployment, telegram, "OWL FLIES SOFTLY STOP")
+    wait_for(lambda: questions(deployment, "OWL FLIES"), 20, "the two to be compared")
+
+    assert deployment.client.memories.conflicts("poem") == []
+    assert shown(deployment, letter, "poem")[0] == "Dear owl, how softly you fly."
+
+
+def test_a_comparison_is_counted_in_the_costs_of_its_submitter(deployment: Deployment) -> None:
+    before = len(questions(deployment, "heron"))
+    for answer in ("A grey heron waits on Mondays.", "A grey heron waits on Tuesdays."):
+        offer(deployment, "Write a verse about a heron", answer, submitter="heron-keeper")
+    wait_for(lambda: len(questions(deployment, "heron")) > before, 20, "the two to be compared")
+
+    def calls() -> int:
+        with connect(deployment.settings.redis) as client:
+            counts = {
+                name: amount
+                for key in client.scan_iter("memshare:usage:????-??-??")
+                for name, amount in client.hgetall(key).items()
+            }
+        return int(float(counts.get("calls submitter heron-keeper", 0)))
+
+    wait_for(lambda: calls() >= 3, 10, "two gradings and a comparison to be counted")
+
+
+def test_a_person_decides_what_contradicts_what(deployment: Deployment) -> None:
+    one = add(deployment, "The pool is cleaned on Mondays.", "bath", "When is the pool cleaned?", KNOWLEDGE)
+    other = add(deployment, "The pool is cleaned on Tuesdays.", "bath", "When is the pool being cleaned?", KNOWLEDGE)
+    memories = deployment.client.memories
+    wait_for(lambda: memories.conflicts("bath"), 20, "the two to contradict each other")
+    both = shown(deployment, "When is the pool being cleaned?", "bath")
+    assert both[0].endswith("Mondays."), "of equal ones the older is before the other"
+    assert len(both) == 2
+
+    memories.decide(ConflictDecision(memories=(one, other), contradict=True))
+    assert shown(deployment, "When is the pool being cleaned?", "bath") == both[:1]
+
+    memories.decide(ConflictDecision(memories=(one, other), contradict=False))
+    assert memories.conflicts("bath") == []
+    assert len(shown(deployment, "When is the pool being cleaned?", "bath")) == 2

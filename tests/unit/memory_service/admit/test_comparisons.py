@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+import redis
+
+from memshare.broker.wire.comparisons import CompareTask
+from memshare.memory_service.admit.comparisons import rivals_of
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.memory import KNOWLEDGE
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.memory_service.recall.recall import Recall
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+NEAR, FAR = "the red lamp on the table", "a green boat in a storm"
+
+
+@pytest.fixture
+def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(share=0))
+
+
+def compared(settle: Settle, recall: Recall, prompt: str, answer: str, journey: str) -> list[str]:
+    """With which answers the memory of a journey is to be compared."""
+    followings = settle.run(journey, graded(recall, prompt, answer, journey=journey)).followings
+    tasks = [one.body for one in followings if isinstance(one.body, CompareTask)]
+    return [other.answer for task in tasks for other in task.others]
+
+
+def test_a_new_memory_is_compared_with_those_that_answer_the_same_question(settle: Settle, recall: Recall) -> None:
+    assert compared(settle, recall, NEAR, "It is red.", "1") == []
+    assert compared(settle, recall, FAR, "It is green.", "2") == []
+
+    assert compared(settle, recall, f"{NEAR} now", "It is blue.", "3") == ["It is red."]
+    assert compared(settle, recall, NEAR, "it is  BLUE.", "4") == ["It is red."], "what says the same denies nothing"
+
+
+def test_every_two_memories_are_compared_once(settle: Settle, recall: Recall, redis_client: redis.Redis) -> None:
+    compared(settle, recall, NEAR, "It is red.", "1")
+    task = graded(recall, NEAR, "It is blue.", journey="2")
+    [following] = settle.run("2", task).followings
+    assert isinstance(following.body, CompareTask)
+    Conflicts(redis_client).judge("poem", following.body.memory.id, following.body.others[0].id, "agree")
+
+    assert settle.run("2", task).followings == ()
+
+
+def test_statements_about_the_same_thing_are_compared_though_their_words_differ_more(recall: Recall) -> None:
+    for kind in (KNOWLEDGE, "limerick"):
+        prompt = "the red lamp on the old table"
+        memory, _ = remembered(prompt, answer=f"By {kind}.", kind=kind, pool=kind)
+        other, _ = remembered("the red lamp is on the floor", answer="Another.", kind=kind, pool=kind)
+        recall.store.put(list(zip([memory, other], recall.vectors([memory, other]), strict=True)))
+
+    found = {}
+    for kind in (KNOWLEDGE, "limerick"):
+        new, _ = remembered("the red lamp on the old floor", answer="New.", kind=kind, pool=kind)
+        found[kind] = rivals_of(recall.store, new, recall.vectors([new])[0].dense)
+    assert (len(found[KNOWLEDGE]), len(found["limerick"])) == (2, 0)
