@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, cast
 
 import redis
@@ -199,6 +200,12 @@ class Ledger:
         """What is known of a submission, by stage: empty for an unknown id."""
         fields = self._client.execute_command("HGETALL", journey_key(journey), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         return {name.decode(): unpack(kept) for name, kept in fields.items()}
+
+    def journeys(self, beginning: str, most: int) -> list[str]:
+        """Up to `most` journeys whose ids begin with this; it looks at every key there is."""
+        place = journey_key("")
+        found = self._client.scan_iter(f"{place}{beginning}*", count=1_000)
+        return [str(key).removeprefix(place) for key in islice(found, most)]
 
     def submitted(self, journey: str) -> float | None:
         """When a task was submitted, as Unix time in seconds; None for an unknown one."""

@@ -12,11 +12,7 @@ from celery import signals
 from celery.utils.log import ColorFormatter
 
 from memshare.broker.observe.masking import masked
-
-# What would end a line, or move the cursor: whoever submits a task chooses its texts and its id.
-# As JSON writes them.
-_RANGES = ((0x00, 0x20), (0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2066, 0x206A))
-_ESCAPED = {code: f"\\u{code:04x}" for first, end in _RANGES for code in range(first, end)}
+from memshare.broker.observe.plain_text import plain, plain_json, plain_line
 
 
 def ids(**values: object) -> dict[str, dict[str, str]]:
@@ -30,10 +26,10 @@ class Text(ColorFormatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         line = masked(super().formatMessage(record))
         line += "".join(f" {name}={value}" for name, value in getattr(record, "ids", {}).items())
-        return line.translate(_ESCAPED)
+        return plain_line(line)  # whoever submits a task chooses its texts and its id
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
-        return masked(str(super().formatException(ei)))
+        return plain(masked(str(super().formatException(ei))))
 
 
 class Json(logging.Formatter):
@@ -50,7 +46,7 @@ class Json(logging.Formatter):
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["traceback"] = masked(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False).translate(_ESCAPED)
+        return plain_json(json.dumps(line, ensure_ascii=False))
 
 
 def set_up(form: Literal["text", "json"]) -> None:

@@ -1,106 +1,114 @@
-"""Many tasks from a file of JSON lines, and one result for each line."""
+"""Many tasks from a file of JSON lines: submitted once, however often the command is run, and answered as it comes."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from celery.exceptions import TimeoutError as CeleryTimeoutError
-from rich.progress import track
-
-from memshare.broker.connection import reaching
+from memshare.bootstrap.resumable_run import Hints
 from memshare.broker.errors import BadInput, MemshareError, QueueFull
+from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
-from memshare.console import errors
+from memshare.json_lines import read_lines, read_object
 
-LOOK_EVERY = 5.0  # seconds, while a queue is full
-SHOWN_FAULTS = 5  # wrong lines
+AT_ONCE = 100  # tasks that are submitted between two looks for results
+LOOK_EVERY = 0.1  # seconds
+LOOKING = 0.1  # share of the time that is spent on looking for results, at most
+QUIET = 5.0  # seconds without a result, after which it is said what it waits for
+
+Progress = Callable[[int, int], None]
+"""Is told how many tasks are submitted, and how many of these have a result."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the file: what it was submitted as, or why it was not."""
+    """A line of the file that is right: its agent, its task, and the id that the same line has in every run."""
 
     number: int
-    task_id: str | None = None
-    error: str | None = None
+    task_id: str
+    agent: str
+    body: dict[str, Any]
 
 
-def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
-        raise BadInput(f"{str(file)!r} cannot be read: {reason}.") from error
-    # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -> tuple[list[Line], list[str]]:
+    """The tasks of a file, and what is wrong with its other lines. A line's own fields win over the defaults.
 
-
-def read_object(line: str) -> dict[str, Any]:
-    """A line as a JSON object; raises `BadInput`."""
-    try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
-    if not isinstance(value, dict):
-        raise BadInput(f"expected a JSON object, found {type(value).__name__}")
-    return value
-
-
-def refuse(faults: Sequence[str], so: str) -> None:
-    """Raises `BadInput` that names the first wrong lines, if there are any; `so` is what follows from it."""
-    if faults:
-        more = f"\n… and {len(faults) - SHOWN_FAULTS} more lines" if len(faults) > SHOWN_FAULTS else ""
-        raise BadInput(f"{so}\n" + "\n".join(faults[:SHOWN_FAULTS]) + more)
-
-
-def submit_lines(client: Client, file: Path, defaults: dict[str, Any], priority: int) -> list[Line]:
-    """Submit every line that is right, as fast as the queues take them. A line's own fields win over the defaults."""
-    lines = []
-    for number, text in track(list(read_lines(file)), "Submitting", console=errors, transient=True):
+    The ids are derived from `run` and from what the lines say, so that inserted lines leave the others' as they are.
+    """
+    given = {name: value for name, value in defaults.items() if value is not None}
+    lines, faults = [], []
+    seen: Counter[tuple[str, str]] = Counter()
+    for number, text in read_lines(file):
         try:
-            body = {name: value for name, value in defaults.items() if value is not None} | read_object(text)
+            body = given | read_object(text)
             agent = body.pop("agent", None)
             if not isinstance(agent, str):
                 raise BadInput('no agent: give one as "agent" in the line, or before --file')
-            lines.append(Line(number, task_id=_submit(client, agent, body, priority)))
+            said = agent, client.check(agent, body).model_dump_json(exclude_defaults=True)
+            task_id = derived_id("line", run, *said, str(seen[said]))
+            seen[said] += 1
+            lines.append(Line(number, str(task_id), agent, body))
         except BadInput as error:
-            lines.append(Line(number, error=str(error)))
-    return lines
+            faults.append(f"{file}:{number}: {error}")
+    return lines, faults
 
 
-def _submit(client: Client, agent: str, body: dict[str, Any], priority: int) -> str:
-    """Submit one task, when its queue has room for it."""
-    told = False
-    while True:
-        try:
-            return client.submit_task(agent, body, priority).id
-        except QueueFull as full:
-            if not told:
-                limit = client.settings.queue_limit
-                errors.print(f"The queue {agent!r} is full ({full.length:,} open, limit {limit:,}): waiting for room.")
-            told = True
+def submit_all(client: Client, lines: Sequence[Line], priority: int) -> Iterator[Line]:
+    """Submit the tasks as fast as the queues take them; each is given when it is in its queue."""
+    hints = Hints(client, {line.agent for line in lines})
+    for line in lines:
+        while not _submit(client, line, priority, hints):
             time.sleep(LOOK_EVERY)
+        yield line
 
 
-def results_of(client: Client, lines: Sequence[Line], timeout: float) -> Iterator[dict[str, Any]]:
-    """One result for each line, in their order: the answer, or `error`. Waits for each up to `timeout` seconds."""
-    for line in track(lines, "Answering", console=errors, transient=True):
-        if line.task_id is None:
-            yield {"line": line.number, "error": line.error}
-            continue
-        started = time.monotonic()
-        try:
-            with reaching(client.settings.redis):
-                answer = client.result(line.task_id).get(timeout=timeout)
-            yield {"line": line.number, **answer}
-        except CeleryTimeoutError:
-            waited = time.monotonic() - started
-            yield {"line": line.number, "task_id": line.task_id, "error": f"no answer after {waited:.0f} s"}
-        except MemshareError as error:
-            yield {"line": line.number, "task_id": line.task_id, "error": str(error)}
+def answers(
+    client: Client, lines: Sequence[Line], priority: int, patience: float, progress: Progress = lambda *_: None
+) -> Iterator[dict[str, Any]]:
+    """Submit the tasks, and give the result of each when it is there: the answer, or the `error` of one given up.
+
+    Ends early when no result has come for `patience` seconds.
+    """
+    to_submit, waiting = deque(lines), dict[str, Line]()
+    hints, came = Hints(client, {line.agent for line in lines}), time.monotonic()
+    while to_submit or waiting:
+        room = True
+        for line in list(islice(to_submit, AT_ONCE)):
+            if not (room := _submit(client, line, priority, hints)):
+                break
+            waiting[line.task_id] = to_submit.popleft()
+        begun = time.monotonic()
+        for task_id in client.answered(list(waiting)):
+            yield _result(client, waiting.pop(task_id))
+            came = time.monotonic()
+        submitted = len(lines) - len(to_submit)
+        progress(submitted, submitted - len(waiting))
+        quiet = time.monotonic() - came
+        if quiet > patience:
+            return
+        if quiet > QUIET:
+            hints.look(set(waiting))
+        if not to_submit or not room:
+            time.sleep(max(LOOK_EVERY, (time.monotonic() - begun) / LOOKING))
+
+
+def _submit(client: Client, line: Line, priority: int, hints: Hints) -> bool:
+    """Submit one task; False when its queue has no room."""
+    try:
+        client.submit_task(line.agent, line.body, priority, line.task_id)
+    except QueueFull as full:
+        hints.say(f"The queue {line.agent!r} is full ({full.length:,} open): waiting for room.")
+        return False
+    return True
+
+
+def _result(client: Client, line: Line) -> dict[str, Any]:
+    try:
+        return {"line": line.number, **client.result(line.task_id).get()}
+    except MemshareError as error:
+        return {"line": line.number, "task_id": line.task_id, "error": str(error)}

@@ -9,6 +9,7 @@ import typer
 
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.private_files import PRIVATE
+from memshare.broker.wire.whole_characters import refuse_half_characters
 from memshare.extras import needs_extra
 from memshare.lazy_commands import LazyCommands
 
@@ -30,6 +31,8 @@ def main() -> None:
     """Run a command; what a person can mend is one line on stderr: exit code 2 for bad input, else 1."""
     os.umask(PRIVATE)  # prompts and answers are private, also those that are exported
     try:
+        for number, word in enumerate(sys.argv[1:], 1):
+            refuse_half_characters(word, f"Argument {number}")
         app()
     except MemshareError as error:
         _fail(error)
@@ -45,9 +48,7 @@ def main() -> None:
 
 
 def _fail(error: MemshareError) -> None:
-    from rich.markup import escape
+    from memshare.console import errors, styled
 
-    from memshare.console import errors
-
-    errors.print(f"[bold red]memshare:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+    errors.print(styled(("memshare:", "bold red"), f" {error}"), soft_wrap=True)
     sys.exit(2 if isinstance(error, BadInput) else 1)

@@ -1,37 +1,92 @@
-"""How the command line speaks: tables and colour for people, JSON for machines."""
+"""How the command line speaks: tables and colour for people, JSON for machines.
+
+Text is text: whatever stands in a prompt, an answer or a name is shown as it is, and never read as markup by rich or
+as a command by the terminal. Style is given apart from the text, by `styled` or as `style=`.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterable
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.panel import Panel
+from rich.segment import Segment
+from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
-console = Console()
-errors = Console(stderr=True)
+from memshare.broker.observe.plain_text import plain, plain_json
+
+
+class TextConsole(Console):
+    """A console that shows every text as it is, wherever it stands in what is printed."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string as rich takes it; what is written out counts for the width of a column."""
+        return super().render_str(plain(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The pieces of what is printed; the moves of a progress bar stay as they are."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=plain(piece.text))
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """A line with a spinner for as long as something takes."""
+        return super().status(styled(status) if isinstance(status, str) else status, **options)
+
+
+console = TextConsole()
+errors = TextConsole(stderr=True)
+
+
+def styled(*parts: str | tuple[str, str] | Text) -> Text:
+    """Some text and its style: each part is a text, or a text and a style such as "bold red"."""
+    cleaned = [(plain(part[0]), part[1]) if isinstance(part, tuple) else part for part in parts]
+    return Text.assemble(*(plain(part) if isinstance(part, str) else part for part in cleaned))
+
+
+def print_text(text: str) -> None:
+    """A text alone, such as an answer or an id."""
+    print(plain(text))
 
 
 def print_json(value: object) -> None:
-    """One JSON document on one line, and nothing else."""
-    print(json.dumps(value, ensure_ascii=False, default=str))
+    """One JSON document on one line, and nothing else. It is exact: what a terminal may not be sent is escaped."""
+    print(in_json(value))
+
+
+def in_json(value: object, indent: int | None = None) -> str:
+    """A value as JSON, with people's letters, and with an escape for each character that a terminal may not be sent."""
+    return plain_json(json.dumps(value, ensure_ascii=False, default=str, indent=indent))
+
+
+def panel(text: str | Text, title: str | Text, style: str = "none") -> Panel:
+    """A text in a frame with a title; `style` is that of the frame."""
+    named = styled(title) if isinstance(title, str) else title
+    return Panel(styled(text), title=named, title_align="left", border_style=style)
 
 
 def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
-    """A table of short values."""
-    made = Table(*columns, title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    """A table of short values, each of them a text or a `Text` with its style."""
+    named = styled((title, "bold")) if title else None
+    made = Table(*columns, title=named, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for column in made.columns:
         if column.header == "id":
             column.no_wrap, column.overflow = True, "fold"  # people copy it
     for row in rows:
-        made.add_row(*(str(value) for value in row))
+        made.add_row(*(value if isinstance(value, Text) else str(value) for value in row))
     return made
 
 
 def short(text: str, width: int = 60) -> str:
     """A text on one line, cut to a width."""
-    line = " ".join(text.split())
+    line = " ".join(plain(text).split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 

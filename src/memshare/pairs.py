@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import readable
-from memshare.bulk import read_lines, read_object, refuse
+from memshare.json_lines import read_lines, read_object, refuse
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.memory import Memory
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
 import redis
 from celery import Celery
 from celery.exceptions import TimeoutError as CeleryTimeoutError
-from celery.states import EXCEPTION_STATES, PENDING, READY_STATES
+from celery.states import EXCEPTION_STATES, PENDING, READY_STATES, REVOKED
 
 from memshare.broker.connection import reaching
+from memshare.broker.errors import GiveUp
 
+LOOKED_AT = 500  # tasks in one request
 LOOK_AGAIN = 1.0  # seconds; news can get lost with its connection, so an answer is looked for without news too
 
 
@@ -56,6 +59,8 @@ class Submission:
             meta = self._meta(self._client)
             if meta["status"] not in READY_STATES:
                 meta = self._wait(deadline)
+        if meta["status"] == REVOKED:
+            raise GiveUp(f"It was cancelled: {meta['result']}")
         if meta["status"] in EXCEPTION_STATES:
             raise meta["result"]
         return dict(meta["result"])
@@ -75,3 +80,15 @@ class Submission:
         """What Celery keeps of the task: its `status`, and its `result`, which is an exception where it failed."""
         text = client.get(self._key)
         return dict(self._decode(text)) if text else {"status": PENDING}
+
+
+def ended(app: Celery, client: redis.Redis, task_ids: Sequence[str]) -> list[str]:
+    """Those of these tasks that were answered or given up."""
+    backend: Any = app.backend  # the stubs know of no keys
+    found = []
+    for start in range(0, len(task_ids), LOOKED_AT):
+        some = task_ids[start : start + LOOKED_AT]
+        texts = client.mget([backend.get_key_for_task(one) for one in some])
+        states = [backend.decode_result(text)["status"] if text else PENDING for text in texts]
+        found += [one for one, state in zip(some, states, strict=True) if state in READY_STATES]
+    return found

@@ -29,7 +29,7 @@ def run_to_the_end(
     known = client.kept([entry.journey for entry in entries])
     to_open = deque(entry for entry in entries if entry.journey not in known)
     waiting = {entry.journey for entry in entries if not (entry.journey in known and known[entry.journey].ended)}
-    hints, quiet_since = _Hints(client, {entry.queue for entry in entries}), time.monotonic()
+    hints, quiet_since = Hints(client, {entry.queue for entry in entries}), time.monotonic()
     while True:
         progress(len(known.keys() - waiting))
         if not waiting:
@@ -50,7 +50,7 @@ def run_to_the_end(
         time.sleep(LOOK_EVERY)
 
 
-class _Hints:
+class Hints:
     """Says what is waited for, each thing once."""
 
     def __init__(self, client: Client, queues: set[str]) -> None:
@@ -73,4 +73,4 @@ class _Hints:
     def say(self, line: str) -> None:
         if line not in self._said:
             self._said.add(line)
-            errors.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
+            errors.print(line, style="yellow", soft_wrap=True)

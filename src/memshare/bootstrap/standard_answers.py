@@ -10,8 +10,8 @@ from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message
-from memshare.bulk import read_lines, read_object, refuse
 from memshare.client import Client
+from memshare.json_lines import read_lines, read_object, refuse
 from memshare.memory_service.curate.requests import Written
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, print_json, table
+from memshare.console import console, print_json, styled, table
 
 
 def agents(as_json: Json = False) -> None:
@@ -20,7 +20,7 @@ def agents(as_json: Json = False) -> None:
         print_json([card.model_dump() | {"workers": served[name]} for name, card in sorted(cards.items())])
         return
     rows = [
-        (name, ", ".join(card.kinds) or "–", card.pool, card.model, served[name] or "[yellow]none[/]")
+        (name, ", ".join(card.kinds) or "–", card.pool, card.model, served[name] or styled(("none", "yellow")))
         for name, card in sorted(cards.items())
     ]
     console.print(table("agent", "kinds", "pool", "model", "workers", rows=rows))

@@ -9,6 +9,7 @@ from uuid import UUID
 import typer
 
 from memshare.broker.errors import BadInput
+from memshare.broker.observe.plain_text import plain
 from memshare.client import Client
 from memshare.console import errors, short, table
 from memshare.memory_ids import find_in_trash, find_memory, short_id
@@ -55,7 +56,7 @@ def show(preview: ForgetPreview, would: str) -> None:
     trashed = f" {preview.trashed:,} in the trash." if preview.trashed else ""
     where = f" ({pools})" if pools else ""
     line = f"{counted(preview.memories)} {would}{where}{derived}.{trashed}"
-    errors.print(line, highlight=False, markup=False, soft_wrap=True)
+    errors.print(line, soft_wrap=True)
     rows = [
         (short_id(one.id), one.submitter, short(one.prompt or "–", 30), short(one.answer, 30))
         for one in preview.examples
@@ -63,7 +64,7 @@ def show(preview: ForgetPreview, would: str) -> None:
     if rows:
         errors.print(table("id", "submitter", "prompt", "answer", rows=rows))
     if preview.memories > len(rows):
-        errors.print(f"… and {preview.memories - len(rows):,} more", style="dim", highlight=False)
+        errors.print(f"… and {preview.memories - len(rows):,} more", style="dim")
 
 
 def require_consent(forget: Forget, question: str, *, yes: bool, all_anonymous: bool) -> None:
@@ -79,7 +80,7 @@ def require_consent(forget: Forget, question: str, *, yes: bool, all_anonymous: 
     if not sys.stdin.isatty():
         raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes, or look first with --dry-run.")
     if everybody:
-        errors.print("'anonymous' is everybody who gave no name.", style="yellow", highlight=False)
-    if not typer.confirm(question, err=True):
+        errors.print("'anonymous' is everybody who gave no name.", style="yellow")
+    if not typer.confirm(plain(question), err=True):
         errors.print("Nothing was done.")
         raise typer.Exit(1)

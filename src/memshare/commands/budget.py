@@ -63,7 +63,7 @@ def set_cap(
     may = f"may use {' and '.join(limits(cap, prices.currency))} in a UTC day" if not none else "has no cap"
     console.print(
         f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.",
-        markup=False, highlight=False, soft_wrap=True,
+        soft_wrap=True,
     )  # fmt: skip
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.markup import escape
-
 from memshare.console import console, table
 from memshare.llm.limits.budget import Cap, in_words
 from memshare.spending import Capped, Spending, Spent
@@ -19,23 +17,23 @@ def limits(cap: Cap, currency: str | None) -> list[str]:
 
 def print_spending(found: Spending) -> None:
     """The caps with what is left of them, then what was used by whom."""
-    console.print(f"Used on {found.day}; the day ends at 24:00 UTC.", highlight=False)
+    console.print(f"Used on {found.day}; the day ends at 24:00 UTC.")
     rows = [row for one in found.caps for row in _rows(one, found.currency)]
     if rows:
         console.print(table("cap of", "a day", "used", "left", "tasks waiting", rows=rows))
     else:
-        console.print("No caps. Set one: memshare budget set --agent NAME --tokens N", highlight=False)
+        console.print("No caps. Set one: memshare budget set --agent NAME --tokens N")
     for title, spent in (("agent", found.agents), ("submitter", found.submitters), ("model", found.models)):
         if spent:
-            used = [(escape(name), *_amounts(one, found.currency)) for name, one in spent.items()]
+            used = [(name, *_amounts(one, found.currency)) for name, one in spent.items()]
             console.print()
             console.print(table(title, "calls", "prompt tokens", "completion tokens", "money", rows=used))
     if any(one.priced is False for one in found.models.values()):
-        console.print("[dim]A model without a price counts as free: MEMSHARE_PRICES names the file of prices.[/]")
+        console.print("A model without a price counts as free: MEMSHARE_PRICES names the file of prices.", style="dim")
 
 
 def _rows(one: Capped, currency: str | None) -> Iterator[tuple[object, ...]]:
-    holder = escape(f"{one.kind} {one.name}")
+    holder = f"{one.kind} {one.name}"
     if one.tokens is not None:
         yield holder, f"{one.tokens:,} tokens", f"{one.tokens_used:,}", f"{one.tokens_left:,}", one.waiting
     if one.money is not None:

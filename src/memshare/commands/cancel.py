@@ -9,6 +9,7 @@ import typer
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
+from memshare.task_ids import find_task
 
 SAID = {
     "cancelled": "Cancelled {id}.",
@@ -20,7 +21,9 @@ SAID = {
 
 
 def cancel(
-    task_ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids that `submit` printed.")],
+    task_ids: Annotated[
+        list[str], typer.Argument(metavar="ID…", help="Ids that `submit` printed, or the first 8 digits of each.")
+    ],
     as_json: Json = False,
 ) -> None:
     """End tasks that are not through: they are not begun, or not graded and not remembered.
@@ -30,12 +33,12 @@ def cancel(
     Example: memshare cancel 1c6f… 93ab…
     """
     client = Client()
-    found = {task_id: client.cancel(task_id) for task_id in task_ids}
+    found = {task_id: client.cancel(task_id) for task_id in (find_task(client, one) for one in task_ids)}
     if as_json:
         print_json(found)
     else:
         for task_id, became in found.items():
             shown = console if became in ("cancelled", "running") else errors
-            shown.print(SAID[became].format(id=task_id), markup=False, highlight=False, soft_wrap=True)
+            shown.print(SAID[became].format(id=task_id), soft_wrap=True)
     if {"ended", "unknown"} & set(found.values()):
         raise typer.Exit(1)

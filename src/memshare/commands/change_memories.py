@@ -15,7 +15,7 @@ from memshare.broker.wire.checking import checked
 from memshare.broker.wire.messages import AnsweredTask, derived_id
 from memshare.client import INTERACTIVE, Client
 from memshare.commands.options import Json, MemoryId
-from memshare.console import console, print_json
+from memshare.console import console, print_json, print_text
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import require_pool
 from memshare.memory_service.curate.requests import Edit, NewMemory
@@ -47,7 +47,7 @@ def add(
     require_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
     [added] = client.memories.add([checked(NewMemory, "The memory", new_pool=True, **fields)])
-    print_json({"id": str(added)}) if as_json else print(added)
+    print_json({"id": str(added)}) if as_json else print_text(str(added))
 
 
 def edit(
@@ -81,9 +81,9 @@ def edit(
     if as_json:
         print_json(memory.model_dump(mode="json") | ({"grading": graded} if graded else {}))
         return
-    console.print(f"Changed {short_id(memory.id)}.", highlight=False)
+    console.print(f"Changed {short_id(memory.id)}.")
     if graded:
-        console.print(f"It is being graded: memshare trace {graded}", highlight=False, soft_wrap=True)
+        console.print(f"It is being graded: memshare trace {graded}", soft_wrap=True)
 
 
 def rubric_of(client: Client, memory: Memory) -> tuple[str, str]:

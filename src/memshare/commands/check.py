@@ -14,7 +14,7 @@ from rich.progress import Progress
 from memshare.broker.errors import TryAgain
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import errors, print_json
+from memshare.console import errors, print_json, print_text
 from memshare.files import new_file
 from memshare.local.salvaging import salvage
 from memshare.memory_pages import counted
@@ -127,4 +127,4 @@ def _say_salvaged(found: Salvaged, *, as_json: bool) -> None:
 
 
 def _say(line: str) -> None:
-    typer.echo(line)
+    print_text(line)

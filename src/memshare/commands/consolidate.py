@@ -49,7 +49,7 @@ class _Bars:
 
     def __call__(self, report: Report) -> None:
         if report.note is not None:
-            errors.print(report.note, highlight=False)
+            errors.print(report.note)
         if report.doing is not None:
             self._show(report.doing, report.done, report.total)
 
@@ -65,7 +65,12 @@ class _Bars:
 
 @contextmanager
 def _bars() -> Iterator[_Bars]:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=errors, transient=True) as progress:
         yield _Bars(progress)
 
@@ -78,10 +83,9 @@ def _say_done(done: Consolidated, *, as_json: bool) -> None:
     for name, figure in (("held-out accuracy", done.held_out_accuracy), ("nDCG on the probe", done.probe_ndcg)):
         if figure:
             rows.append((name, f"{figure.before:.3f}", f"{figure.after:.3f}"))
-    console.print(table("", "before", "now", rows=rows), highlight=False)
+    console.print(table("", "before", "now", rows=rows))
     trained = f"Trained on {done.lessons} lessons of {', '.join(done.pools)}. " if done.pools else ""
     console.print(
         f"{trained}{done.memories} memories have its vectors. Agents use it from their next task on.\n"
         "To go back: memshare retriever rollback --encoder",
-        highlight=False,
     )

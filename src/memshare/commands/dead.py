@@ -11,12 +11,15 @@ from memshare.broker.delivery.dead_letters import DeadLetter
 from memshare.broker.errors import BadInput, Reason
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, moment, print_json, short, table
+from memshare.console import console, in_json, moment, print_json, short, styled, table
+from memshare.task_ids import find_letter, short_id
 
 app = typer.Typer(help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True)
 
 OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those that died of it, such as "time-out".')]
-LetterId = Annotated[str, typer.Argument(metavar="ID", help="An id that `memshare dead list` shows.")]
+LetterId = Annotated[
+    str, typer.Argument(metavar="ID", help="An id that `memshare dead list` shows, or its first 8 digits.")
+]
 
 
 @app.command("list")
@@ -34,9 +37,10 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         console.print("No dead letters.")
         return
     rows = [
-        (one.entry.id, one.entry.task, one.reason, one.tries, moment(one.died), short(one.error)) for one in letters
+        (short_id(one.entry.id), one.entry.queue, one.reason, one.tries, moment(one.died)[5:16], short(one.error))
+        for one in letters
     ]
-    console.print(table("id", "task", "reason", "tries", "died", "error", rows=rows))
+    console.print(table("id", "queue", "reason", "tries", "died", "error", rows=rows))
 
 
 @app.command()
@@ -47,17 +51,15 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
     """
     client = Client()
     with reaching(client.settings.redis):
-        letter = client.dead_letters.get(letter_id)
+        letter = client.dead_letters.get(find_letter(client, letter_id))
     if as_json:
         print_json(letter.model_dump(mode="json"))
         return
-    console.print(
-        f"[bold]{letter.entry.task}[/] {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries"
-        f" · {moment(letter.died)}"
-    )
-    console.print(f"[red]{letter.error}[/]")
-    console.print_json(data=letter.entry.body)
-    console.print(letter.traceback, style="dim", highlight=False, markup=False)
+    about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
+    console.print(styled((letter.entry.task, "bold"), about))
+    console.print(letter.error, style="red")
+    console.print(in_json(letter.entry.body, indent=2), soft_wrap=True)
+    console.print(letter.traceback, style="dim")
 
 
 @app.command()
@@ -78,7 +80,7 @@ def retry(
         letters = (
             [one for one in _letters(client, reason) if one.retriable]
             if letter_id is None
-            else [client.dead_letters.get(letter_id)]
+            else [client.dead_letters.get(find_letter(client, letter_id))]
         )
         retried = [letter.entry.id for letter in letters if client.dead_letters.retry(client.app, letter)]
     if as_json:
@@ -95,11 +97,12 @@ def drop(letter_id: LetterId, as_json: Json = False) -> None:
     """
     client = Client()
     with reaching(client.settings.redis):
-        client.dead_letters.drop(client.dead_letters.get(letter_id))
+        letter = client.dead_letters.get(find_letter(client, letter_id))
+        client.dead_letters.drop(letter)
     if as_json:
-        print_json({"dropped": letter_id})
+        print_json({"dropped": letter.entry.id})
     else:
-        console.print(f"Dropped {letter_id}.")
+        console.print(f"Dropped {letter.entry.id}.")
 
 
 def _letters(client: Client, reason: str | None) -> list[DeadLetter]:

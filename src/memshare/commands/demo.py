@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
-from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
@@ -20,7 +19,7 @@ from memshare.broker.settings import Settings, load_settings
 from memshare.client import Client
 from memshare.commands.demo_reasoning import show_journeys
 from memshare.commands.options import Json
-from memshare.console import console, errors, print_json, table
+from memshare.console import console, errors, panel, print_json, styled, table
 from memshare.demo.play import Played, Progress, play
 from memshare.demo.reason import AGENT as REASONING
 from memshare.demo.reason import PAGES, reason
@@ -105,8 +104,8 @@ def _folder(data: Path | None) -> Iterator[Path]:
 def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
     """What `show` gives, with its progress on stderr."""
     model = settings.model_for("agents")
-    errors.print(f"Model: [bold]{model}[/]" + (f". {OFFLINE_NOTE}" if model == "offline" else ""))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    errors.print(styled("Model: ", (model, "bold"), f". {OFFLINE_NOTE}" if model == "offline" else ""))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bar(*columns, console=errors, transient=True) as progress:
         bar = progress.add_task("Tasks", total=None)
         with contextlib.closing(Client(settings)) as client:
@@ -124,20 +123,17 @@ OFFLINE_NOTE = (
 
 def _print_task(one: Played) -> None:
     if one.score is None:
-        verdict = f"[red]no grade: {one.fault}[/]"
+        verdict = styled((f"no grade: {one.fault}", "red"))
     else:
         colour, word = ("green", "accepted") if one.accepted else ("yellow", "not accepted")
-        verdict = f"score {one.score:.1f} · [{colour}]{word}[/]"
+        verdict = styled(f"score {one.score:.1f} · ", (word, colour))
     shown = ", ".join(f"{name} ({similarity:.2f})" for name, similarity in one.shown) or "none"
-    console.print(
-        Panel(
-            f"[dim]{one.prompt}[/]\n\n{one.answer or '–'}",
-            title=f"[bold]{one.name}[/] · {one.agent}/{one.kind} · {verdict}",
-            subtitle=f"model: {one.model} · memories shown: {shown}",
-            title_align="left",
-            subtitle_align="left",
-        )
+    framed = panel(
+        styled((one.prompt, "dim"), f"\n\n{one.answer or '–'}"),
+        styled((one.name, "bold"), f" · {one.agent}/{one.kind} · ", verdict),
     )
+    framed.subtitle, framed.subtitle_align = styled(f"model: {one.model} · memories shown: {shown}"), "left"
+    console.print(framed)
 
 
 def _print_summary(summary: Summary, played: list[Played]) -> None:
@@ -148,7 +144,7 @@ def _print_summary(summary: Summary, played: list[Played]) -> None:
         ("… and asked again, with", summary.again),
     )
     rows = [(name, group.tasks, f"{group.mean_score:.1f}", group.accepted) for name, group in groups]
-    console.print(table("", "tasks", "mean score", "accepted", rows=rows, title="[bold]Summary[/]"))
+    console.print(table("", "tasks", "mean score", "accepted", rows=rows, title="Summary"))
     console.print(
         f"\n{summary.users} later tasks were shown answers of earlier tasks ({summary.reused} different ones); "
         f"{summary.users_accepted} of these were accepted and became memories themselves."
@@ -156,4 +152,4 @@ def _print_summary(summary: Summary, played: list[Played]) -> None:
     if summary.chain:
         console.print("The longest line of descent: " + " → ".join(summary.chain))
     if played[0].model == "offline":
-        console.print(f"\n[yellow]model: offline.[/] {OFFLINE_NOTE}")
+        console.print(styled(("\nmodel: offline.", "yellow"), f" {OFFLINE_NOTE}"))

@@ -66,7 +66,7 @@ def run(
 
 
 def _run(request: Request, settings: Settings, expected: Expected) -> Result:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True) as bars:
         bar = bars.add_task("Starting", total=expected.tasks or None)
 
@@ -98,7 +98,6 @@ def _say_expected(requests: list[Request], expected: list[Expected]) -> None:
     errors.print(
         f"Items: {len(parts.seeds)} seeds, {len(parts.queries)} queries, {len(parts.test)} test."
         f" Dropped, as their question or answer had been there: {sum(one.dropped for one in requests[0].files)}.",
-        highlight=False,
     )
 
 
@@ -113,10 +112,10 @@ def _say(result: Result, out: Path, *, as_json: bool) -> None:
         print_json(result.model_dump(mode="json"))
         return
     heads, rows = summary(result)
-    console.print(table(*heads, rows=rows, title=f"[bold]{result.title}[/]"), highlight=False)
+    console.print(table(*heads, rows=rows, title=result.title))
     for note in filter(None, (*result.notes, result.note)):
-        console.print(note, style="yellow", highlight=False, markup=False)
-    console.print(LEGEND, style="dim", highlight=False)
+        console.print(note, style="yellow")
+    console.print(LEGEND, style="dim")
     console.print(
         f"{out / result.experiment}: tables, charts and every item. `memshare report {out}` makes a page of it."
     )

@@ -15,7 +15,7 @@ from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json
-from memshare.console import console, errors, print_json, short, table
+from memshare.console import console, errors, print_json, print_text, short, styled, table
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool
@@ -51,7 +51,7 @@ def add(
     client = Client()
     require_pool(client, pool)
     [added] = client.memories.add([_statement(text, about, pool, submitter)])
-    print_json({"id": str(added)}) if as_json else print(added)
+    print_json({"id": str(added)}) if as_json else print_text(str(added))
 
 
 @app.command()
@@ -83,7 +83,7 @@ def delete(memory_id: KnowledgeId, as_json: Json = False) -> None:
         print_json({"deleted": [str(one) for one in forgotten]})
     else:
         name = short_id(found)
-        console.print(f"Deleted {name}. `memshare memories restore {name}` brings it back.", highlight=False)
+        console.print(f"Deleted {name}. `memshare memories restore {name}` brings it back.")
 
 
 @app.command("list")
@@ -127,17 +127,17 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
         print_json(json_of(judged) | {"conflicts": conflicts, "children": [str(child.id) for child in children]})
         return
     memory = judged.memory
-    console.print(f"[bold]{memory.answer}[/]", highlight=False)
+    console.print(memory.answer, style="bold")
     console.print(f"By {memory.submitter}, {_day(memory.created)}; pool {memory.pool}, {memory.status}.")
     if memory.prompt:
-        console.print(f"About: {memory.prompt}", highlight=False)
+        console.print(f"About: {memory.prompt}")
     for revision in memory.history:
         by = f", when {revision.by} changed it" if revision.by else ""
         said = f"Until {_day(revision.until)}{by}: {revision.answer}"
-        console.print(said, style="dim", highlight=False, markup=False)
+        console.print(said, style="dim")
     console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} answers that used it.")
     for rival in rivals:
-        console.print(f"[yellow]Contradicted[/] ({credibility_of(rival)}): {rival.memory.answer}", highlight=False)
+        console.print(styled(("Contradicted", "yellow"), f" ({credibility_of(rival)}): {rival.memory.answer}"))
     console.print(f"{len(children)} memories were written with it.")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.panel import Panel
-from rich.text import Text
 
 from memshare.broker.errors import BadInput
 from memshare.client import Client
@@ -16,7 +14,7 @@ from memshare.commands.forget import forget
 from memshare.commands.options import Json, MemoryId
 from memshare.commands.transfer import export, import_memories
 from memshare.commands.trash import purge, restore, trash
-from memshare.console import console, errors, moment, print_json, short, table
+from memshare.console import console, errors, moment, panel, print_json, short, styled, table
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool, say_unreadable
@@ -91,7 +89,7 @@ def list_memories(
     found: list[Memory] = []
     for memory in client.memories.every(Where(pool=pool, agent=agent, kind=kind, submitter=submitter)):
         if len(found) == limit and sort == "id":
-            errors.print(f"[dim]There are more than {limit}; --limit shows more.[/]")
+            errors.print(f"There are more than {limit}; --limit shows more.", style="dim")
             break
         found.append(memory)
     say_unreadable(client)
@@ -151,16 +149,14 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
         print_json(json_of(judged))
         return
     memory = judged.memory
-    console.print(
-        f"[bold]{memory.id}[/] · pool {memory.pool} · {memory.kind or 'no kind'} "
-        f"· {memory.status} · {moment(memory.created)}"
-    )
+    about = f" · pool {memory.pool} · {memory.kind or 'no kind'} · {memory.status} · {moment(memory.created)}"
+    console.print(styled((str(memory.id), "bold"), about))
     console.print(
         f"by {memory.submitter} · model: {memory.model or '–'} · score {_score(memory)} · task {memory.task_id or '–'}"
     )
     if memory.prompt:
-        console.print(Panel(memory.prompt, title="prompt", title_align="left", border_style="dim"))
-    console.print(Panel(memory.answer, title="answer", title_align="left"))
+        console.print(panel(memory.prompt, "prompt", "dim"))
+    console.print(panel(memory.answer, "answer"))
     console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} tasks that were shown it.")
     if judged.conflicts:
         console.print("Contradicts: " + ", ".join(map(str, judged.conflicts)))
@@ -182,7 +178,9 @@ def stats(as_json: Json = False) -> None:
     if as_json:
         print_json(found.model_dump())
     else:
-        console.print(table("pool", "memories", rows=[*sorted(found.by_pool.items()), ("[bold]all[/]", found.total)]))
+        console.print(
+            table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
+        )
 
 
 def _show_revision(revision: Revision) -> None:
@@ -190,7 +188,7 @@ def _show_revision(revision: Revision) -> None:
     score = "–" if revision.score is None else f"{revision.score:.1f}"
     title = f"until {moment(revision.until)}, when {revision.by or 'somebody'} changed it · score {score}"
     text = f"{revision.prompt}\n\n{revision.answer}" if revision.prompt else revision.answer
-    console.print(Panel(Text(text), title=Text(title), title_align="left", border_style="dim"))
+    console.print(panel(text, title, "dim"))
 
 
 def _row(memory: Memory) -> tuple[str, ...]:

@@ -51,7 +51,6 @@ def status(
             f"{f'Pool {pool}' if pool else 'No pool'} has had {'no' if pool else 'a'} lesson yet with the encoder"
             f" {found.encoder}. Each accepted answer becomes one, once its pool has some memories: start `memshare up`"
             " and submit tasks.",
-            highlight=False,
         )
 
 
@@ -101,7 +100,6 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
     console.print(
         f"The retriever of pool {pool} has {now} in use, before: {done.before}. {done.set_aside} lessons from after it"
         " were set aside. Agents use it from their next task on.",
-        highlight=False,
     )
 
 

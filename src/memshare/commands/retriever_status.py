@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 
-from rich.markup import escape
 from rich.table import Table
 
 from memshare.chart import Point, chart
-from memshare.console import console, table
+from memshare.console import console, styled, table
 from memshare.retriever_trainer.status import PoolStatus, Status
 from memshare.retriever_trainer.update import Update
 
@@ -20,7 +19,7 @@ LITTLE = 100  # memories of a pool, before which nothing is to be seen of what w
 def print_status(status: Status, *, in_detail: bool) -> None:
     """All pools with their charts; in detail with their versions, and why lessons came to nothing."""
     before = f", before it {status.encoder_before}" if status.encoder_before else ""
-    console.print(f"Encoder {status.encoder}{before}", highlight=False)
+    console.print(f"Encoder {status.encoder}{before}")
     for name, pool in status.pools.items():
         console.print()
         _print_pool(name, pool)
@@ -28,28 +27,33 @@ def print_status(status: Status, *, in_detail: bool) -> None:
             _print_versions(pool)
             _print_reasons(pool)
     if not in_detail:
-        console.print("\n[dim]`memshare retriever status --pool P` shows a pool's versions, and why updates failed.[/]")
+        console.print(
+            "\n`memshare retriever status --pool P` shows a pool's versions, and why updates failed.", style="dim"
+        )
 
 
 def _print_pool(name: str, pool: PoolStatus) -> None:
     in_use = f"version {pool.version} in use" if pool.version else "no version yet"
     last = f" · last lesson {_when(pool.updates[-1])}" if pool.updates else ""
-    console.print(f"[bold]{name}[/] · {in_use}{last}", highlight=False)
+    console.print(styled((name, "bold"), f" · {in_use}{last}"))
     if pool.fault:
         console.print(
-            f"[red]No agent can use version {pool.version}: {escape(pool.fault)}.[/] They stay with the one from before"
-            f" it. Go back: memshare retriever rollback --pool {name}"
+            styled(
+                (f"No agent can use version {pool.version}: {pool.fault}.", "red"),
+                " They stay with the one from before it.",
+                f" Go back: memshare retriever rollback --pool {name}",
+            )
         )
     facts = Table.grid(padding=(0, 3))
     facts.add_row("held-out accuracy", _held_out(pool))
     facts.add_row("lessons", _counts(pool))
     facts.add_row("labels", " · ".join(f"{count} by {way}" for way, count in sorted(pool.labelled_by.items())) or "–")
-    console.print(facts, highlight=False)
+    console.print(facts)
     if pool.lessons.counted < LITTLE:
-        console.print(f"[dim]Nothing is to be expected before about {LITTLE} memories of a pool.[/]", highlight=False)
+        console.print(f"Nothing is to be expected before about {LITTLE} memories of a pool.", style="dim")
     points = _points(pool)
     if len(points) > 1:
-        console.print("\n[dim]Held-out accuracy over lessons, on those held out by then:[/]")
+        console.print("\nHeld-out accuracy over lessons, on those held out by then:", style="dim")
         console.print(chart(points, min(console.width, WIDEST)))
 
 
@@ -84,7 +88,7 @@ def _print_versions(pool: PoolStatus) -> None:
     shown = pool.versions[-VERSIONS_SHOWN:]
     rows = [
         (
-            f"[bold]{one.version}[/] in use" if one.version == pool.version else one.version,
+            styled((str(one.version), "bold"), " in use") if one.version == pool.version else one.version,
             one.lessons,
             _figure(one.accuracy_before),
             _figure(one.accuracy_after),
@@ -95,7 +99,7 @@ def _print_versions(pool: PoolStatus) -> None:
     console.print(table("version", "lessons", "accuracy before", "after", rows=rows))
     older = len(pool.versions) - len(shown)
     if older:
-        console.print(f"[dim]{older} older ones are kept; --json lists them.[/]", highlight=False)
+        console.print(f"{older} older ones are kept; --json lists them.", style="dim")
 
 
 def _print_reasons(pool: PoolStatus) -> None:
@@ -105,7 +109,7 @@ def _print_reasons(pool: PoolStatus) -> None:
             (
                 _when(one),
                 "refused" if one.lesson.refused else one.lesson.outcome,
-                escape(one.lesson.reason.removeprefix("refused: ")),
+                one.lesson.reason.removeprefix("refused: "),
             )
             for one in failed[-REASONS_SHOWN:]
         ]

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.panel import Panel
-from rich.text import Text
 
 from memshare.broker.errors import BadInput, MemshareError, Unreachable
 from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
-from memshare.console import console, moment, print_json, short, table
+from memshare.console import console, moment, panel, print_json, print_text, short, styled, table
 from memshare.journey import Journey
+from memshare.task_ids import find_task
 
-TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed.")]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
 
 
 def result(task_id: TaskId, as_json: Json = False) -> None:
@@ -25,6 +24,7 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     Example: memshare result 1c6f…
     """
     client = Client()
+    task_id = find_task(client, task_id)
     journey = client.journey(task_id)
     if journey.what != "task":
         raise BadInput(f"{task_id!r} is a {journey.what}, which nobody answers: `memshare trace {task_id}` shows it.")
@@ -39,7 +39,7 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     if as_json:
         print_json(client.ledger.journey(task_id)["answer"])
     else:
-        print(journey.answer)
+        print_text(journey.answer)
 
 
 def trace(
@@ -52,6 +52,7 @@ def trace(
     Example: memshare trace 1c6f… --tree
     """
     client = Client()
+    task_id = find_task(client, task_id)
     journey = client.journey(task_id)
     if as_json:
         print_json(journey.model_dump(mode="json"))
@@ -59,16 +60,15 @@ def trace(
     if tree:
         if not journey.steps:
             raise BadInput(f"The task {task_id!r} has no steps: it is not answered yet, or its agent takes none.")
-        console.print(draw(journey.prompt, journey.steps), highlight=False)
+        console.print(draw(journey.prompt, journey.steps))
         return
     of_kind = f" · {journey.kind}" if journey.kind else ""
-    console.print(
-        f"[bold]{journey.agent}[/]{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
-    )
+    about = f"{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
+    console.print(styled((journey.agent, "bold"), about))
     if journey.what == "task":
-        console.print(Panel(Text(journey.prompt), title="prompt", title_align="left", border_style="dim"))
+        console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
-            console.print(Panel(Text(journey.answer), title=f"answer · model: {journey.model}", title_align="left"))
+            console.print(panel(journey.answer, f"answer · model: {journey.model}"))
             _print_memories(journey)
     else:
         _print_standard(journey)
@@ -77,7 +77,7 @@ def trace(
     if journey.score is not None:
         _print_score(journey)
     if journey.waits is not None:
-        console.print(f"[yellow]waits[/] until {moment(journey.waits.until)}: {journey.waits.why}", highlight=False)
+        console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
     if journey.outcome is not None:
         console.print(
             f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
@@ -85,9 +85,10 @@ def trace(
     if journey.lesson is not None:
         console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
     if journey.cancelled:
-        console.print(f"[yellow]cancelled[/] {moment(journey.cancelled.at)}: {journey.cancelled.why}", highlight=False)
+        console.print(styled(("cancelled", "yellow"), f" {moment(journey.cancelled.at)}: {journey.cancelled.why}"))
     if journey.dead:
-        console.print(f"[red]given up[/] ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}")
+        tried = f" ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}"
+        console.print(styled(("given up", "red"), tried))
         kept = journey.dead.entry.id in client.dead_letters
         advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
@@ -98,8 +99,8 @@ def _print_standard(journey: Journey) -> None:
     if journey.what == "standard answer" and not journey.prompt:
         console.print("A standard answer: its agent is asked for a question that it could answer.", style="dim")
     else:
-        console.print(Panel(Text(journey.prompt), title=asked, title_align="left", border_style="dim"))
-    console.print(Panel(Text(journey.answer or ""), title="standard answer", title_align="left"))
+        console.print(panel(journey.prompt, asked, "dim"))
+    console.print(panel(journey.answer or "", "standard answer"))
 
 
 def _print_memories(journey: Journey) -> None:
@@ -117,10 +118,15 @@ def _share(shown: Shown) -> str:
 def _print_score(journey: Journey) -> None:
     score = journey.score
     assert score is not None
-    verdict = "[green]accepted[/]" if score.accepted else "[yellow]not accepted[/]"
+    verdict = ("accepted", "green") if score.accepted else ("not accepted", "yellow")
     console.print(
-        f"\nScore [bold]{score.total:.1f}[/] of 100, threshold {score.threshold:.1f}: {verdict} "
-        f"[dim](rubric {score.rubric} {score.rubric_version}, model: {score.model})[/]"
+        styled(
+            "\nScore ",
+            (f"{score.total:.1f}", "bold"),
+            f" of 100, threshold {score.threshold:.1f}: ",
+            verdict,
+            (f" (rubric {score.rubric} {score.rubric_version}, model: {score.model})", "dim"),
+        )
     )
     rows = [
         (short(name.replace("_", " "), 40), f"{c.low:.1f} – {c.high:.1f}", f"{c.points:.1f}")

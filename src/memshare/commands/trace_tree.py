@@ -9,14 +9,14 @@ from rich.text import Text
 from rich.tree import Tree
 
 from memshare.broker.wire.messages import Step
-from memshare.console import short
+from memshare.console import short, styled
 
 READ_SHOWN = 4
 
 
 def draw(question: str, steps: Sequence[Step]) -> Tree:
     """The tree of a run; a step stands under the step that called it, in the order in which they ran."""
-    root = Tree(Text(short(question, 100), style="bold"))
+    root = Tree(styled((short(question, 100), "bold")))
     branches: dict[int | None, Tree] = {None: root}
     for step in steps:
         branches[step.number] = branches.get(step.parent, root).add(_label(step))
@@ -26,14 +26,14 @@ def draw(question: str, steps: Sequence[Step]) -> Tree:
 def _label(step: Step) -> Text:
     tokens = step.usage.prompt_tokens + step.usage.completion_tokens
     cost = f" · {tokens:,} tokens · {step.model}" if step.model else ""
-    label = Text.assemble((f"{step.number} {step.operator}", "bold cyan"), (f"  {step.seconds:.1f} s{cost}", "dim"))
+    label = styled((f"{step.number} {step.operator}", "bold cyan"), (f"  {step.seconds:.1f} s{cost}", "dim"))
     read = "; ".join(step.read[:READ_SHOWN]) + (
         f"; and {len(step.read) - READ_SHOWN} more" if len(step.read) > READ_SHOWN else ""
     )
     knowledge = ", ".join(str(one) for one in step.knowledge)
     for name, text in (("asked", _asked(step)), ("read", read), ("said", step.said), ("knowledge", knowledge)):
         if text:
-            label.append(f"\n{name}: ", style="dim").append(text)
+            label.append_text(styled((f"\n{name}: ", "dim"), text))
     return label
 
 

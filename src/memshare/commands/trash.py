@@ -56,7 +56,7 @@ def trash(
     ]
     console.print(table("id", "gone on", "pool", "prompt", "answer", rows=rows) if rows else "The trash is empty.")
     if page.total > len(rows):
-        errors.print(f"There are {page.total:,}; --limit shows more.", style="dim", highlight=False)
+        errors.print(f"There are {page.total:,}; --limit shows more.", style="dim")
 
 
 def restore(
@@ -82,7 +82,7 @@ def restore(
     console.print(f"Restored {counted(len(restored.restored))}.")
     if restored.there:
         names = ", ".join(short_id(one) for one in restored.there)
-        console.print(f"The pool has these already, and they were left as they are: {names}.", highlight=False)
+        console.print(f"The pool has these already, and they were left as they are: {names}.")
 
 
 def purge(
@@ -123,11 +123,10 @@ def purge(
     console.print(
         f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
         f" and {sum(one['lessons'] for one in taught):,} lessons; {len(exports.scrubbed):,} exported files mended.",
-        highlight=False,
         soft_wrap=True,
     )
     for line in _left(purged.open_messages, exports.elsewhere, log_rewritten=purged.log_rewritten):
-        errors.print(line, style="yellow", highlight=False, soft_wrap=True, markup=False)
+        errors.print(line, style="yellow", soft_wrap=True)
 
 
 def _left(open_messages: int, elsewhere: list[str], *, log_rewritten: bool) -> list[str]:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import typer
 
+from memshare.broker.observe.plain_text import plain
 from memshare.client import Client
 from memshare.console import errors
 from memshare.extras import NeedsExtra, require
@@ -26,7 +27,7 @@ def retrievers_without(
     try:
         require("To see what retrievers learnt from them", "trainer")
     except NeedsExtra as needed:
-        errors.print(f"{needed} They keep it until then.", highlight=False, soft_wrap=True, markup=False)
+        errors.print(f"{needed} They keep it until then.", soft_wrap=True)
         return []
     # Not all who forget have what the trainer takes, so it is imported where it is used.
     from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
@@ -49,7 +50,7 @@ def _without(log: Any, gone: Sequence[UUID], lessons: int, roll_back: bool | Non
     undo, version = roll_back, log.head().version
     if undo is None and ask:
         question = f"The retriever of pool {log.pool} had {lessons} lessons with them. Learn without them?"
-        undo = typer.confirm(question, err=True)
+        undo = typer.confirm(plain(question), err=True)
     if undo:
         from memshare.retriever_trainer.unlearn import unlearn  # torch, which takes more than a second
 
@@ -59,7 +60,6 @@ def _without(log: Any, gone: Sequence[UUID], lessons: int, roll_back: bool | Non
         errors.print(
             f"The retriever of pool {log.pool} had {lessons} lessons with them, and keeps what it learnt, as"
             f" --roll-back was not given. `memshare retriever rollback --pool {log.pool}` goes back by versions.",
-            highlight=False,
             soft_wrap=True,
         )
     return {"pool": log.pool, "lessons": lessons, "rolled_back": bool(undo), "version": version}

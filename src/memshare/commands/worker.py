@@ -13,7 +13,7 @@ from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
-from memshare.console import console, print_json
+from memshare.console import console, print_json, styled
 from memshare.extras import require
 
 EXTRAS = {MEMORY_QUEUE: "memory", TRAINER_QUEUE: "trainer"}
@@ -57,7 +57,7 @@ def worker(
     if as_json or settings.log_format == "json":
         print_json({"node": node, "queues": wanted, "pid": os.getpid()})
     else:
-        console.print(f"Serves [bold]{', '.join(wanted)}[/] as {node}. Ctrl-C ends it.")
+        console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
     options = [
         "worker",
         "--queues",

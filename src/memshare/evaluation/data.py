@@ -14,7 +14,7 @@ from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message, derived_id
-from memshare.bulk import read_lines, read_object, refuse
+from memshare.json_lines import read_lines, read_object, refuse
 from memshare.memory_service.memory import folded
 
 SEEDS, QUERIES = 0.2, 0.4  # of the items of a kind; the others are the test set (INMS, arXiv 2404.09982)

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.messages import Message
-from memshare.bulk import read_lines
 from memshare.evaluation.charts import draw
 from memshare.evaluation.examples import Examples, choose
 from memshare.evaluation.experiments import EXPERIMENTS
@@ -24,6 +23,7 @@ from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import ALL, Result
 from memshare.evaluation.tables import LEGEND, cells
 from memshare.files import new_file
+from memshare.json_lines import read_lines
 
 TEMPLATE = "report.html.j2"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memshare.broker.errors import BadInput
-from memshare.bulk import SHOWN_FAULTS
+from memshare.json_lines import SHOWN_FAULTS
 from memshare.pairs import read_pairs
 from tests.support.memories import remembered
 
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BadInput, match=r"none\.jsonl' cannot be read: No such file or directory"):
         read_pairs(tmp_path / "none.jsonl", None, POOLS)
-    with pytest.raises(BadInput, match=r"latin\.jsonl' cannot be read: it is no UTF-8 text"):
+    with pytest.raises(BadInput, match=r"latin\.jsonl:1: byte 13 of the line, 0xe4, is not UTF-8"):
         read_pairs(tmp_path / "latin.jsonl", None, POOLS)
     with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
         read_pairs(tmp_path, None, POOLS)
