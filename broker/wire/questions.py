@@ -11,13 +11,14 @@ from memshare.broker.wire.messages import Message, Usage
 class QuestionTask(Message):
     """What a client submits to `agents.NAME.question`: a standard answer, for which a question is wanted.
 
-    `round` counts the questions that were wanted for this answer, this one included.
+    `round` counts the questions that were wanted for this answer, this one included; `earlier` are those that it got.
     """
 
     answer: str = Field(min_length=1)
     kind: Label | None = None
     submitter: Label = "anonymous"
     round: int = Field(default=1, ge=1)
+    earlier: tuple[str, ...] = Field(default=(), max_length=100)
     remember: bool = True
 
 

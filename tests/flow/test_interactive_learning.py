@@ -130,6 +130,7 @@ LEARNT = {
     "answers": {"pairs": 12, "mean_score": pytest.approx(88.5)},
     # 88.5 is the mean of the seeds: ada's 89 is enough now, and bob's 88 is not.
     "answers_accepted": 6,
+    "answers_unverified": 0,
     "thresholds": [{"pool": "verse", "rubric": "verse", "threshold": pytest.approx(88.5), "mean_of_seeds": True}],
     "dead": [],
 }
@@ -211,6 +212,18 @@ def test_agents_answer_without_memories_first_and_then_with_all_but_those_that_g
     assert len(second) == 2
     assert all(len(shown) == 6 for shown in second), "three memories each"
     assert not any(text in shown for shown in second for text in ("Verse 2 on First", ANSWERS["First"]))
+
+
+def test_the_second_round_is_told_the_question_of_the_first(deployment: Deployment, tmp_path: Path) -> None:
+    before = len(deployment.chat.requests)
+
+    figures(deployment, "learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode", "--rounds", "2")
+
+    asked = [json.loads(body["messages"][-1]["content"]) for body in deployment.chat.requests[before:]
+             if "response_format" in body]  # fmt: skip
+    told = {(one["round"], one["answer"]): one["earlier"] for one in asked if "round" in one}
+    assert told[1, ANSWERS["First"]] == []
+    assert told[2, ANSWERS["First"]] == ["Verse 1 on First"]
 
 
 def test_what_was_given_up_is_named_and_goes_on_after_a_retry(deployment: Deployment, tmp_path: Path) -> None:

@@ -46,19 +46,22 @@ def learn(
 ) -> Bootstrapped:
     """Ask for `rounds` questions a line, one round after the other, and grade them with their answers.
 
+    From the second round on the model is told the questions that it asked for an answer before.
     Agents answer the questions of the first round without memories, and those of later rounds with them, but never
     with the standard answer itself, under this question or an earlier one. All seeds of a round are settled before
     agents answer, so that a threshold that is their mean is the same for all answers.
     """
     cards, learnt = client.agents(), Bootstrapped()
     given: defaultdict[StandardAnswer, set[UUID]] = defaultdict(set)  # the memories that hold a line's answer
+    earlier: defaultdict[StandardAnswer, list[str]] = defaultdict(list)  # a line's questions
     for number in range(1, rounds + 1):
         what = f"Round {number} of {rounds}: " if rounds > 1 else ""
-        asked = [question_of(line, cards[line.agent], number, submitter) for line in lines]
+        asked = [question_of(line, cards[line.agent], number, submitter, earlier[line]) for line in lines]
         seeds, before = _run(client, asked, f"{what}questions", progress)
         learnt += Bootstrapped(seeds=tuple(seeds.values()), before=before)
         for line, entry in zip(lines, asked, strict=True):
             given[line] |= _held_in(seeds[entry.journey], line, cards[line.agent].pool)
+            earlier[line] += [question] if (question := seeds[entry.journey].question) is not None else []
         answering = [
             _answer(card, line, entry.journey, question, number, submitter, given[line])
             for line, entry in zip(lines, asked, strict=True)
@@ -91,10 +94,12 @@ def _domain(cards: Mapping[str, AgentCard], line: StandardAnswer) -> list[AgentC
     return [card for card in cards.values() if card.pool == pool and (line.kind is None or line.kind in card.kinds)]
 
 
-def question_of(line: StandardAnswer, card: AgentCard, number: int, submitter: str) -> Entry:
-    """The message that asks for the `number`-th question to a standard answer."""
+def question_of(
+    line: StandardAnswer, card: AgentCard, number: int, submitter: str, earlier: Sequence[str] = ()
+) -> Entry:
+    """The message that asks for the `number`-th question to a standard answer, other than the earlier ones."""
     name = str(derived_id("learn", card.pool, line.agent, line.kind or "", line.answer, str(number)))
-    task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number)
+    task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number, earlier=tuple(earlier))
     return _first(name, f"agents.{line.agent}.question", line.agent, "question", task)
 
 

@@ -15,6 +15,8 @@ from memshare.client import Client
 from memshare.scorer.rubric import MEAN_OF_SEEDS, find_rubric
 from memshare.scorer.threshold import threshold_for
 
+NOT_VERIFIED = "not verified"  # what is known for ever of an answer that its agent rejected
+
 
 @dataclass(frozen=True)
 class Group:
@@ -36,7 +38,10 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Figures:
-    """`before` counts the questions and answers that had ended before this run, and were not paid for again."""
+    """`before` counts the questions and answers that had ended before this run, and were not paid for again.
+
+    An answer that its agent could not verify is neither graded nor accepted: `answers_unverified` counts those.
+    """
 
     lines: int
     questions: int
@@ -44,6 +49,7 @@ class Figures:
     rejected: Group
     answers: Group
     answers_accepted: int
+    answers_unverified: int
     before: int
     thresholds: tuple[Threshold, ...]
     dead: tuple[str, ...]
@@ -62,6 +68,7 @@ def figures(client: Client, lines: Sequence[StandardAnswer], learnt: Bootstrappe
         rejected=_group(one for one in learnt.seeds if one.accepted is False),
         answers=_group(graded),
         answers_accepted=sum(bool(one.accepted) for one in graded),
+        answers_unverified=sum(one.outcome == NOT_VERIFIED for one in learnt.answers),
         before=learnt.before,
         thresholds=_thresholds(client, lines),
         dead=tuple(one.error or "" for one in (*learnt.seeds, *learnt.answers) if one.dead),

@@ -72,7 +72,7 @@ def seed(
 
 @contextlib.contextmanager
 def _bar(command: str) -> Iterator[learning.Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
         with Progress(*columns, console=errors, transient=True) as bar:
             task = bar.add_task("", total=None)
@@ -83,8 +83,6 @@ def _bar(command: str) -> Iterator[learning.Progress]:
         errors.print(
             f"Stopped. What is queued goes on by itself. Run `{command}` again, with the same options, to go on: "
             "what is done is not paid for again.",
-            highlight=False,
-            markup=False,
             soft_wrap=True,
         )
         raise typer.Exit(130) from stop
@@ -98,7 +96,7 @@ def _finish(found: Figures, as_json: bool) -> None:
     if found.dead:
         errors.print(f"{len(found.dead)} were given up, such as:", style="red")
         for error in list(dict.fromkeys(found.dead))[:SHOWN_ERRORS]:
-            errors.print(short(error, 200), highlight=False, markup=False, soft_wrap=True)
+            errors.print(short(error, 200), soft_wrap=True)
         errors.print("`memshare dead list` shows them; after `memshare dead retry`, the same command goes on.")
         raise typer.Exit(1)
 
@@ -111,6 +109,7 @@ def _print(found: Figures) -> None:
         ("seeds rejected", _of(found.rejected)),
         ("answers graded", _of(found.answers)),
         ("answers accepted", found.answers_accepted),
+        ("answers not verified", found.answers_unverified),
         ("done before", found.before),
         ("dead letters", len(found.dead)),
     ]

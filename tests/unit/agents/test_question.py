@@ -59,10 +59,10 @@ def test_the_question_and_the_standard_answer_are_graded_as_a_seed_that_no_model
 def test_the_answer_is_quoted_as_data_beside_what_its_kind_is_told(memory: MemoryClient) -> None:
     answering, chat = asking(memory, {"question": "A lamp"})
 
-    answering.ask("journey-1", QuestionTask(answer=VERSE, kind="limerick", round=2))
+    answering.ask("journey-1", QuestionTask(answer=VERSE, kind="limerick", round=2, earlier=("A light",)))
 
     (system, user) = chat.conversations[0]
-    assert json.loads(user.content) == {"answer": VERSE, "kind": "limerick", "round": 2}
+    assert json.loads(user.content) == {"answer": VERSE, "kind": "limerick", "round": 2, "earlier": ["A light"]}
     assert POEM.kinds["limerick"].instructions in system.content
     assert VERSE not in system.content
 
