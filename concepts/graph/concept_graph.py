@@ -17,6 +17,7 @@ from scipy import sparse
 
 from memshare.concepts import names
 from memshare.concepts.graph.concept_index import LEVEL_UNIT, ConceptIndex
+from memshare.concepts.graph.cooccurrence import Cooccurrence
 from memshare.concepts.graph.significance import EPSILON, Links, links
 from memshare.concepts.graph.weights import Vector, trimmed
 from memshare.concepts.hierarchy import Levels
@@ -61,6 +62,7 @@ class ConceptGraph:
         self.index = ConceptIndex(key)
         self._epsilon, self._most_links, self._most_weights = epsilon, most_links, most_weights
         self._vectors: dict[int, Sparse] = {}
+        self._everywhere: frozenset[int] = frozenset()
         for memory, levels in (memories or {}).items():
             self.add(memory, levels)
         self.index.count_frequent()
@@ -111,7 +113,7 @@ class ConceptGraph:
         number = self.index.number(name)
         if number is None:
             return []
-        columns = (column.tolist() for column in self._links(number, None))
+        columns = (column.tolist() for column in self._links(number, self.index.cooccurrence(number), None))
         found = (Link(self.index.name(other), *figures) for other, *figures in zip(*columns, strict=True))
         return sorted(found, key=lambda link: (-link.weight, -link.strength, link.name))
 
@@ -132,7 +134,8 @@ class ConceptGraph:
     def vector_of(self, names: Iterable[str]) -> dict[str, float]:
         """The vector of several concepts: of a question, a memory or a cluster. Rare concepts weigh more.
 
-        v ~ sum of idf_i e_i, idf_i = ln(1 + (m - n_i + .5) / (n_i + .5)). Names that no memory has are left out.
+        v ~ sum of idf_i e_i, idf_i = ln(1 + (m - n_i + .5) / (n_i + .5)). Names that no memory has are left out, and
+        so are, if there are others, those that all memories have: they tell none from another.
         """
         return self._named(self._of(number for name in names if (number := self.index.number(name)) is not None))
 
@@ -172,15 +175,19 @@ class ConceptGraph:
     def _changed(self, numbers: list[int]) -> None:
         for number in numbers:
             self._vectors.pop(number, None)
+        everywhere = self.index.everywhere()
+        if everywhere != self._everywhere:
+            self._vectors.clear()
+            self._everywhere = everywhere
 
-    def _links(self, number: int, most: int | None) -> Links:
-        beside = self.index.cooccurrence(number)
+    def _links(self, number: int, beside: Cooccurrence, most: int | None) -> Links:
         return links(self.index.count(number), beside, self.index.order, most, self._epsilon)
 
     def _vector(self, number: int) -> Sparse:
         found = self._vectors.get(number)
         if found is None:
-            linked = self._links(number, self._most_links)
+            beside = self.index.cooccurrence(number).without(self._everywhere)
+            linked = self._links(number, beside, self._most_links)
             total = fsum(linked.weight)
             own = np.array([number], np.int32), np.ones(1)
             if total > 0:
@@ -190,7 +197,8 @@ class ConceptGraph:
         return found
 
     def _of(self, numbers: Iterable[int]) -> Sparse:
-        chosen = sorted(set(numbers), key=self.index.order.__getitem__)
+        named = set(numbers)
+        chosen = sorted(named - self._everywhere or named, key=self.index.order.__getitem__)
         counts = self.index.counts(chosen)
         rarity = np.log1p((len(self.index) - counts + 0.5) / (counts + 0.5))
         return self._sum(zip(chosen, rarity.tolist(), strict=True), self._most_weights)

@@ -127,6 +127,13 @@ class ConceptIndex:
         """All memories, in the order of their ids."""
         return sorted(self._slots)
 
+    def everywhere(self) -> frozenset[int]:
+        """The concepts that all memories have, where there are two memories or more."""
+        if len(self) < 2:
+            return frozenset()
+        numbers: list[int] = self.members(next(iter(self._slots)))[0].tolist()
+        return frozenset(number for number in numbers if self.count(number) == len(self))
+
     def members(self, memory: UUID) -> Members:
         """The numbers of a memory's concepts, and their levels in sixtieths. Raises KeyError for an unknown memory."""
         return self._members[self._slots[memory]]

@@ -27,15 +27,16 @@ class ConsistentVectors:
 
     def __init__(self, graph: ConceptGraph) -> None:
         self._names = graph.concepts()
-        self._places = {name: place for place, name in enumerate(self._names)}
+        self._key = graph.index.key
+        self._places = {self._key(name): place for place, name in enumerate(self._names)}
         links = link_matrix(graph)
         self._pointed_at: NDArray[np.float64] = np.asarray(links.sum(axis=0)).ravel()
         self._links = (links + sparse.eye_array(len(self._names))).tocsr()
         self._links.sort_indices()
 
     def vector(self, name: str, start: NDArray[np.float64] | None = None) -> dict[str, float]:
-        """The vector of a concept, by its name in the graph; `start` are weights above 0 to begin with instead."""
-        row = self._links[[self._places[name]]]
+        """The vector of a concept of the graph, KeyError for another; it may start from other weights."""
+        row = self._links[[self._places[self._key(name)]]]
         beside, weights = row.indices, row.data
         roots = np.sqrt(self._links[beside][:, beside].toarray())
         vector = np.ones(len(beside)) if start is None else start[: len(beside)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +44,13 @@ class Cooccurrence(NamedTuple):
             left = found.counts > 0
             return Cooccurrence(found.others[left], found.counts[left], found.levels[left])
         return found
+
+    def without(self, numbers: Collection[int]) -> Cooccurrence:
+        """All but some concepts."""
+        if not numbers:
+            return self
+        left = ~np.isin(self.others, list(numbers))
+        return Cooccurrence(self.others[left], self.counts[left], self.levels[left])
 
 
 def counted(number: int, memories: Sequence[Members]) -> Cooccurrence:

@@ -50,6 +50,8 @@ def links(
 
     Where weights are equal at the limit, `order`, a value of every concept, decides.
     """
+    if not len(beside.others):
+        return Links(beside.others, beside.counts, *(np.empty(0) for _ in range(4)))
     codes = (beside.counts.astype(np.int64) << 32) + beside.levels
     kinds = _kinds(codes)
     weighed = _weighed(count, kinds, most, epsilon)

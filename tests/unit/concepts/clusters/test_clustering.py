@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import random
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from memshare.concepts.clusters import Clusters, find_clusters
+from memshare.concepts.clusters.leiden import partition
+from memshare.concepts.graph.concept_graph import ConceptGraph
+from memshare.concepts.map_layout import lay_out
+from tests.unit.concepts.conftest import FlashcardPool
+
+pytestmark = pytest.mark.slow
+
+
+def numbers(pool: FlashcardPool, clusters: Clusters) -> list[int]:
+    return [clusters.of(memory).number for memory in pool.memories]
+
+
+def test_cards_that_were_written_one_after_another_are_together(flashcard_pool: FlashcardPool) -> None:
+    found = np.array(numbers(flashcard_pool, flashcard_pool.clusters))
+
+    together = (found[1:] == found[:-1]).mean()
+    by_chance = ((np.unique(found, return_counts=True)[1] / len(found)) ** 2).sum()
+
+    assert 45 <= len(set(found.tolist())) <= 65
+    assert together >= 0.45
+    assert by_chance <= 0.03
+
+
+def test_children_partition_their_parent(flashcard_pool: FlashcardPool) -> None:
+    clusters = flashcard_pool.clusters
+    levels = clusters.levels()
+
+    assert len(levels) >= 2
+    for level in levels:
+        assert sorted(memory for one in level for memory in one.memories) == sorted(flashcard_pool.memories)
+    for one in (one for level in levels[:-1] for one in level):
+        children = clusters.children(one.number)
+        assert sorted(memory for child in children for memory in child.memories) == sorted(one.memories)
+        assert {clusters.parents(child.number)[0].number for child in children} == {one.number}
+        for child in children:
+            siblings = {sibling.number for sibling in clusters.siblings(child.number)}
+            assert siblings | {child.number} == set(one.children)
+
+
+def test_clusters_are_named_by_what_they_have_more_of_than_the_pool(flashcard_pool: FlashcardPool) -> None:
+    deepest = flashcard_pool.clusters.levels()[-1]
+
+    for one in deepest:
+        assert one.topics[0].lift > 1
+        if one.name.casefold() == "t-sne":  # what the original called many clusters
+            assert one.topics[0].share >= 0.5
+    names = {one.name for one in deepest}
+    assert "Science" not in names
+    assert {"Intellectual Property", "Natural Gas", "Python"} <= names
+
+
+def test_the_order_of_the_memories_does_not_matter(flashcard_pool: FlashcardPool) -> None:
+    pool = flashcard_pool
+    order = random.Random(0).sample(range(len(pool.memories)), len(pool.memories))
+
+    again = find_clusters(pool.graph, [pool.memories[one] for one in order], pool.vectors[order])
+
+    assert again.levels() == pool.clusters.levels()
+
+
+def test_the_size_decides_how_many_clusters_there_are(flashcard_pool: FlashcardPool) -> None:
+    pool = flashcard_pool
+
+    few = find_clusters(pool.graph, pool.memories, pool.vectors, size=30)
+
+    assert 12 <= len(few.levels()[-1]) <= 24
+    assert len(pool.clusters.levels()[-1]) > 40
+
+
+def test_the_map_has_every_memory_in_its_clusters_disc(flashcard_pool: FlashcardPool) -> None:
+    placed = lay_out(flashcard_pool.clusters)
+
+    assert placed == lay_out(flashcard_pool.clusters)
+    assert set(placed.memories) == set(flashcard_pool.memories)
+    for memory, spot in placed.memories.items():
+        disc = placed.clusters[flashcard_pool.clusters.of(memory).number]
+        assert (spot.x - disc.x) ** 2 + (spot.y - disc.y) ** 2 <= disc.radius**2
+    assert len({(spot.x, spot.y) for spot in placed.memories.values()}) == len(placed.memories)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_a_pool_of_few_memories_has_clusters_too(flashcard_pool: FlashcardPool, count: int) -> None:
+    pool = flashcard_pool
+    graph = ConceptGraph({memory: {0: ["Alpha"], 1: [f"Beta {memory.int}"]} for memory in pool.memories[:count]})
+
+    found = find_clusters(graph, pool.memories[:count], pool.vectors[:count])
+
+    assert (
+        sorted(memory for one in found.levels()[-1:] for each in one for memory in each.memories)
+        == pool.memories[:count]
+    )
+    assert set(lay_out(found).memories) == set(pool.memories[:count])
+
+
+def test_an_unknown_cluster_is_a_key_error(flashcard_pool: FlashcardPool) -> None:
+    with pytest.raises(KeyError):
+        flashcard_pool.clusters.get(0)
+    with pytest.raises(KeyError):
+        flashcard_pool.clusters.of(UUID(int=10**9))
+
+
+def test_a_graph_is_split_where_it_hangs_together_least() -> None:
+    triangles = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0), (3, 4, 1.0), (4, 5, 1.0), (3, 5, 1.0), (2, 3, 0.1)]
+
+    assert partition(triangles, 7, 3, seed=0).tolist() == [0, 0, 0, 1, 1, 1, 2]
