@@ -11,7 +11,8 @@ from pydantic import Field
 from memshare.broker.wire.forms import Label, Moment, Percent
 from memshare.broker.wire.messages import CriterionScore, Message, derived_id
 
-Status = Literal["active", "probation", "hidden"]
+Status = Literal["active", "probation", "hidden", "stale"]
+"""A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
@@ -57,6 +58,7 @@ class Memory(Message):
     criteria: dict[str, CriterionScore] = Field(default={})
     rubric_version: str | None = None
     task_id: str | None = None
+    source: str | None = Field(default=None, description="where a statement was read: a document or a web address")
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown")
     created: Moment = Field(description="Unix time in seconds")
     status: Status = "active"

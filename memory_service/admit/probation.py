@@ -6,7 +6,7 @@ While on probation it is at most one of the memories that a task is shown, and n
 from __future__ import annotations
 
 from memshare.broker.wire.messages import AnsweredTask
-from memshare.memory_service.memory import Memory, Voucher
+from memshare.memory_service.memory import Memory, Status, Voucher
 
 OTHER_SUBMITTERS, OTHER_TASKS = 2, 3
 
@@ -38,4 +38,13 @@ def with_vouchers(memory: Memory, vouchers: tuple[Voucher, ...]) -> Memory:
 def _judged(memory: Memory, vouchers: tuple[Voucher, ...]) -> Memory:
     others = {one.submitter for one in vouchers} - {memory.submitter}
     trusted = len(others) >= OTHER_SUBMITTERS or len(vouchers) >= OTHER_TASKS
-    return memory.model_copy(update={"vouchers": vouchers, "status": "active" if trusted else "probation"})
+    status: Status = memory.status if memory.status == "stale" else "active" if trusted else "probation"
+    return memory.model_copy(update={"vouchers": vouchers, "status": status})
+
+
+def standing(memory: Memory, new: Status) -> Status:
+    """The status of a memory that was found good again; `new` is that of a new one that nobody has vouched for."""
+    if memory.task_id is None:
+        return "active"  # a person brought it in
+    fresh = memory.model_copy(update={"status": new})
+    return new if new == "active" else _judged(fresh, memory.vouchers).status

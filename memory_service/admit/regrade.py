@@ -8,13 +8,18 @@ import redis
 
 from memshare.broker.delivery.stage import Outcome
 from memshare.broker.wire.messages import GradedTask, Settlement
+from memshare.memory_service.admit.probation import standing
 from memshare.memory_service.admit.seeds import note_seeds
+from memshare.memory_service.memory import Status
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.stores.store import Where
 
 
-def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID) -> Outcome:
-    """Write the score to the memory, if it says what was graded; a score that is too low hides it."""
+def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID, new: Status) -> Outcome:
+    """Write the score to the memory, if it says what was graded; a score that is too low hides it.
+
+    One that was stale is not so any more; `new` is the status of a new memory.
+    """
     task, score = graded.task, graded.score
     with pool.writing(alone_in=task.pool) as recall:
         found = recall.store.page(Where(ids=[memory]), 1).memories
@@ -22,9 +27,16 @@ def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID) -
         if before is None or (before.prompt, before.answer) != (task.prompt, task.answer):
             reason = "the memory is gone, or says something else by now"
             return Outcome(Settlement(memory_id=memory, outcome="not kept", reason=reason), ended="not kept")
-        changes = {"score": score.total, "criteria": score.criteria, "rubric_version": score.rubric_version}
-        hidden = {} if score.accepted else {"status": "hidden"}
-        changed = before.model_copy(update=changes | hidden)
+        changes: dict[str, object] = {
+            "score": score.total,
+            "criteria": score.criteria,
+            "rubric_version": score.rubric_version,
+        }
+        if not score.accepted:
+            changes["status"] = "hidden"
+        elif before.status == "stale":
+            changes["status"] = standing(before, new)
+        changed = before.model_copy(update=changes)
         recall.store.put([(changed, recall.vectors([changed])[0])])
     note_seeds(client, pool().store, there=[changed], gone=[before])
     if score.accepted:

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.broker.wire.messages import Message
-from memshare.memory_service.memory import Memory
+from memshare.memory_service.memory import Memory, Status
 
 
 class Forgotten(Message):
@@ -19,6 +19,7 @@ class Forgotten(Message):
     arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
     given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
     rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    made_stale: dict[UUID, Status] = Field(default={}, description="what was written from it, and its status then")
     confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
 
 

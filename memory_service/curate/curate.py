@@ -13,6 +13,7 @@ from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.comparing import Comparing, Send
 from memshare.memory_service.curate.requests import ConflictDecision, Edit, NewMemory
+from memshare.memory_service.curate.stale import derived_from, make_stale
 from memshare.memory_service.curate.worth import Worths, by_pool
 from memshare.memory_service.curate.write import write
 from memshare.memory_service.memory import Memory, Revision, memory_id
@@ -69,7 +70,8 @@ class Curate:
     def edit(self, edit: Edit) -> Memory:
         """Change a memory in its place: it keeps its id and its history, and has to prove itself anew.
 
-        With another text it has no score, no model and nobody who spoke for it: they were of the text before.
+        With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
+        written from a statement before is stale then.
         """
         wanted = edit.model_dump(exclude={"id", "by", "only_if"})
         changes = {name: value for name, value in wanted.items() if value is not None}
@@ -84,6 +86,7 @@ class Curate:
             recall.store.put([(changed, recall.vectors([changed])[0])])
             if rewritten:
                 self._worths.drop([changed])
+                make_stale(recall, [one for one in derived_from(recall.store, [before]) if one.id != before.id])
         if rewritten:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
             self._comparing.compare(self._pool().store, [changed])
@@ -125,6 +128,8 @@ def _begun_anew(changed: Memory, before: Memory, by: str) -> Memory:
         prompt=before.prompt, answer=before.answer, until=time.time(), by=by, score=before.score, model=before.model
     )
     cleared: dict[str, object] = {"score": None, "model": None, "criteria": {}, "rubric_version": None, "vouchers": ()}
+    if changed.status == "stale":
+        cleared["status"] = "active"  # a person has looked at it
     return changed.model_copy(update={"history": (*before.history, revision), **cleared})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import redis
@@ -15,6 +15,7 @@ from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Purged, Restored, TrashPage
 from memshare.memory_service.curate.meant import Meant
 from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.stale import derived_from, make_stale, no_longer_stale
 from memshare.memory_service.curate.traces import remove_traces
 from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
 from memshare.memory_service.curate.worth import Worth, Worths
@@ -52,7 +53,8 @@ class Forgetting:
     def forget(self, forget: Forget) -> list[UUID]:
         """Take memories out of the pool, and keep them in the trash; returns what was taken.
 
-        With children, all that was derived from them goes, too. Where a submitter is forgotten, what their tasks said
+        With children, all that was derived from them goes, too; without, what was written from a statement among them
+        is stale. Where a submitter is forgotten, what their tasks said
         for memories on probation counts no more, either; with `roll_back`, nor does the credit that they gave.
         """
         if forget.roll_back and forget.submitter is not None:
@@ -62,12 +64,20 @@ class Forgetting:
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
             now, worths = time.time(), self._worths.of(meant.there.values())
+            stale = {one: self._left_behind(recall, meant, [memory]) for one, memory in meant.there.items()}
             self._trash.put(
                 [
-                    Forgotten(memory=memory, forgotten=now, until=now + KEEP_SECONDS, **worths[memory.id]._asdict())
+                    Forgotten(
+                        memory=memory,
+                        forgotten=now,
+                        until=now + KEEP_SECONDS,
+                        made_stale={child.id: child.status for child in stale[memory.id]},
+                        **worths[memory.id]._asdict(),
+                    )
                     for memory in meant.there.values()
                 ]
             )
+            make_stale(recall, [child for children in stale.values() for child in children])
             self._remove(recall, meant)
             if forget.submitter is not None:
                 self._trash.put_vouchers(forget.submitter, _withdraw_vouchers(recall, forget.submitter))
@@ -96,6 +106,8 @@ class Forgetting:
         there = {one.id for one in self._pool().store.page(Where(ids=rivals), len(rivals)).memories} if rivals else ()
         for item in back.values():
             self._worths.put_back(item.memory, Worth(item.arm, item.rivals, item.confirmed, item.given), there)
+        with self._pool.writing() as recall:
+            no_longer_stale(recall, {one: how for item in back.values() for one, how in item.made_stale.items()})
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
         self._trash.drop([*back, *same])
@@ -110,6 +122,7 @@ class Forgetting:
         """
         with self._pool.writing() as recall:
             meant = Meant.find(recall.store, self._trash, forget)
+            make_stale(recall, self._left_behind(recall, meant, meant.there.values()))
             self._remove(recall, meant)
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
@@ -132,6 +145,10 @@ class Forgetting:
             self._trash.put(
                 [item.model_copy(update={"arm": less(item.arm or "", item.given[submitter]), "given": left})]
             )
+
+    def _left_behind(self, recall: Recall, meant: Meant, memories: Iterable[Memory]) -> list[Memory]:
+        """What was written from the statements among these, and is not forgotten with them."""
+        return [one for one in derived_from(recall.store, memories) if one.id not in meant.there]
 
     def _remove(self, recall: Recall, meant: Meant) -> None:
         recall.store.delete([*meant.there, *meant.unreadable])

@@ -8,11 +8,10 @@ from uuid import UUID
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.curate.stale import children_of
 from memshare.memory_service.curate.trash import Trash
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Store, Where, every
-
-PAGE = 256  # memories whose children are looked for at once
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,13 @@ class Meant:
         if missing:
             raise BadInput(f"No memory has the id {str(missing[0])!r}; nothing was forgotten.")
         asked = len(there.keys() | trashed.keys())
-        if forget.with_children:
+        if forget.with_children or forget.only_children:
+            wanted = there.keys() | trashed.keys()
             _add_children(store, trash, there, trashed)
+            if forget.only_children:
+                there = {one: memory for one, memory in there.items() if one not in wanted}
+                trashed = {one: memory for one, memory in trashed.items() if one not in wanted}
+                asked, unreadable, unknown = 0, [], []
         return cls(there, trashed, unreadable, unknown, len(there.keys() | trashed.keys()) - asked)
 
 
@@ -54,11 +58,7 @@ def _add_children(store: Store, trash: Trash, there: dict[UUID, Memory], trashed
     fresh = [*there, *trashed]
     while fresh:
         parents, known = set(fresh), there.keys() | trashed.keys()
-        children = {
-            memory.id: memory
-            for start in range(0, len(fresh), PAGE)
-            for memory in every(store, Where(parents=fresh[start : start + PAGE]))
-        }
+        children = children_of(store, fresh)
         forgotten = {memory.id: memory for memory in in_trash if parents.intersection(memory.parents)}
         there |= children
         trashed |= forgotten

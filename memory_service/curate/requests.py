@@ -70,6 +70,7 @@ class Forget(Message):
     submitter: str | None = None
     task_id: str | None = None
     with_children: bool = False
+    only_children: bool = Field(default=False, description="what was derived from them, and not they themselves")
     roll_back: bool = Field(default=False, description="whether the submitter's tasks lose what credit they gave, too")
 
 

@@ -30,13 +30,16 @@ def model(body: dict[str, Any]) -> Answer:
     asked = json.loads(body["messages"][-1]["content"])
     if "others" not in asked:
         return well(body)
-    days = {"Monday", "Tuesday"}
-    named = {day for day in days if day in asked["memory"]["answer"]}
+    days = {day for day in ("Monday", "Tuesday") if day in asked["memory"]["answer"]}
     verdicts = {
-        name: {"claims": "Two days.", "contradicts": bool(named and {day for day in days if day in one["answer"]} - named)}
+        name: {"claims": "Two days.", "contradicts": any(day in one["answer"] for day in other_days(days))}
         for name, one in asked["others"].items()
-    }  # fmt: skip
+    }
     return Answer(text=json.dumps(verdicts))
+
+
+def other_days(days: set[str]) -> set[str]:
+    return {"Monday", "Tuesday"} - days if days else set()
 
 
 @pytest.fixture(scope="module")

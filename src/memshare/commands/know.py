@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.progress import track
 
-from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
 from memshare.client import Client
+from memshare.commands.before_forgetting import DryRun, WithChildren, Yes
 from memshare.commands.change_memories import login_name
+from memshare.commands.forgetting import Consent, RollBack, forget_these, say_stale
+from memshare.commands.know_import import import_documents, statement
 from memshare.commands.options import Json
-from memshare.console import console, errors, print_json, print_text, short, styled, table
+from memshare.console import console, print_json, print_text, short, styled, table
+from memshare.extras import require
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
-from memshare.memory_pages import credibility_of, require_pool
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-from memshare.memory_service.door.client import BATCH
-from memshare.memory_service.memory import KNOWLEDGE
+from memshare.memory_pages import counted, credibility_of, require_pool
+from memshare.memory_service.curate.requests import Edit, Forget
 from memshare.memory_service.stores.store import Where
 
 app = typer.Typer(
     help="Knowledge: statements that agents are shown, and what they have been worth.", no_args_is_help=True
 )
-
-LONGEST_STATEMENT = 2_000  # characters
+app.command("import")(import_documents)
 
 KnowledgeId = Annotated[
     str, typer.Argument(metavar="ID", help="An id that `memshare know list` shows: its first 8 digits, or all.")
@@ -50,7 +49,7 @@ def add(
     """
     client = Client()
     require_pool(client, pool)
-    [added] = client.memories.add([_statement(text, about, pool, submitter)])
+    [added] = client.memories.add([statement(text, about, pool, submitter)])
     print_json({"id": str(added)}) if as_json else print_text(str(added))
 
 
@@ -58,32 +57,72 @@ def add(
 def update(
     memory_id: KnowledgeId,
     text: Annotated[str, typer.Argument(help="What it says from now on.")],
+    with_children: Annotated[
+        bool, typer.Option("--with-children", help="Forget what was written from what it said before.")
+    ] = False,
+    roll_back: RollBack = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Change a statement: it keeps its id and its history, and has to earn its credibility anew.
 
+    What was written from what it said before is stale: agents are not shown it until it is graded again or kept.
+
     Example: memshare know update 1c6f… "The museum is closed on Tuesdays."
     """
+    if roll_back:
+        require("memshare know update --roll-back", "trainer")
     client = Client()
     change = checked(Edit, "The statement", id=_statement_id(client, memory_id), answer=text, by=login_name())
+    children = Forget(ids=(change.id,), only_children=True)
+    derived = client.memories.forget_preview(children).memories
+    done = None
+    if with_children and derived:
+        done = forget_these(client, children, roll_back, Consent(yes), as_json=as_json)
     memory = client.memories.edit(change)
-    print_json(memory.model_dump(mode="json")) if as_json else console.print(f"Changed {short_id(memory.id)}.")
+    if as_json:
+        told = {"forgotten": done["forgotten"], "retrievers": done["retrievers"]} if done else {"stale": derived}
+        print_json(memory.model_dump(mode="json") | told)
+        return
+    console.print(f"Changed {short_id(memory.id)}.")
+    if done:
+        console.print(f"Forgot {counted(len(done['forgotten']))} written from what it said before.")
+    else:
+        say_stale(derived)
 
 
 @app.command()
-def delete(memory_id: KnowledgeId, as_json: Json = False) -> None:
+def delete(
+    memory_id: KnowledgeId,
+    with_children: WithChildren = False,
+    roll_back: RollBack = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
     """Delete a statement: it is in no prompt from the next task on. `memories restore` brings it back for 30 days.
 
-    Example: memshare know delete 1c6f…
+    What was written from it is stale: agents are not shown it until it is graded again or kept.
+
+    Example: memshare know delete 1c6f… --with-children
     """
+    if roll_back:
+        require("memshare know delete --roll-back", "trainer")
     client = Client()
     found = _statement_id(client, memory_id)
-    forgotten = client.memories.forget(Forget(ids=(found,)))
+    which = Forget(ids=(found,), with_children=with_children)
+    consent = Consent(yes, dry_run=dry_run, needed=with_children)
+    done = forget_these(client, which, roll_back, consent, as_json=as_json)
+    if done is None:
+        return
     if as_json:
-        print_json({"deleted": [str(one) for one in forgotten]})
-    else:
-        name = short_id(found)
-        console.print(f"Deleted {name}. `memshare memories restore {name}` brings it back.")
+        print_json({"deleted": done.pop("forgotten"), **done})
+        return
+    name = short_id(found)
+    more = len(done["forgotten"]) - 1
+    also = f" and {more:,} written from it" if more else ""
+    console.print(f"Deleted {name}{also}. `memshare memories restore` brings them back.")
+    say_stale(done["stale"])
 
 
 @app.command("list")
@@ -138,55 +177,8 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
     console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} answers that used it.")
     for rival in rivals:
         console.print(styled(("Contradicted", "yellow"), f" ({credibility_of(rival)}): {rival.memory.answer}"))
-    console.print(f"{len(children)} memories were written with it.")
-
-
-@app.command("import")
-def import_documents(
-    files: Annotated[list[Path], typer.Argument(help="Text, Markdown, HTML and PDF; each paragraph is a statement.")],
-    pool: Pool = "reasoning",
-    submitter: Annotated[str, typer.Option(help="Who says so.")] = "anonymous",
-    as_json: Json = False,
-) -> None:
-    """Add every paragraph of some documents as a statement; twice is the same as once.
-
-    Example: memshare know import handbook.txt
-    """
-    client = Client()
-    require_pool(client, pool)
-    statements = [_statement(text, None, pool, submitter) for file in files for text in _paragraphs(file)]
-    parts = [statements[start : start + BATCH] for start in range(0, len(statements), BATCH)]
-    ids = [
-        str(one)
-        for part in track(parts, "Importing", console=errors, transient=True)
-        for one in client.memories.add(part)
-    ]
-    print_json({"ids": ids}) if as_json else console.print(f"Imported {len(ids)} statements.")
-
-
-def _paragraphs(file: Path) -> list[str]:
-    """The paragraphs of a document's main text; long ones are cut where a sentence ends."""
-    # What reads HTML and PDF takes a second to import, so it is imported where it is used.
-    from memshare.agents.reasoning.sources import pieces
-    from memshare.agents.reasoning.sources.documents import SUFFIXES
-    from memshare.agents.reasoning.sources.text_of import page_of
-
-    kind = SUFFIXES.get(file.suffix.lower())
-    if kind is None:
-        raise BadInput(f"{str(file)!r} is no document: expected a file that ends with one of {', '.join(SUFFIXES)}.")
-    try:
-        text = page_of(str(file), file.read_bytes(), kind).text
-    except OSError as error:
-        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
-    except GiveUp as error:
-        raise BadInput(str(error)) from error
-    parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
-    return [piece for part in parts for piece in pieces(part, LONGEST_STATEMENT)]
-
-
-def _statement(text: str, about: str | None, pool: str, submitter: str) -> NewMemory:
-    fields = {"pool": pool, "prompt": about, "answer": text, "submitter": submitter}
-    return checked(NewMemory, "The statement", kind=KNOWLEDGE, new_pool=True, **fields)
+    stale = sum(child.status == "stale" for child in children)
+    console.print(f"{len(children)} memories were written with it{f', of which {stale} are stale' if stale else ''}.")
 
 
 def _statement_id(client: Client, typed: str) -> UUID:

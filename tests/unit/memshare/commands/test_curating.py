@@ -65,7 +65,7 @@ def test_forgetting_shows_what_would_go_and_does_nothing_without_a_yes(
     assert (looked["memories"], looked["examples"][0]["id"]) == (1, one)
     assert memory.stats().total == 2
 
-    assert terminal.json("memories", "forget", one[:8], "--yes") == {"forgotten": [one], "retrievers": []}
+    assert terminal.json("memories", "forget", one[:8], "--yes") == {"forgotten": [one], "retrievers": [], "stale": 0}
     assert memory.stats().total == 1
 
 
@@ -149,8 +149,48 @@ def test_only_statements_are_deleted_and_updated_as_statements(terminal: Termina
     assert "is no statement" in terminal.run("know", "update", pair, "Green.", code=2).stderr
     assert memory.stats().total == 2
 
-    assert terminal.json("know", "delete", statement[:8]) == {"deleted": [statement]}
+    deleted = terminal.json("know", "delete", statement[:8])
+    assert deleted == {"deleted": [statement], "retrievers": [], "stale": 0}
     assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [statement]
+
+
+def derived(memory: MemoryClient, prompt: str, *parents: str) -> str:
+    """An answer that was written from some memories."""
+    pair = remembered(prompt, answer=f"{prompt}: closed on Mondays.", parents=tuple(map(UUID, parents)), task_id="t")[0]
+    return str(memory.restore([pair])[0])
+
+
+def test_changing_a_statement_reaches_what_was_written_from_it(terminal: Terminal, memory: MemoryClient) -> None:
+    statement = add(memory, "The museum is closed on Mondays.", prompt="When?", kind="knowledge")
+    child = derived(memory, "The museum", statement)
+    grandchild = derived(memory, "The town", child)
+
+    changed = terminal.run("know", "update", statement[:8], "The museum is closed on Tuesdays.")
+
+    assert "2 memories written from it: stale now" in changed.stderr
+    assert {memory.get(UUID(one)).status for one in (child, grandchild)} == {"stale"}
+    assert "of which 1 are stale" in terminal.run("know", "why", statement).stdout
+    assert terminal.json("know", "update", statement[:8], "On Fridays.")["stale"] == 2
+
+    again = terminal.json("know", "update", statement, "On Sundays.", "--with-children", "--yes")
+    assert (set(again["forgotten"]), again["answer"]) == ({child, grandchild}, "On Sundays.")
+    assert len(terminal.json("memories", "trash")) == 2
+
+
+def test_know_delete_and_memories_forget_do_the_same(terminal: Terminal, memory: MemoryClient) -> None:
+    for words in (["know", "delete"], ["memories", "forget", "--yes"]):
+        statement = add(memory, f"The museum is closed, says {words[0]}.", kind="knowledge")
+        child = derived(memory, f"By {words[0]}", statement)
+
+        assert terminal.json(*words, statement)["stale"] == 1
+
+        assert memory.get(UUID(child)).status == "stale"
+        terminal.run("memories", "restore", statement)
+        assert memory.get(UUID(child)).status == "active"
+        refused = terminal.run("know", "delete", statement, "--with-children", code=2)
+        assert "2 memories would be forgotten (poem 2); 1 of them derived" in refused.stderr
+        gone = terminal.json(*words, statement, "--with-children", *([] if "--yes" in words else ["--yes"]))
+        assert set(gone.get("deleted") or gone["forgotten"]) == {statement, child}
 
 
 def test_statements_of_before_that_have_no_kind_are_statements_too(terminal: Terminal, memory: MemoryClient) -> None:

@@ -1,0 +1,151 @@
+"""What was written from a statement follows it when it changes or goes."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+MONDAYS, TUESDAYS = "The museum is closed on Mondays.", "The museum is closed on Tuesdays."
+QUESTION = "when is the museum closed"
+
+
+@pytest.fixture
+def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
+    return Curate(pool, redis_client)
+
+
+@pytest.fixture
+def forgetting(pool: Pool, redis_client: redis.Redis) -> Forgetting:
+    return Forgetting(pool, redis_client)
+
+
+@pytest.fixture
+def statement(curate: Curate) -> Memory:
+    [added] = curate.add([NewMemory(pool="poem", prompt=QUESTION, answer=MONDAYS, kind="knowledge")])
+    return curate.get(added)
+
+
+def wrote(recall: Recall, prompt: str, *parents: Memory, **fields: object) -> Memory:
+    """An answer whose agent was shown these memories."""
+    ids = tuple(parent.id for parent in parents)
+    memory, _ = remembered(prompt, answer=f"{prompt}: on Mondays.", parents=ids, task_id=f"task {prompt}", **fields)
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
+
+
+def shown(recall: Recall) -> list[str]:
+    hits = recall.nearest("poem", QUESTION, recall.embed(QUESTION).unpack(), 10).hits
+    return [hit.memory.answer for hit in hits]
+
+
+def test_what_was_written_from_the_old_text_is_stale_and_not_shown_before_the_new_fact(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
+    derived = [wrote(recall, f"{QUESTION} {number}", statement) for number in range(3)]
+    by_another = wrote(recall, f"{QUESTION} by another", derived[0])
+    other = wrote(recall, f"{QUESTION} in another town", remembered("another parent")[0])
+    hidden = wrote(recall, f"{QUESTION} hidden", statement, status="hidden")
+    assert len(shown(recall)) == 6
+
+    curate.edit(Edit(id=statement.id, answer=TUESDAYS))
+
+    assert shown(recall) == [TUESDAYS, other.answer]
+    assert {curate.get(one.id).status for one in (*derived, by_another)} == {"stale"}
+    assert curate.get(hidden.id).status == "hidden"
+
+
+def test_only_another_text_of_a_statement_makes_stale(curate: Curate, recall: Recall, statement: Memory) -> None:
+    pair = wrote(recall, "a verse", statement)
+    child = wrote(recall, "another verse", pair)
+
+    curate.edit(Edit(id=statement.id, status="active"))
+    curate.edit(Edit(id=pair.id, answer="It is changed."))
+
+    assert (curate.get(pair.id).status, curate.get(child.id).status) == ("active", "active")
+
+
+def test_a_stale_memory_is_shown_again_once_a_person_keeps_or_rewrites_it(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
+    kept, rewritten = wrote(recall, f"{QUESTION} kept", statement), wrote(recall, f"{QUESTION} rewritten", statement)
+    curate.edit(Edit(id=statement.id, answer=TUESDAYS))
+
+    curate.edit(Edit(id=kept.id, status="active"))
+    curate.edit(Edit(id=rewritten.id, answer="On Tuesdays."))
+
+    assert set(shown(recall)) == {TUESDAYS, kept.answer, "On Tuesdays."}
+
+
+@pytest.mark.parametrize(("score", "status"), [(90, "probation"), (40, "hidden")])
+def test_a_stale_memory_that_is_graded_again_is_as_a_new_one_or_hidden(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, statement: Memory, score: float, status: str
+) -> None:
+    derived = wrote(recall, f"{QUESTION} now", statement)
+    curate.edit(Edit(id=statement.id, answer=TUESDAYS))
+
+    again = graded(recall, derived.prompt or "", derived.answer, score=score)
+    task = again.task.model_copy(update={"regrades": derived.id})
+    Settle(pool, redis_client, Lessons(share=0)).run("regraded", again.model_copy(update={"task": task}))
+
+    assert curate.get(derived.id).status == status
+
+
+def test_a_new_answer_takes_the_place_of_a_stale_one_that_says_the_same(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, statement: Memory
+) -> None:
+    derived = wrote(recall, f"{QUESTION} now", statement, score=99)
+    curate.edit(Edit(id=statement.id, answer=TUESDAYS))
+
+    again = graded(recall, derived.prompt or "", derived.answer.upper(), score=85)
+    outcome = Settle(pool, redis_client, Lessons(share=0)).run("later", again)
+
+    assert outcome.ended == "replaced"
+    assert derived.answer.upper() in shown(recall)
+
+
+def test_forgetting_a_statement_makes_stale_what_was_written_from_it_and_restoring_it_undoes_that(
+    curate: Curate, forgetting: Forgetting, recall: Recall, statement: Memory
+) -> None:
+    trusted = wrote(recall, f"{QUESTION} now", statement)
+    new = wrote(recall, f"{QUESTION} soon", trusted, status="probation")
+
+    forgetting.forget(Forget(ids=(statement.id,)))
+    assert shown(recall) == []
+    assert (curate.get(trusted.id).status, curate.get(new.id).status) == ("stale", "stale")
+
+    forgetting.restore(RestoreForgotten(ids=(statement.id,)))
+    assert (curate.get(trusted.id).status, curate.get(new.id).status) == ("active", "probation")
+
+
+def test_purging_a_statement_leaves_nothing_of_it_in_prompts(
+    curate: Curate, forgetting: Forgetting, recall: Recall, statement: Memory
+) -> None:
+    derived = wrote(recall, f"{QUESTION} now", statement)
+
+    forgetting.purge(Forget(ids=(statement.id,)))
+
+    assert (shown(recall), curate.get(derived.id).status) == ([], "stale")
+
+
+def test_what_was_derived_can_be_forgotten_without_the_statement_itself(
+    forgetting: Forgetting, recall: Recall, statement: Memory
+) -> None:
+    derived = wrote(recall, f"{QUESTION} now", statement)
+    by_another = wrote(recall, f"{QUESTION} soon", derived)
+    which = Forget(ids=(statement.id,), only_children=True)
+    assert (forgetting.preview(which).memories, forgetting.preview(which).derived) == (2, 2)
+
+    assert set(forgetting.forget(which)) == {derived.id, by_another.id}
+
+    assert shown(recall) == [MONDAYS]
