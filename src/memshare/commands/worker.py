@@ -20,8 +20,8 @@ EXTRAS = {MEMORY_QUEUE: "memory", TRAINER_QUEUE: "trainer"}
 """What serving a queue needs, where that is not the extra `agents`."""
 
 FEW = 2
-"""Tasks at a time of a worker of the memory queue alone: settling computes, and recall, for which agents wait, shares its
-interpreter lock. Measured with two processors: .83 of the ideal rate of journeys with 2, .70 with 32."""
+"""Tasks at a time of a worker of the memory queue alone: settling computes, and recall, for which agents wait, shares
+its interpreter lock. Measured with two processors: .83 of the ideal rate of journeys with 2, .70 with 32."""
 
 
 def worker(
