@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import tempfile
@@ -47,12 +46,6 @@ def _is_quick(item: pytest.Item) -> bool:
         or item.get_closest_marker("slow")
         or any(item.path.is_relative_to(folder) for folder in NOT_QUICK_FOLDERS)
     )
-
-
-def pytest_collection_finish() -> None:
-    """What was imported by now stays for good: a client's close, which collects garbage, need not look at it."""
-    gc.collect()
-    gc.freeze()
 
 
 EXPORTS = "MEMSHARE_EXPORTS"
