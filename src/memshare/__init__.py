@@ -8,15 +8,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memshare.broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
     from memshare.client import Client
+    from memshare.remote.memory import AsyncMemory, Memory
+    from memshare.serve.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
 
-__all__ = ["BadInput", "Client", "GiveUp", "MemshareError", "QueueFull", "TryAgain", "Unreachable"]
+__all__ = [
+    "AsyncMemory",
+    "BadInput",
+    "Client",
+    "Conflict",
+    "Forbidden",
+    "GiveUp",
+    "Memory",
+    "MemshareError",
+    "NoToken",
+    "NotFound",
+    "QueueFull",
+    "Stale",
+    "TooLarge",
+    "TryAgain",
+    "Unreachable",
+]
+
+_ELSEWHERE = {
+    "AsyncMemory": "memshare.remote.memory",
+    "Client": "memshare.client",
+    "Memory": "memshare.remote.memory",
+    **dict.fromkeys(["Conflict", "Forbidden", "NoToken", "NotFound", "Stale", "TooLarge"], "memshare.serve.errors"),
+}
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first asked for: every worker and command imports this module."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module("memshare.client" if name == "Client" else "memshare.broker.errors"), name)
+    value = getattr(import_module(_ELSEWHERE.get(name, "memshare.broker.errors")), name)
     globals()[name] = value
     return value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.errors import BadInput, MemshareError, NotYet, QueueFull, TryAgain, Unreachable
 
 
 class NoToken(MemshareError):
@@ -31,3 +31,20 @@ class NoMatch(BadInput):
 
 class TooLarge(BadInput):
     """A request is larger than is taken."""
+
+
+STATUSES: tuple[tuple[type[MemshareError], int], ...] = (
+    (NoToken, 401),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Stale, 412),
+    (TooLarge, 413),
+    (NoMatch, 428),
+    (BadInput, 422),
+    (QueueFull, 429),
+    (NotYet, 429),
+    (TryAgain, 503),
+    (Unreachable, 503),
+)
+"""The HTTP status of each error; the first that fits counts."""

@@ -129,6 +129,7 @@ def _stale(memory_id: UUID) -> Stale:
 def _reply(judged: JudgedMemory) -> MemoryReply:
     return MemoryReply(
         memory=judged.memory,
+        version=version_of(judged.memory),
         credibility=judged.credibility.p,
         credits=judged.credibility.credits,
         conflicts=judged.conflicts,

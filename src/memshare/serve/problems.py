@@ -15,28 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from memshare.broker.connection import DOWN
-from memshare.broker.errors import BadInput, MemshareError, NotYet, QueueFull, TryAgain, Unreachable
+from memshare.broker.errors import MemshareError
 from memshare.broker.wire.checking import one_line
-from memshare.serve import errors
+from memshare.serve.errors import STATUSES
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-STATUSES: tuple[tuple[type[Exception], int], ...] = (
-    (errors.NoToken, 401),
-    (errors.Forbidden, 403),
-    (errors.NotFound, 404),
-    (errors.Conflict, 409),
-    (errors.Stale, 412),
-    (errors.TooLarge, 413),
-    (errors.NoMatch, 428),
-    (BadInput, 422),
-    (QueueFull, 429),
-    (NotYet, 429),
-    (TryAgain, 503),
-    (Unreachable, 503),
-)
-"""The first that fits counts."""
 
 
 class Problem(BaseModel):

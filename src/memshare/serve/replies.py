@@ -109,6 +109,7 @@ class MemoryReply(Message):
     """A memory, what it has been worth, and the memories that contradict it."""
 
     memory: Memory
+    version: str = Field(description="what a change of it names; the same as its ETag")
     credibility: float
     credits: int
     conflicts: tuple[UUID, ...]

@@ -29,6 +29,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 def run(backend: Backend, listening: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are being answered may finish."""
+    server_of(backend).run(sockets=[listening])
+
+
+def server_of(backend: Backend) -> uvicorn.Server:
+    """The server, not yet running."""
     config = uvicorn.Config(
         rest_app(backend),
         log_config=None,
@@ -41,7 +46,7 @@ def run(backend: Backend, listening: socket.socket) -> None:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=END_WITHIN,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 def set_up_logs(form: Literal["text", "json"]) -> None:

@@ -73,5 +73,5 @@ def delete_memory(memory_id: UUID, backend: BackendNow, caller: CallerNow) -> Fo
 
 
 def _versioned(reply: MemoryReply, response: Response) -> MemoryReply:
-    response.headers["ETag"] = f'"{memories.version_of(reply.memory)}"'
+    response.headers["ETag"] = f'"{reply.version}"'
     return reply

@@ -1,0 +1,1 @@
+"""The client of `memshare serve`: light, typed, blocking or asynchronous."""
