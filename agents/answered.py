@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memshare.broker.wire.messages import Shown, Step, Usage
+from memshare.broker.wire.messages import Learnt, Shown, Step, Usage
 
 
 class Answered(NamedTuple):
-    """An answer and what it was made from. One that is not verified is neither graded nor remembered."""
+    """An answer and what it was made from. One that is not verified is neither graded nor remembered.
+
+    `rejected` are the memories that rejected answers rested on before it, `learnt` what its sources taught.
+    """
 
     text: str
     model: str
@@ -17,3 +20,5 @@ class Answered(NamedTuple):
     usage: Usage
     steps: tuple[Step, ...] = ()
     verified: bool = True
+    rejected: tuple[Shown, ...] = ()
+    learnt: tuple[Learnt, ...] = ()

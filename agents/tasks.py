@@ -95,12 +95,13 @@ class Answering:
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said.shown)
+        blamed = self._blamed(journey, task, said)
         if said.verified:
-            return Outcome(
-                answer, self._graded_next(journey, task, text, said.text, embedding, said), "answered", counted
-            )
+            graded = self._graded_next(journey, task, text, said.text, embedding, said)
+            return Outcome(answer, (graded, blamed) if blamed else graded, "answered", counted)
+        log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
         kept = {"outcome": "not verified"}  # its journey ends here
-        return Outcome(answer, self._blamed(journey, task, said), "unverified", counted, kept)
+        return Outcome(answer, blamed, "unverified", counted, kept)
 
     def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
         name = self.agent.name
@@ -148,16 +149,23 @@ class Answering:
             shown=said.shown if said else (),
             embedding=embedding,
             remember=task.remember,
+            learnt=said.learnt if said else (),
             seed=said is None,
         )
         return Following("scorer.score", SCORER_QUEUE, "score", pair)
 
     def _blamed(self, journey: str, task: AgentTask, said: Answered) -> Following | None:
-        """What the memory service learns of a rejected answer: on which memories it rested, if that was judged."""
-        log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
-        if not task.remember or not any(one.share for one in said.shown):
+        """What the memory service learns of rejected answers: on which memories they rested, if that was judged."""
+        if not task.remember or not any(one.share for one in said.rejected):
             return None
-        verdict = VerdictTask(journey=journey, pool=self.agent.pool, prompt=task.text, shown=said.shown, verdict=0.0)
+        verdict = VerdictTask(
+            journey=journey,
+            pool=self.agent.pool,
+            prompt=task.text,
+            submitter=task.submitter,
+            shown=said.rejected,
+            verdict=0.0,
+        )
         return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
 
     def _ask(self, turns: Sequence[Turn], recalled: Recollection, payer: Payer) -> Answered:

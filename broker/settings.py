@@ -112,8 +112,12 @@ class Settings(BaseSettings):
         description="Folder of encoders as they are served, each exported once; it may be shared, or come with an "
         "image. Unset: `exports` in MEMSHARE_DATA.",
     )
+    learn: bool = Field(default=True, description="Whether retrievers learn: false saves the calls of their lessons.")
+    labels: Literal["json", "logprobs"] = Field(
+        default="json", description="How labels are asked for: json, one call a lesson; logprobs, one a candidate."
+    )
     lesson_share: float = Field(
-        default=0.25, ge=0, le=1, description="Share of new memories that become lessons, once a pool has 300."
+        default=0.2, ge=0, le=1, description="Largest share of new memories that become lessons, once a pool has 150."
     )
     lessons_kept: int = Field(default=2_000, ge=100, description="Lessons kept of each pool, spread evenly over time.")
     prompt_limit: int = Field(default=20_000, ge=1, description="Longest prompt that is taken, in characters.")
@@ -132,8 +136,7 @@ class Settings(BaseSettings):
         description="Seconds that running tasks get to finish after SIGTERM; then they go back to their queue.",
     )
     probation: bool = Field(
-        default=True,
-        description="Whether a new memory must prove itself: see [poisoned pools](poison.md).",
+        default=True, description="Whether a new memory must prove itself: see [poisoned pools](poison.md)."
     )
     submitter_share: float = Field(
         default=0.67,
@@ -142,9 +145,7 @@ class Settings(BaseSettings):
         description="Largest share of the memories shown that may come from one submitter, if there are others.",
     )
     lease: float = Field(
-        default=330,
-        gt=0,
-        description="Seconds after which a task that is in no queue and no worker is sent again.",
+        default=330, gt=0, description="Seconds after which a task that is in no queue and no worker is sent again."
     )
     documents: str | None = Field(
         default=None,
@@ -161,6 +162,22 @@ class Settings(BaseSettings):
     browser_seconds: float = Field(default=20, gt=0, le=60, description="Seconds that a web page or search may take.")
     browser_bytes: int = Field(
         default=10_000_000, ge=1_000, le=50_000_000, description="Longest web page or document that is read, in bytes."
+    )
+    reasoning_depth: int = Field(
+        default=5, ge=1, le=16, description="Levels of a reasoning run: operators that called each other."
+    )
+    reasoning_steps: int = Field(default=24, ge=1, le=100, description="Operators that a reasoning run may take.")
+    short_term_decay: float = Field(
+        default=0.9,
+        gt=0,
+        le=1,
+        description="Part of its strength that an item of short-term memory keeps at each step.",
+    )
+    short_term_threshold: float = Field(
+        default=0.25, ge=0, lt=1, description="Strength below which an item of short-term memory is dropped."
+    )
+    short_term_capacity: int = Field(
+        default=8_000, ge=1_000, description="Tokens of short-term memory that a model is shown."
     )
     log_format: Literal["text", "json"] = Field(
         default="text", description="How workers log: text, or json for one JSON object a line."

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare.broker.wire.conversation import asked
 from memshare.broker.wire.forms import Label, Moment, Percent
 from memshare.broker.wire.messages import CriterionScore, Message, derived_id
 
@@ -71,14 +72,19 @@ class Memory(Message):
         return self.prompt or self.answer
 
     @property
+    def asked(self) -> str:
+        """The text that is encoded: the same, but of a conversation what was asked last comes first."""
+        return self.answer if self.prompt is None else asked(self.prompt)
+
+    @property
     def is_statement(self) -> bool:
         """Whether it is a piece of knowledge that somebody brought in, and no answer to a task."""
         return self.prompt is None or self.kind == KNOWLEDGE
 
     @property
     def is_passage(self) -> bool:
-        """Whether it is a piece of a document, which is its parent."""
-        return self.prompt is None and bool(self.parents)
+        """Whether it is a piece of a document, which is its parent; what an agent learnt from one names its source."""
+        return self.prompt is None and bool(self.parents) and self.source is None
 
 
 def folded(text: str) -> str:

@@ -13,14 +13,15 @@ from memshare.agents.reasoning.sources.cutting import pieces
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
 from memshare.llm.structured import ask
 
+UNQUOTED = "(The page was not quoted.)"
 PIECES = 8  # of a long page, at most so many are read
 
 INSTRUCTIONS = """\
 You read a page for somebody who looks for something in it. `looking_for` is what is looked for, `question` what it \
 is needed for, `page` the page's text, `title` and `source` what it is.
-If the page tells it, set `found` to true, say in `answer` what it tells in a few sentences, with its names and \
-figures, and copy into `quote` the sentence of the page that says so, word for word. If it does not, set `found` to \
-false and leave both empty: never add anything that is not on the page."""
+If the page tells it, set `found` to true, say in `answer` what it tells in a few sentences that can be understood \
+without the page, with its names and figures, and copy into `quote` the sentence of the page that says so, word for \
+word. If it does not, set `found` to false and leave both empty: never add anything that is not on the page."""
 
 SUMMARISE = """\
 You shorten one piece of a long page for somebody who looks for something in it. `looking_for` is what is looked \
@@ -61,7 +62,7 @@ class Summary(BaseModel):
 
 def run(arguments: BrowserArguments, context: Context) -> Result:
     source = arguments.source
-    if source not in context.sources_found and source not in context.question:
+    if source not in context.sources_found and source not in context.whole:
         # An address that a text names could carry what was found here to whoever wrote it.
         return Result(said=f"Not opened: no search has found {source!r}, and it does not stand in the question.")
     try:
@@ -77,7 +78,7 @@ def run(arguments: BrowserArguments, context: Context) -> Result:
         conversation(
             INSTRUCTIONS,
             {
-                "question": context.question,
+                **context.asked,
                 "looking_for": arguments.looking_for,
                 "source": source,
                 "title": page.title,
@@ -88,14 +89,16 @@ def run(arguments: BrowserArguments, context: Context) -> Result:
     ).value
     if not reading.found or not reading.answer:
         said = f"The page does not tell: {arguments.looking_for}{note}"
-        # OutcomeRecord, so that the page is not opened for it again.
+        # It is held, so that the page is not opened for it again.
         return Result(said=said, read=(source,), items=(Item("not there", said, source, page.title),))
     words = reading.answer
     if not _stands_in(reading.quote, page.text):
-        words += "\n(The page was not quoted.)"
+        words += f"\n{UNQUOTED}"
     elif not _stands_in(reading.quote, words):
         words += f'\nOn the page: "{reading.quote}"'
-    return Result(said=reading.answer + note, read=(source,), items=(Item("page", words, source, page.title),))
+    parents = tuple(item.memory_id for item in context.items if item.source == source and item.memory_id is not None)
+    found = Item("page", words, source, page.title, parents=parents)
+    return Result(said=reading.answer + note, read=(source,), items=(found,))
 
 
 def _shortened(text: str, looking_for: str, context: Context) -> tuple[str, str]:

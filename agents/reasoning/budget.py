@@ -1,4 +1,4 @@
-"""The tokens and the time of one run, and the chat model that draws on them."""
+"""The calls, the tokens and the time of one run, and the chat model that draws on them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Budget:
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.usage = Usage()
+        self.calls = 0
         self._limits = limits
         self._clock = clock
         self._end = clock() + limits.seconds
@@ -29,6 +30,8 @@ class Budget:
         """Raise `UsedUp` where nothing is left."""
         if self.usage.prompt_tokens + self.usage.completion_tokens >= self._limits.tokens:
             raise UsedUp(f"its budget of {self._limits.tokens:,} tokens is used up")
+        if self.calls >= self._limits.calls:
+            raise UsedUp(f"its {self._limits.calls} calls of models are used up")
         if self._clock() >= self._end:
             raise UsedUp(f"its time of {self._limits.seconds:g} seconds is over")
 
@@ -50,8 +53,7 @@ class Paid:
         self._budget = budget
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        self._budget.check()
-        self.asked = True
+        self._begin()
         try:
             reply = self._chat.reply(turns, schema)
         except (UselessReply, RefusedReply) as error:
@@ -61,10 +63,15 @@ class Paid:
         return reply
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        self._budget.check()
+        self._begin()
         token = self._chat.first_token(turns)
         self._pay(token.usage)
         return token
+
+    def _begin(self) -> None:
+        self._budget.check()
+        self._budget.calls += 1
+        self.asked = True
 
     def _pay(self, usage: Usage) -> None:
         self.usage += usage

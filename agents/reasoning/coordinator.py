@@ -19,11 +19,15 @@ You plan how a question is answered, step by step. `question` is what was asked,
 `operators` what each kind of step does, `places` what can be searched, `knowledge` what was found so far, `failed` \
 the answers that were rejected and why, `done` the last steps, `left` how many steps and levels remain.
 
-Write the list of the next steps. It replaces every step that still waits. Search for what is missing before you \
-answer; where the second search depends on what the first finds, plan the first alone and a coordinator after it. \
-Open a page only if it is the `source` of an item or stands in the question. Do not repeat a step that is done. \
-As soon as the knowledge is enough: responder, then discriminator. After a rejected answer mend its reason, by \
-another search or another page. With few steps left, answer from what there is."""
+Write the list of the next steps. It takes the place of this step, and what waits after it goes on. Where the \
+question has parts, give each a coordinator whose `goal` is that part as a question of its own: a coordinator before \
+the end of the list has it answered and checked, and the steps after it find its answer in `knowledge`. A \
+coordinator at the end of the list plans on for `question` itself. Where `part_of` is there, `question` is such a \
+part of it: plan for `question` alone. Search for what is missing before you answer; where the second search depends \
+on what the first finds, plan the first alone and a coordinator after it. Open a page only if it is the `source` of \
+an item or stands in the question. Do not repeat a step that is done. As soon as the knowledge is enough: responder, \
+then discriminator. After a rejected answer mend its reason, by another search or another page. With few steps left, \
+answer from what there is."""
 
 
 class CoordinatorArguments(Arguments):
@@ -49,7 +53,7 @@ def document(goal: str, context: Context) -> dict[str, Any]:
     sources = context.sources
     places = {"memory": True, "documents": sources.library is not None, "web": sources.web is not None}
     return {
-        "question": context.question,
+        **context.asked,
         "goal": goal,
         "operators": {one.name: one.does for one in context.operators.values()},
         "places": [name for name, there in places.items() if there],
@@ -65,7 +69,7 @@ def document(goal: str, context: Context) -> dict[str, Any]:
 
 coordinator = Operator(
     name=COORDINATOR,
-    does="Makes a new plan when the steps before it have brought something new.",
+    does="Answers a part of the question, its `goal`, by a plan of its own; last in the list, it plans on.",
     arguments=CoordinatorArguments,
     run=run,
 )

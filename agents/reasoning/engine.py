@@ -1,6 +1,7 @@
-"""The engine: a queue of operators, first in first out, that runs until an answer is verified or a budget is used up.
+"""The engine: a queue of operators that runs until an answer is verified or a budget is used up.
 
-After DynaMind (arXiv 2310.14248), from its description: a coordinator's list replaces the queue.
+After DynaMind (arXiv 2310.14248, 3.1), from its description: the list that a coordinator returns replaces the
+coordinator in the queue, and what waited after it goes on.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from memshare.agents.reasoning.budget import Budget, Paid, UsedUp
 from memshare.agents.reasoning.limits import Limits
 from memshare.agents.reasoning.operator import Call, Context, Operator, Proposal, Result, Verdict
 from memshare.agents.reasoning.plan import COORDINATOR
+from memshare.agents.reasoning.run_state import Attempt, Part, RunState, Waiting
 from memshare.agents.reasoning.short_term import Item, ShortTerm
 from memshare.agents.reasoning.steps import record
 from memshare.broker.wire.messages import Step, Usage
@@ -29,14 +31,6 @@ FIRST = Call(COORDINATOR, {"goal": "Answer the question."})
 ANEW = Call(COORDINATOR, {"goal": "Go on without the step that failed."})
 
 
-class Waiting(NamedTuple):
-    """A call in the queue: how deep it is, and the number of the step that made it."""
-
-    call: Call
-    depth: int
-    parent: int | None
-
-
 @dataclass(frozen=True)
 class Run:
     """What became of a question. Where `verified` is false, `end` says why the run ended."""
@@ -45,34 +39,14 @@ class Run:
     verdict: Verdict | None
     end: str
     items: tuple[Item, ...]
+    attempts: tuple[Attempt, ...]
+    """Every answer that was checked, in order, also those to sub-questions."""
     steps: tuple[Step, ...]
     usage: Usage
 
     @property
     def verified(self) -> bool:
         return self.verdict is not None and self.verdict.verified
-
-
-@dataclass
-class _State:
-    """A run on its way."""
-
-    memory: ShortTerm
-    queue: deque[Waiting]
-    steps: list[Step] = field(default_factory=list)
-    proposal: Proposal | None = None
-    verdict: Verdict | None = None
-    """Of the last proposal."""
-
-    def take(self, result: Result, waiting: Waiting, number: int) -> None:
-        """Let a step's result change what is known, what is proposed and what waits."""
-        self.memory = self.memory.recall(result.recalled).fade().hold(result.items)
-        if result.proposal is not None:
-            self.proposal, self.verdict = result.proposal, None
-        if result.verdict is not None:
-            self.verdict = result.verdict
-        if result.plan is not None:
-            self.queue = deque(Waiting(call, waiting.depth + 1, number) for call in result.plan)
 
 
 @dataclass(frozen=True)
@@ -89,40 +63,44 @@ class Engine:
     def run(self, question: str, instructions: str) -> Run:
         """Answer a question, told how by `instructions`; raises what a model raises, but for replies that do not fit.
 
-        It ends by a verified answer, or else by the first budget that is used up.
+        It ends by a verified answer to the whole question, or else when nothing waits or a budget is used up.
         """
-        budget = Budget(self.limits)
-        state = _State(ShortTerm(self.limits.context), deque([Waiting(FIRST, 0, None)]))
+        limits, whole = self.limits, Part(question, is_whole=True)
+        budget = Budget(limits)
+        memory = ShortTerm(limits.context, decay=limits.decay, threshold=limits.threshold)
+        state = RunState(whole, memory, deque([Waiting(FIRST, whole, 0, None)]))
         end = "its plan came to an end"
         while state.queue:
             waiting = state.queue.popleft()
-            if waiting.depth > self.limits.depth:
-                end = f"it reached its limit of {self.limits.depth} levels of depth"
-                break
-            if len(state.steps) >= self.limits.steps:
-                end = f"it reached its limit of {self.limits.steps} steps"
+            if waiting.depth > limits.depth:
+                end = f"it reached its limit of {limits.depth} levels of depth"
+                state.give_up(waiting.part)
+                continue  # with what is less deep
+            if len(state.steps) >= limits.steps:
+                end = f"it reached its limit of {limits.steps} steps"
                 break
             try:
-                self._step(state, waiting, budget, question, instructions)
+                self._step(state, waiting, budget, instructions)
             except UsedUp as error:
                 end = str(error)
                 break
-            if state.verdict is not None and state.verdict.verified:
+            if whole.verdict is not None and whole.verdict.verified:
                 end = "verified"
                 break
-        return Run(state.proposal, state.verdict, end, state.memory.items, tuple(state.steps), budget.usage)
+        attempts, steps = tuple(state.attempts), tuple(state.steps)
+        return Run(whole.proposal, whole.verdict, end, state.memory.items, attempts, steps, budget.usage)
 
-    def _step(self, state: _State, waiting: Waiting, budget: Budget, question: str, instructions: str) -> None:
+    def _step(self, state: RunState, waiting: Waiting, budget: Budget, instructions: str) -> None:
         """Run one operator and record it, also where a budget ends it half-way."""
-        operator = self.operators[waiting.call.operator]
+        operator, part = self.operators[waiting.call.operator], waiting.part
         paid, number, started = Paid(self.chat_of(operator.name), budget), len(state.steps) + 1, time.monotonic()
-        unchecked = state.proposal if state.verdict is None else None
         context = Context(
-            question=question,
+            question=part.question,
+            whole=state.whole.question,
             instructions=instructions,
             items=state.memory.shown(),
             sources_found=frozenset(item.source for item in state.memory.items if item.source),
-            proposal=unchecked,
+            proposal=part.proposal if part.verdict is None else None,
             done=tuple(state.steps),
             depth_left=self.limits.depth - waiting.depth,
             steps_left=self.limits.steps - number,
@@ -132,6 +110,7 @@ class Engine:
             knowledge=self.knowledge,
             sources=self.sources,
             documents=self.documents,
+            is_part=not part.is_whole,
         )
         result = Result(said="Stopped: a budget of the run was used up.")
         try:

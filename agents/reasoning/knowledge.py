@@ -76,5 +76,10 @@ class Knowledge:
 
 def _item(memory: Memory, similarity: float) -> Item:
     return Item(
-        kind="memory", text=memory.answer, title=memory.prompt or "", memory_id=memory.id, similarity=similarity
+        kind="memory",
+        text=memory.answer,
+        source=memory.source or "",
+        title=memory.prompt or "",
+        memory_id=memory.id,
+        similarity=similarity,
     )

@@ -54,6 +54,9 @@ class Context:
     """What a step may see and use."""
 
     question: str
+    """The one at hand: the task's own, or a sub-question of it."""
+    whole: str
+    """The task's own question."""
     instructions: str
     """How the agent is to answer."""
     items: tuple[Item, ...]
@@ -72,10 +75,23 @@ class Context:
     sources: Sources
     documents: tuple[str, ...] = ()
     """The documents and folders that the task is about; none: all there are."""
+    is_part: bool = False
+    """Whether the question at hand is a sub-question."""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The question as a model is told it."""
+        return {"question": self.question, **({"part_of": self.whole} if self.is_part else {})}
+
+    @property
+    def about(self) -> str:
+        """What answers to the question at hand are marked with: nothing for the task's own."""
+        return self.question if self.is_part else ""
 
     @property
     def failed(self) -> list[Item]:
-        return [item for item in self.items if item.kind == "failed answer"]
+        """The answers to this question that were rejected."""
+        return [item for item in self.items if item.kind == "failed answer" and item.about == self.about]
 
     @property
     def known(self) -> list[Item]:
@@ -84,7 +100,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Result:
-    """What a step has done. `plan` replaces all that waits in the queue; a verified `verdict` ends the run."""
+    """What a step has done. `plan` takes its place in the queue; a verified `verdict` ends the question at hand."""
 
     said: str
     read: tuple[str, ...] = ()

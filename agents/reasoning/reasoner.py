@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from memshare.agents.answered import Answered
 from memshare.agents.reasoning.engine import Engine, Run
+from memshare.agents.reasoning.grounds import learnt_in, rejected_in, shown_in
 from memshare.agents.reasoning.knowledge import Knowledge
 from memshare.agents.reasoning.limits import Limits
 from memshare.agents.reasoning.registry import OPERATORS
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import AgentTask, Shown
+from memshare.broker.wire.messages import AgentTask
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer
 
@@ -66,6 +67,8 @@ class Reasoner:
             text=answer_of(run),
             model=run.proposal.model if run.proposal else self.chat.name,
             shown=shown_in(run),
+            rejected=rejected_in(run),
+            learnt=learnt_in(run, time.time()),
             retriever_version=knowledge.retriever_version,
             usage=run.usage,
             steps=run.steps,
@@ -82,15 +85,3 @@ def answer_of(run: Run) -> str:
         return f"{unverified} No answer was found."
     checked = f"was rejected ({run.verdict.reason})" if run.verdict else "was not checked"
     return f"{unverified} The last answer, which {checked}, was:\n\n{run.proposal.answer}"
-
-
-def shown_in(run: Run) -> tuple[Shown, ...]:
-    """The memories that the last answer used, each with its share where the answer was checked; largest first."""
-    shares = run.verdict.shares if run.verdict else None
-    used = {*(run.proposal.used if run.proposal else ()), *(shares or ())}
-    found: dict[UUID, Shown] = {}
-    for item in run.items:
-        if item.label in used and item.memory_id is not None:
-            share = None if shares is None else shares.get(item.label, 0.0)
-            found[item.memory_id] = Shown(id=item.memory_id, similarity=item.similarity, share=share)
-    return tuple(sorted(found.values(), key=lambda one: -(one.share or 0)))

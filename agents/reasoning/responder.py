@@ -14,9 +14,10 @@ from memshare.llm.structured import ask
 INSTRUCTIONS = """\
 {agent}
 
-`question` is what was asked, `hint` what to attend to, `knowledge` what was found, `failed` the answers that were \
-rejected and why: give none of them again. Write the whole answer into `answer`, and into `used` the items that it \
-rests on, each by its `item`. Where the knowledge says nothing and you are not sure yourself, say what is missing."""
+`question` is what was asked, `part_of`, where it is there, what that is a part of, `hint` what to attend to, \
+`knowledge` what was found, `failed` the answers that were rejected and why: give none of them again. Answer \
+`question` alone. Write the whole answer into `answer`, and into `used` the items that it rests on, each by its \
+`item`. Where the knowledge says nothing and you are not sure yourself, say what is missing."""
 
 
 class ResponderArguments(Arguments):
@@ -38,7 +39,7 @@ class Response(BaseModel):
 
 def run(arguments: ResponderArguments, context: Context) -> Result:
     document = {
-        "question": context.question,
+        **context.asked,
         "hint": arguments.hint,
         "knowledge": quoted(context.known),
         "failed": quoted(context.failed),

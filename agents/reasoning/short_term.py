@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-Kind = Literal["memory", "passage", "link", "page", "not there", "failed answer"]
+Kind = Literal["memory", "passage", "link", "page", "not there", "answer", "failed answer"]
 
 DECAY = 0.9  # of the strength is left after a step
 THRESHOLD = 0.25  # reached after 14 steps without being recalled
@@ -23,10 +23,12 @@ CUT = "…"
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that was found, or not found on a page, or an answer that failed (`title` is then the reason).
+    """One thing that was found, or not found on a page, or an answer, verified or failed (`title` is then the reason).
 
     `source` is where it can be read whole, `memory_id` which memory of the pool or of the documents it is, and
-    `similarity` that memory's cosine. `label` names it within the run.
+    `similarity` that memory's cosine; `parents` are memories of the same source. `about` is the sub-question that an
+    answer is to, and empty for the task's own; `rests_on` has what a verified one rests on, with shares. `label` names
+    it within the run.
     """
 
     kind: Kind
@@ -35,18 +37,21 @@ class Item:
     title: str = ""
     memory_id: UUID | None = None
     similarity: float = 0.0
+    parents: tuple[UUID, ...] = ()
+    about: str = ""
+    rests_on: tuple[tuple[Item, float], ...] = ()
     label: str = ""
     strength: float = 1.0
 
     @property
     def name(self) -> str:
         """What a person knows it by."""
-        what = self.source or self.title or self.text
+        what = self.about or self.source or self.title or self.text
         return f"{self.label} {what}" if self.label else what
 
     @property
     def tokens(self) -> int:
-        return tokens_of(self.text) + tokens_of(self.title) + tokens_of(self.source) + OVERHEAD
+        return sum(map(tokens_of, (self.text, self.title, self.source, self.about))) + OVERHEAD
 
 
 def tokens_of(text: str) -> int:
@@ -67,6 +72,8 @@ class ShortTerm:
 
     room: int
     items: tuple[Item, ...] = ()
+    decay: float = DECAY
+    threshold: float = THRESHOLD
     given: int = 0
     """How many labels were given so far."""
 
@@ -90,8 +97,8 @@ class ShortTerm:
 
     def fade(self) -> ShortTerm:
         """After one more step. Failed answers do not fade, so that none is given again."""
-        faded = (i if i.kind == "failed answer" else replace(i, strength=i.strength * DECAY) for i in self.items)
-        return replace(self, items=tuple(item for item in faded if item.strength >= THRESHOLD))
+        faded = (i if i.kind == "failed answer" else replace(i, strength=i.strength * self.decay) for i in self.items)
+        return replace(self, items=tuple(item for item in faded if item.strength >= self.threshold))
 
     def shown(self) -> tuple[Item, ...]:
         """What a model is shown: failed answers, then the strongest items that fit in the room (later ones first)."""
@@ -107,10 +114,10 @@ class ShortTerm:
 
     def _small(self, item: Item) -> Item:
         room = self.room // (LARGEST_FAILED if item.kind == "failed answer" else LARGEST) - OVERHEAD
-        title, source = cut(item.title, room // 4), item.source
-        left = room - tokens_of(title) - tokens_of(source)
-        return replace(item, title=title, text=cut(item.text, max(left, room // 4)))
+        title, about, source = cut(item.title, room // 4), cut(item.about, room // 4), item.source
+        left = room - tokens_of(title) - tokens_of(about) - tokens_of(source)
+        return replace(item, title=title, about=about, text=cut(item.text, max(left, room // 4)))
 
 
 def _same(one: Item, other: Item) -> bool:
-    return (one.kind, one.source, one.text) == (other.kind, other.source, other.text)
+    return (one.kind, one.source, one.about, one.text) == (other.kind, other.source, other.about, other.text)

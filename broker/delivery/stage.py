@@ -21,6 +21,8 @@ class Following(NamedTuple):
     queue: str
     stage: str
     body: Message
+    journey: str | None = None
+    """A journey of its own, which its body names; None: the one that it follows from."""
 
 
 class Outcome(NamedTuple):

@@ -176,17 +176,18 @@ def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
 
 
 def _entry_of(following: Following, parent: Entry, signer: Signer) -> Entry:
-    message_id = str(derived_id(parent.journey, following.stage))
+    journey = following.journey or parent.journey
+    message_id = str(derived_id(journey, following.stage))
     body = following.body.model_dump(mode="json")
     return Entry(
         id=message_id,
         task=following.task,
         queue=following.queue,
         body=body,
-        journey=parent.journey,
+        journey=journey,
         stage=following.stage,
         priority=parent.priority,
-        signature=signer.sign(following.task, message_id, parent.journey, body),
+        signature=signer.sign(following.task, message_id, journey, body),
     )
 
 

@@ -8,13 +8,15 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from memshare.broker.wire.forms import Label, Percent, Share
+from memshare.broker.wire.conversation import written
+from memshare.broker.wire.forms import Label, Moment, Percent, Share
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 MAX_MEMORIES = 20
+MAX_LEARNT = 20
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
 Priority = Annotated[int, Field(ge=0, le=9)]
@@ -95,7 +97,7 @@ class AgentTask(Message):
         """The task as one text, which is what is encoded, graded and remembered."""
         if len(self.turns) == 1:
             return self.turns[0].content
-        return "\n".join(f"{turn.role.capitalize()}: {turn.content}" for turn in self.turns)
+        return written((turn.role, turn.content) for turn in self.turns)
 
 
 class Usage(Message):
@@ -158,6 +160,18 @@ class Answer(Message):
     steps: tuple[Step, ...] = ()
 
 
+class Learnt(Message):
+    """A statement that a verified answer rests on: what was read, where, and when, as Unix time in seconds.
+
+    `parents` are memories of the same source.
+    """
+
+    statement: str = Field(min_length=1)
+    source: str
+    read: Moment
+    parents: tuple[UUID, ...] = ()
+
+
 class AnsweredTask(Message):
     """From an agent to the scorer: the pair, and where it came from.
 
@@ -176,6 +190,7 @@ class AnsweredTask(Message):
     shown: tuple[Shown, ...]
     embedding: Embedding | None = None
     remember: bool = True
+    learnt: tuple[Learnt, ...] = Field(default=(), max_length=MAX_LEARNT, description="to be remembered with it")
     seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
     regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
 
@@ -234,6 +249,7 @@ class Settlement(Message):
     memory_id: UUID | None
     outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept"]
     reason: str
+    learnt: tuple[UUID, ...] = Field(default=(), description="the statements that the answer has from its sources")
 
 
 Record = dict[str, Any]

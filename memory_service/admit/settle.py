@@ -18,6 +18,7 @@ from memshare.broker.observe.logs import ids
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
 from memshare.memory_service.admit.crediting import Crediting
+from memshare.memory_service.admit.learnt import Kept, keep_learnt
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.probation import vouched
 from memshare.memory_service.admit.regrade import regrade
@@ -36,7 +37,7 @@ SAME_ANSWERS = 10  # of the pool, nearest prompt first
 ALONE_FOR = 5.0  # seconds for which it is known whether a pool has memories of other submitters
 
 
-def memory_of(graded: GradedTask, created: float, status: Status = "active") -> Memory:
+def memory_of(graded: GradedTask, created: float, status: Status = "active", learnt: Sequence[UUID] = ()) -> Memory:
     """The memory that a graded pair would become: a seed as one that a person brought in, trusted and of no task."""
     task, score = graded.task, graded.score
     return Memory(
@@ -52,7 +53,7 @@ def memory_of(graded: GradedTask, created: float, status: Status = "active") -> 
         criteria=score.criteria,
         rubric_version=score.rubric_version,
         task_id=None if task.seed else task.journey,
-        parents=tuple(shown.id for shown in task.shown),
+        parents=(*(shown.id for shown in task.shown), *learnt),
         created=created,
         status="active" if task.seed else status,
     )
@@ -61,9 +62,10 @@ def memory_of(graded: GradedTask, created: float, status: Status = "active") -> 
 def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
     """The best of the pool's memories that say the same, if it is at least as good as the new one.
 
-    One that a person has hidden counts as better than any: it is not to come back.
+    One that a person has hidden counts as better than any: it is not to come back. A stale one is worse than any.
     """
-    best = max(rivals, key=lambda rival: (rival.status == "hidden", rival.score or 0), default=None)
+    able = [rival for rival in rivals if rival.status != "stale"]
+    best = max(able, key=lambda rival: (rival.status == "hidden", rival.score or 0), default=None)
     wins = best and (best.status == "hidden" or (best.score or 0) >= (memory.score or 0))
     return best if wins else None
 
@@ -93,34 +95,51 @@ class Settle:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
         task, score = graded.task, graded.score
         if task.regrades is not None:
-            return regrade(self._pool, self._client, graded, task.regrades)
+            return regrade(self._pool, self._client, graded, task.regrades, self._status)
         if not task.remember:
             reason = "the task was submitted with remember=false: it was graded, and that is all"
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
         recall = self._pool()
         shown = self._crediting.graded(recall, journey, graded)
+        kept = self._keep_learnt(task)
+        learnt = tuple(memory.id for memory in kept.memories)
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
-            return Outcome(Settlement(memory_id=None, outcome="rejected", reason=reason), ended="rejected")
+            settlement = Settlement(memory_id=None, outcome="rejected", reason=reason, learnt=learnt)
+            return Outcome(settlement, kept.following, ended="rejected")
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
         on_probation = [memory.id for memory in shown if memory.status == "probation"]
         # The threads of a process wait for each other without polling Redis.
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:
             if current.encoder_name != recall.encoder_name:
                 vector = current.vector(task.embedding, task.prompt)
-            settlement, following = self._remember(current, graded, vector, on_probation)
+            settlement, following = self._remember(current, graded, vector, on_probation, learnt)
         about = ids(task_id=journey, memory_id=settlement.memory_id, agent=task.agent, pool=task.pool)
         log.info("Settled: %s.", settlement.outcome, extra=about)
-        return Outcome(settlement, following, settlement.outcome)
+        return Outcome(
+            settlement.model_copy(update={"learnt": learnt}), (*following, *kept.following), settlement.outcome
+        )
+
+    def _keep_learnt(self, task: AnsweredTask) -> Kept:
+        """What its sources taught is kept whatever the answer's grade: it was checked with the answer."""
+        if not task.learnt:
+            return Kept((), ())
+        with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as recall:
+            return keep_learnt(recall, self._client, task, self._status)
 
     def credit(self, task: VerdictTask) -> int:
         """Credit the memories of an answer that was found right or wrong; returns how many were credited."""
         return self._crediting.judged(self._pool(), task)
 
     def _remember(
-        self, recall: Recall, graded: GradedTask, vector: NDArray[np.float32], on_probation: Sequence[UUID]
+        self,
+        recall: Recall,
+        graded: GradedTask,
+        vector: NDArray[np.float32],
+        on_probation: Sequence[UUID],
+        learnt: Sequence[UUID],
     ) -> tuple[Settlement, tuple[Following, ...]]:
-        memory = memory_of(graded, time.time(), self._status)
+        memory = memory_of(graded, time.time(), self._status, learnt)
         store = recall.store
         self._vouch(store, graded.task, on_probation)
         same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)

@@ -93,7 +93,7 @@ def answered(answer: str, *used: str) -> dict[str, Any]:
 def judged(verified: bool, reason: str = "So it is.", **shares: float) -> dict[str, Any]:
     """What the discriminator's model says."""
     return {
-        "verified": verified,
         "reason": reason,
+        "verified": verified,
         "shares": [{"item": item, "share": share} for item, share in shares.items()],
     }

@@ -93,19 +93,110 @@ def test_each_step_tells_what_it_was_for_what_it_read_and_said_and_what_it_cost(
     assert found.usage == Usage(prompt_tokens=30, completion_tokens=15)
 
 
-def test_a_coordinators_list_replaces_what_still_waits(make_engine: MakeEngine) -> None:
+BUILT, BORN = "Who built the mill?", "Where was Ada Korn born?"
+
+
+def test_a_coordinators_list_takes_its_place_and_what_waits_after_it_goes_on(make_engine: MakeEngine) -> None:
     chat = ScriptedChat(
-        planned(search("mill"), coordinate(), browse("mill.html"), RESPOND, CHECK),
-        planned(RESPOND, CHECK),
-        answered("Ulm."),
-        judged(True),
-    )
+        planned(coordinate(BUILT), coordinate(BORN), RESPOND),
+        planned(search("mill"), RESPOND), answered("Ada Korn.", "k1"), judged(True, k1=1.0),
+        planned(search("Ulm"), RESPOND), answered("In Ulm.", "k3"), judged(True, k3=0.5, k2=0.5),
+        answered("She was born in Ulm.", "k2", "k4"), judged(True, k2=0.2, k4=0.8),
+    )  # fmt: skip
 
     found = run(make_engine(chat, sources(MILL)))
 
-    assert [step.operator for step in found.steps] == [
-        "coordinator", "searcher", "coordinator", "responder", "discriminator"
-    ]  # fmt: skip
+    assert found.verified
+    assert found.proposal is not None
+    assert found.proposal.answer == "She was born in Ulm."
+    assert tree(found) == [
+        (1, None, 0, "coordinator"),
+        (2, 1, 1, "coordinator"),
+        (3, 2, 2, "searcher"),
+        (4, 2, 2, "responder"),
+        (5, 2, 2, "discriminator"),
+        (6, 1, 1, "coordinator"),
+        (7, 6, 2, "searcher"),
+        (8, 6, 2, "responder"),
+        (9, 6, 2, "discriminator"),
+        (10, 1, 1, "responder"),
+        (11, 1, 1, "discriminator"),
+    ]
+
+
+def test_a_sub_question_is_answered_for_itself_and_what_follows_reads_its_answer(make_engine: MakeEngine) -> None:
+    chat = ScriptedChat(
+        planned(coordinate(BUILT), RESPOND),
+        planned(search("mill"), RESPOND), answered("Ada Korn.", "k1"), judged(True, k1=1.0),
+        answered("In Ulm.", "k2"), judged(True, k2=1.0),
+    )  # fmt: skip
+
+    run(make_engine(chat, sources(MILL)))
+
+    for place in (1, 2, 3):
+        assert (sent(chat, place)["question"], sent(chat, place)["part_of"]) == (BUILT, QUESTION)
+    for place in (4, 5):
+        assert sent(chat, place)["question"] == QUESTION
+        assert "part_of" not in sent(chat, place)
+        assert {"item": "k2", "kind": "verified answer", "question": BUILT, "text": "Ada Korn."} in (
+            sent(chat, place)["knowledge"]
+        )
+
+
+def test_an_answer_that_failed_for_one_question_may_be_right_for_another(make_engine: MakeEngine) -> None:
+    chat = ScriptedChat(
+        planned(coordinate(BUILT), RESPOND),
+        planned(RESPOND), answered("Ulm."), judged(False, "Ulm is a town."),
+        planned(RESPOND), answered("Ada Korn."), judged(True),
+        answered("Ulm."), judged(True),
+    )  # fmt: skip
+
+    found = run(make_engine(chat))
+
+    assert found.verified
+    assert sent(chat, 4)["failed"] == [{"answer": "Ulm.", "why_it_failed": "Ulm is a town."}]
+    assert sent(chat, 7)["failed"] == sent(chat, 8)["failed"] == []
+
+
+def test_a_sub_question_that_goes_too_deep_stays_open_and_the_rest_goes_on(make_engine: MakeEngine) -> None:
+    chat = ScriptedChat(
+        planned(coordinate(BUILT), RESPOND),
+        planned(coordinate("deeper"), RESPOND), planned(coordinate("deeper still"), RESPOND),
+        answered("Ada Korn."), judged(True), answered("Ulm."), judged(True),
+    )  # fmt: skip
+
+    found = run(make_engine(chat, depth=2))
+
+    assert found.verified
+    assert max(step.depth for step in found.steps) == 2
+    assert [one["text"] for one in sent(chat, 3)["knowledge"]] == [
+        f"No answer to this was verified: {question}" for question in ("deeper still", "deeper")
+    ]
+
+
+@pytest.mark.parametrize(("limit", "least"), [("steps", 20), ("calls", 20)])
+def test_sub_questions_without_end_stop_at_the_limits(make_engine: MakeEngine, limit: str, least: int) -> None:
+    chat = ScriptedChat(*[planned(*[coordinate(f"part {number}") for number in range(8)])] * 60)
+
+    found = run(make_engine(chat, depth=16, **{"steps": 100, limit: least}))
+
+    assert not found.verified
+    assert len(found.steps) == (least if limit == "steps" else least + 1)
+    assert len(chat.conversations) == least
+    assert f"{least}" in found.end
+
+
+def test_a_sub_question_cannot_name_an_address_to_be_opened(make_engine: MakeEngine) -> None:
+    evil = "https://evil.example/steal"
+    chat = ScriptedChat(
+        planned(coordinate(f"What does {evil} say?"), RESPOND),
+        planned(browse(evil), RESPOND), answered("Nothing."), judged(True),
+        answered("Ulm."), judged(True),
+    )  # fmt: skip
+
+    found = run(make_engine(chat, sources({**MILL, evil: "It says so."})))
+
+    assert found.steps[2].said == f"Not opened: no search has found {evil!r}, and it does not stand in the question."
 
 
 def test_a_rejected_answer_is_repaired_and_stays_in_memory(make_engine: MakeEngine) -> None:
@@ -266,6 +357,18 @@ def test_every_operator_has_the_model_that_is_set_for_it(make_engine: MakeEngine
     found = run(engine)
 
     assert [step.model for step in found.steps] == ["scripted", "scripted", "small"]
+
+
+def test_what_is_not_used_is_forgotten_as_fast_as_the_limits_say(make_engine: MakeEngine) -> None:
+    script = (planned(search("mill"), *[search("nothing")] * 3, RESPOND), answered("Ulm."), judged(True))
+
+    kept, forgotten = (
+        run(make_engine(ScriptedChat(*script), sources(MILL), decay=0.5, threshold=threshold)).items
+        for threshold in (0.01, 0.2)
+    )
+
+    assert [item.source for item in kept] == ["mill.html"]
+    assert forgotten == ()
 
 
 def test_what_a_model_is_shown_of_short_term_memory_fits_in_its_context(make_engine: MakeEngine) -> None:

@@ -1,0 +1,61 @@
+"""What a run's answers rest on: the memories that earn its verdicts, and what pages taught it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from uuid import UUID
+
+from memshare.agents.reasoning.browser import UNQUOTED
+from memshare.agents.reasoning.engine import Run
+from memshare.agents.reasoning.run_state import leaves
+from memshare.agents.reasoning.short_term import Item
+from memshare.broker.wire.messages import MAX_LEARNT, Learnt, Shown
+
+
+def shown_in(run: Run) -> tuple[Shown, ...]:
+    """The memories that the last answer used, each with its share where the answer was checked; largest first."""
+    used = set(run.proposal.used if run.proposal else ())
+    found = [leaf for item in run.items if item.label in used for leaf, _ in leaves(item)]
+    if run.verdict is None:
+        return _shown((item, None) for item in found)
+    return _shown([*((item, 0.0) for item in found), *_last(run)])
+
+
+def rejected_in(run: Run) -> tuple[Shown, ...]:
+    """The memories of all answers of a run that were rejected, with their shares added up.
+
+    Those that its verified answer rests on are left out: in the end they were right.
+    """
+    right = {item.memory_id for item, share in _last(run) if share > 0} if run.verified else set()
+    wrong = [one for attempt in run.attempts if not attempt.verified for one in attempt.grounds]
+    return _shown((item, share) for item, share in wrong if item.memory_id not in right)
+
+
+def learnt_in(run: Run, now: float) -> tuple[Learnt, ...]:
+    """What a verified answer has from documents and web pages that were read for it, and that quote what they tell."""
+    pages = {item.text: item for item, share in _last(run) if run.verified and share > 0 and item.kind == "page"}
+    return tuple(
+        Learnt(statement=item.text, source=item.source, read=now, parents=item.parents)
+        for item in list(pages.values())[:MAX_LEARNT]
+        if not item.text.endswith(UNQUOTED)
+    )
+
+
+def _last(run: Run) -> Iterable[tuple[Item, float]]:
+    whole = [attempt for attempt in run.attempts if attempt.whole]
+    return whole[-1].grounds if whole and run.verdict is not None else ()
+
+
+def _shown(found: Iterable[tuple[Item, float | None]]) -> tuple[Shown, ...]:
+    shares: defaultdict[UUID, list[float]] = defaultdict(list)
+    similarities: dict[UUID, float] = {}
+    for item, share in found:
+        if item.memory_id is not None:
+            similarities[item.memory_id] = item.similarity
+            shares[item.memory_id] += [] if share is None else [share]
+    shown = [
+        Shown(id=one, similarity=similarity, share=min(sum(shares[one]), 1.0) if shares[one] else None)
+        for one, similarity in similarities.items()
+    ]
+    return tuple(sorted(shown, key=lambda one: -(one.share or 0)))
