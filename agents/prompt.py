@@ -12,11 +12,11 @@ def build_prompt(instructions: str, memories: Sequence[Memory], task: Sequence[T
     """The conversation an agent sends to its model.
 
     `memories` come best first and are shown best last, next to the task. A memory without a prompt is no
-    turn: it goes into the system message as an example.
+    turn: it goes into the system message, as something that is known.
     """
     shown = list(reversed(memories))
     statements = [memory.answer for memory in shown if memory.prompt is None]
-    system = instructions + "".join(f"\n\nAn example of a good answer:\n{text}" for text in statements)
+    system = instructions + "".join(f"\n\nWhat is known: {text}" for text in statements)
     turns = [Turn(role="system", content=system)]
     for memory in shown:
         if memory.prompt is not None:

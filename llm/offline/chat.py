@@ -20,7 +20,7 @@ from memshare.llm.offline.words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
 _SKILLS = (grade, contradict, label, question, plan, read_page, summarise, respond, check)
-_EXAMPLE = "An example of a good answer:"  # as agents/prompt.py writes above a memory without a prompt
+_EXAMPLE = "What is known: "  # as agents/prompt.py writes above a memory without a prompt
 
 
 class OfflineChat:

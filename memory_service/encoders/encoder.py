@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from memshare.broker.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+UNLIMITED = 1_000_000
+"""Tokens, for an encoder that reads a text whatever its length."""
 
 
 class Encoder(Protocol):
@@ -22,6 +26,13 @@ class Encoder(Protocol):
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, of shape (len(texts), dimension)."""
         ...
+
+
+@runtime_checkable
+class BoundedEncoder(Encoder, Protocol):
+    """An encoder that reads the beginning of a text alone: `window` tokens of it."""
+
+    window: int
 
 
 def open_encoder(name: str | None, *, device: str | None = None, timeout: float, exports: Path) -> Encoder:

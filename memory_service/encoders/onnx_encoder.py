@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare.memory_service.encoders.encoder import UNLIMITED
 from memshare.memory_service.encoders.export_folder import GRAPH, TOKENIZER, Export
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class OnnxEncoder:
         self.dimension = export.settings.dimension
         self._prompt = export.settings.prompt
         self._tokenizer = _open_tokenizer(export.folder / TOKENIZER)
+        self.window = int((self._tokenizer.truncation or {}).get("max_length", UNLIMITED))
+        """Tokens that it reads of a text."""
         self._padding: dict[str, Any] = self._tokenizer.padding or {}
         self._tokenizer.no_padding()  # here it is done by batch
         self._session = _open_session(export.folder / GRAPH)

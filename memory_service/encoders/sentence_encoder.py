@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from memshare.broker.errors import BadInput
 from memshare.memory_service.encoders.bundled import BUNDLED, bundled_folder
 from memshare.memory_service.encoders.device import torch_device
+from memshare.memory_service.encoders.encoder import UNLIMITED
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -31,6 +32,8 @@ class SentenceTransformerEncoder:
         self.name = name or path or BUNDLED
         self._model = load_model(path, name, torch_device(device))
         self.dimension = int(self._model.get_embedding_dimension() or 0)
+        self.window = int(min(self._model.max_seq_length or UNLIMITED, UNLIMITED))
+        """Tokens that it reads of a text."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = self._model.encode(

@@ -13,6 +13,7 @@ from memshare.broker.settings import Settings
 from memshare.memory_service.encoders.encoder import Encoder, open_encoder
 from memshare.memory_service.encoders.open_model import open_model
 from memshare.memory_service.encoders.shared_batches import SharedBatches
+from memshare.memory_service.encoders.windows import whole_texts
 from memshare.memory_service.pool.encoder_names import ENCODER, first_name, folder_of, origin_of
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.pool.restoring import require_whole
@@ -45,7 +46,7 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
                 " folder in which the machine that consolidated keeps it, or a copy of that."
             )
         opened = open_model(str(folder), name=name, device=device, exports=exports)
-    encoder = SharedBatches(opened)
+    encoder = SharedBatches(whole_texts(opened))
     encoder.encode(["The first text takes longer than those after it."])
     return encoder
 

@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare.broker.wire.conversation import asked
 from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.encoders.encoder import Encoder
 from memshare.memory_service.memory import SHOWN, Memory, Mode
@@ -56,17 +57,17 @@ class Recall:
 
     def embed(self, text: str) -> Embedding:
         """The vector of a text, ready to travel with a message, so that it is made once a journey."""
-        return Embedding.pack(self._encoder.name, self._encoder.encode([text])[0])
+        return Embedding.pack(self._encoder.name, self._encoder.encode([asked(text)])[0])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of some texts, of shape (len(texts), dimension)."""
-        return self._encoder.encode(texts)
+        """The vectors of some tasks, of shape (len(texts), dimension)."""
+        return self._encoder.encode([asked(text) for text in texts])
 
     def vector(self, embedding: Embedding | None, text: str) -> NDArray[np.float32]:
         """The vector that came with a message; made here when none did, or another encoder made it."""
         if embedding is not None and embedding.encoder == self._encoder.name:
             return embedding.unpack()
-        made: NDArray[np.float32] = self._encoder.encode([text])[0]
+        made: NDArray[np.float32] = self._encoder.encode([asked(text)])[0]
         return made
 
     def vectors(self, memories: list[Memory]) -> list[Vectors]:
@@ -135,7 +136,7 @@ class Recall:
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:
     """The key's dense vector, and BM25 of prompt and answer."""
-    dense = encoder.encode([memory.key for memory in memories])
+    dense = encoder.encode([memory.asked for memory in memories])
     return [Vectors(row, sparse_of(memory)) for row, memory in zip(dense, memories, strict=True)]
 
 

@@ -43,7 +43,7 @@ def test_a_statement_goes_into_the_system_message_and_is_no_turn() -> None:
     prompt = build_prompt("Be short.", best_first, TASK)
 
     assert lines(prompt) == [
-        "system: Be short.\n\nAn example of a good answer:\nFair.\n\nAn example of a good answer:\nBest.",
+        "system: Be short.\n\nWhat is known: Fair.\n\nWhat is known: Best.",
         "user: good",
         "assistant: G",
         "user: A limerick about a lamp",

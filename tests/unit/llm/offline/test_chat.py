@@ -164,7 +164,7 @@ def test_of_two_equally_near_examples_the_later_is_used() -> None:
 
 
 def test_an_example_without_a_prompt_serves_as_form() -> None:
-    system = f"Answer well.\n\nAn example of a good answer:\n{LIMERICK}"
+    system = f"Answer well.\n\nWhat is known: {LIMERICK}"
 
     answer = told(task="Write a limerick about a walrus.", system=system)
 
@@ -182,7 +182,7 @@ def test_a_chinese_example_keeps_the_length_of_its_clauses_and_takes_the_new_top
 
 
 def test_a_chinese_example_without_a_prompt_keeps_the_length_of_its_clauses_too() -> None:
-    answer = told(task="以冬夜山寺为题，写一首诗。", system=f"写诗。\n\nAn example of a good answer:\n{VERSE}")
+    answer = told(task="以冬夜山寺为题，写一首诗。", system=f"写诗。\n\nWhat is known: {VERSE}")
 
     assert answer != VERSE
     assert [len(clause) for clause in re.split("[，。]", answer)] == [
