@@ -15,6 +15,7 @@ from memshare.llm.chat import Chat
 
 T = TypeVar("T", bound=BaseModel)
 
+MOST_CALLS = 2  # of `ask`
 MAX_REASONS = 8
 LONGEST_REASON = 2_000  # characters: a model may have named a field with a whole page
 

@@ -44,8 +44,8 @@ def number_of(text: str) -> float:
 
 
 def consistent(body: dict[str, Any]) -> Answer:
-    """The same reply to the same request: a question, a grade by the answer's text, or an answer that cites the first
-    memory shown."""
+    """The same reply to the same request: a question, a grade by the answer's text, labels by the examples' texts, or an
+    answer that cites the first memory shown."""
     last = body["messages"][-1]["content"]
     wanted = body.get("response_format") or {}
     if wanted.get("type") != "json_schema":
@@ -54,6 +54,8 @@ def consistent(body: dict[str, Any]) -> Answer:
     value = schema_value(wanted["json_schema"]["schema"])
     if "question" in value:
         value["question"] = f"Which limerick is number {number_of(last):.6f}?"
+    elif "criteria" not in json.loads(last):  # labels, comparisons, and the steps of the engine
+        value |= {name: round(100 * number_of(name + last)) for name, one in value.items() if type(one) is int}
     else:
         share = number_of(json.loads(last)["answer"])
         properties = wanted["json_schema"]["schema"]["properties"]

@@ -45,6 +45,7 @@ def cell(
             length=4,
             f1=0.8,
             marks=dict(marks or {}),
+            error=None if score is not None else "The key is wrong.",
             **{"prompt": f"question {number}", "reference": f"reference {number}"} | more,
         )
         for number, score in enumerate(scores)

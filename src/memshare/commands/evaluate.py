@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +20,13 @@ from memshare.evaluation.expect import Expected, expect
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import Request, read_data
 from memshare.evaluation.result import Result
-from memshare.evaluation.tables import LEGEND, summary
+from memshare.evaluation.tables import LEGEND, judged_by, summary
 
 EVERY = "all"
+AT_MOST = (
+    "Calls, about: where every reply fits and nothing fails. Calls at most: where no reply fits at once, every message "
+    "takes all its {tries} tries (MEMSHARE_TRIES), and every answer becomes a memory."
+)
 
 
 def run(
@@ -34,6 +39,12 @@ def run(
         str | None, typer.Option(help="Models of the agents, with commas. [default: the one of the settings]")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of all experiments on this data.")] = Path("evaluation"),
+    judge: Annotated[
+        str | None, typer.Option(help="A second model that grades the answers to the test set, and decides nothing.")
+    ] = None,
+    learning: Annotated[
+        bool, typer.Option(help="Whether the retriever learns from each memory and answers give credit.")
+    ] = True,
     items: Annotated[int | None, typer.Option(min=5, help="Use so many items of a kind at most.")] = None,
     seed: Annotated[int, typer.Option(help="Of the split into seeds, queries and test.")] = 7,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the models.")] = False,
@@ -53,10 +64,12 @@ def run(
     settings = load_settings()
     parts, reports = read_data([*data, *(files or [])], settings, seed, items)
     using = tuple(dict.fromkeys(chosen)) or (settings.model_for("agents"),)
-    requests = [Request(EXPERIMENTS[name], reports, parts, using, seed, out) for name in names]
+    if judge == settings.model_for("scorer"):
+        raise BadInput(f"{judge} grades already, as the scorer: a second judge is another model.")
+    requests = [Request(EXPERIMENTS[name], reports, parts, using, seed, out, learning, judge) for name in names]
     expected = expect(requests, settings)
-    _say_expected(requests, expected)
-    if not yes and any(any(one.calls.values()) for one in expected):
+    _say_expected(requests, expected, settings.tries)
+    if not yes and any(any(one.most.values()) for one in expected):
         if as_json or not sys.stdin.isatty():
             raise BadInput("Nobody can be asked here whether to go on: look at the numbers above, and give --yes.")
         typer.confirm("Go on?", abort=True, err=True)
@@ -80,25 +93,40 @@ def _run(request: Request, settings: Settings, expected: Expected) -> Result:
             raise
 
 
-def _say_expected(requests: list[Request], expected: list[Expected]) -> None:
+def _say_expected(requests: list[Request], expected: list[Expected], tries: int) -> None:
     rows = [
         (
             request.experiment.name,
             one.tasks,
-            ", ".join(f"{model} {count:,}" for model, count in one.calls.items()) or "none: it has ended",
+            _calls(one.calls) or "none: it has ended",
+            _calls(one.most),
             f"{sum(one.tokens.values()):,}",
             _money(one),
         )
         for request, one in zip(requests, expected, strict=True)
     ]
     errors.print(
-        table("experiment", "tasks", "calls at most", "tokens, about", "cost, about", rows=rows, title="To be done")
+        table(
+            "experiment",
+            "tasks",
+            "calls, about",
+            "calls at most",
+            "tokens, about",
+            "cost, about",
+            rows=rows,
+            title="To be done",
+        )
     )
+    errors.print(AT_MOST.format(tries=tries), style="dim")
     parts = requests[0].split
     errors.print(
         f"Items: {len(parts.seeds)} seeds, {len(parts.queries)} queries, {len(parts.test)} test."
         f" Dropped, as their question or answer had been there: {sum(one.dropped for one in requests[0].files)}.",
     )
+
+
+def _calls(calls: Mapping[str, int]) -> str:
+    return ", ".join(f"{model} {count:,}" for model, count in calls.items() if count)
 
 
 def _money(one: Expected) -> str:
@@ -113,7 +141,7 @@ def _say(result: Result, out: Path, *, as_json: bool) -> None:
         return
     heads, rows = summary(result)
     console.print(table(*heads, rows=rows, title=result.title))
-    for note in filter(None, (*result.notes, result.note)):
+    for note in filter(None, (*result.notes, judged_by(result), result.note)):
         console.print(note, style="yellow")
     console.print(LEGEND, style="dim")
     console.print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -80,7 +81,7 @@ def read_items(files: Sequence[Path], agents: Mapping[str, AgentCard]) -> tuple[
             except BadInput as error:
                 faults.append(f"{file}:{number}: {error}")
                 continue
-            marks = {(part, folded(said)) for part, said in (("q", item.prompt), ("a", item.answer)) if said}
+            marks = {(part, same_text(said)) for part, said in (("q", item.prompt), ("a", item.answer)) if said}
             if seen & marks:
                 dropped += 1
             else:
@@ -92,6 +93,12 @@ def read_items(files: Sequence[Path], agents: Mapping[str, AgentCard]) -> tuple[
     if not items:
         raise BadInput("The files have no line: nothing to evaluate on.")
     return items, reports
+
+
+def same_text(text: str) -> str:
+    """The same for texts that differ in case, white space or punctuation alone."""
+    kept = "".join(" " if unicodedata.category(letter)[0] in "PZC" else letter for letter in text)
+    return folded(kept) or folded(text)
 
 
 def split(items: Sequence[Item], seed: int, most: int | None = None) -> Split:

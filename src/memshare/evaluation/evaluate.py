@@ -16,9 +16,10 @@ from memshare.broker.errors import MemshareError
 from memshare.broker.observe.metrics import METRICS
 from memshare.broker.settings import Settings
 from memshare.client import Client
-from memshare.evaluation.data import Item, Split
+from memshare.evaluation.data import Item, Split, same_text
 from memshare.evaluation.deployment import deployment, write_agents
 from memshare.evaluation.folder import Folder, Prepared, Run, read_preparation, write_preparation
+from memshare.evaluation.judging import Judge
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import Pair, Queues
 from memshare.evaluation.real_queues import RealQueues
@@ -27,7 +28,6 @@ from memshare.evaluation.result import Result, rows_of
 from memshare.evaluation.tables import markdown
 from memshare.evaluation.variants import Setup
 from memshare.llm.limits.prices import load_prices
-from memshare.memory_service.memory import folded
 
 OFFLINE_NOTE = (
     "The offline model is no language model: it copies the form of the examples in its prompt and grades by what can "
@@ -62,9 +62,12 @@ def evaluate(request: Request, settings: Settings, progress: Progress) -> Result
             write_preparation(request.out, plan, prepared)
             write_agents(request, settings, folder.path, thresholds(request, prepared))
         lab = conduct(request, real, settings, prepared)
+        _require_most_graded(lab)
+        if request.judge is not None:
+            judge = Judge(request.judge, client.settings, roster_of(request, settings), settings.agents_dir)
+            lab.measured = judge.judge(lab.measured, folder.path, lambda count: progress("Judging", count))
         supervisor.stop_workers()  # what they used is counted by then
         paid = {str(name): float(amount) for name, amount in own.hgetall(METRICS).items()}
-    _require_most_graded(lab)
     progress("Comparing with the standard answers", 0)
     measured = _compared(lab, settings)
     result = _result(request, settings, lab, measured)
@@ -116,15 +119,31 @@ def conduct(request: Request, queues: Queues, settings: Settings, prepared: Mapp
         fresh = []
         for item in part:
             prompt = prepared[item.id].prompt
-            if folded(prompt) not in asked:
+            if same_text(prompt) not in asked:
                 fresh.append(item.model_copy(update={"prompt": prompt}))
-                asked.add(folded(prompt))
+                asked.add(same_text(prompt))
         parts.append(tuple(fresh))
     whole = Split(seeds=parts[2], queries=parts[1], test=parts[0])
     scores = {name: one.score for name, one in prepared.items() if one.score is not None}
-    lab = Lab(queues, whole, scores, roster_of(request, settings), request.models)
+    learning = request.learning and request.experiment.learns
+    lab = Lab(queues, whole, scores, roster_of(request, settings), request.models, learning=learning)
     request.experiment.run(lab)
+    if learning:
+        lab.notes += no_version(lab)
     return lab
+
+
+def no_version(lab: Lab) -> list[str]:
+    """What is to be said of each model whose answers were found without any version of a retriever."""
+    with_memories = [one for one in lab.measured if one.shown]
+    alone = [
+        model for model in lab.models if not any(one.retriever_version for one in with_memories if one.model == model)
+    ]
+    return [
+        f"{model}: no version of a retriever came about, so all memories were found by the encoder alone (version 0). "
+        "It takes lessons in which some examples help and others mislead, of which one in ten is held out."
+        for model in alone
+    ]
 
 
 def try_again(client: Client) -> None:
@@ -138,7 +157,7 @@ def _require_most_graded(lab: Lab) -> None:
     failed = [one.error for one in lab.measured if one.error]
     if not failed:
         return
-    said = f"{len(failed)} of {len(lab.measured)} tasks have no score, such as: {failed[0]}"
+    said = f"{len(failed)} of {len(lab.measured)} tasks were given up and count 0, such as: {failed[0]}"
     if len(failed) > len(lab.measured) / 2:
         raise MemshareError(f"{said} Mend that and run the same command: it tries these again.")
     lab.notes.append(said)
@@ -149,18 +168,19 @@ def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     from memshare.evaluation.likeness import f1_scores
     from memshare.memory_service.encoders.sentence_encoder import bundled_folder
 
-    graded = [one for one in lab.measured if one.score is not None]
-    pairs = list(dict.fromkeys((one.answer, one.reference) for one in graded))
+    # What is not verified or was given up says nothing, which is like nothing.
+    pairs = list(dict.fromkeys((_said(one), one.reference) for one in lab.measured))
     answers, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     found = f1_scores(answers, references, _reader(settings) or bundled_folder(), settings.device)
     by_pair = dict(zip(pairs, found, strict=True))
-    unread = {one.kind or one.agent for one in graded if by_pair[one.answer, one.reference] is None}
+    unread = {one.kind or one.agent for one in lab.measured if by_pair[_said(one), one.reference] is None}
     if unread:
         lab.notes.append(f"No BERTScore where the encoder does not know the words: {', '.join(sorted(unread))}.")
-    return [
-        one if one.score is None else one.model_copy(update={"f1": by_pair[one.answer, one.reference]})
-        for one in lab.measured
-    ]
+    return [one.model_copy(update={"f1": by_pair[_said(one), one.reference]}) for one in lab.measured]
+
+
+def _said(one: Measured) -> str:
+    return "" if one.score is None else one.answer
 
 
 def _reader(settings: Settings) -> str | None:
@@ -175,7 +195,7 @@ def _result(
     measured: Sequence[Measured],
 ) -> Result:
     experiment, plan = request.experiment, plan_of(request, settings)
-    offline = "offline" in (*request.models, plan.scorer)
+    offline = "offline" in (*request.models, plan.scorer, request.judge)
     return Result(
         experiment=experiment.name,
         title=experiment.title,
@@ -187,6 +207,8 @@ def _result(
         by_phase=experiment.by_phase,
         models=request.models,
         scorer=plan.scorer,
+        judge=request.judge,
+        learning=(request.learning and experiment.learns) or experiment.name == "retriever",
         data=tuple(request.files),
         same_question=len(request.split.all) - len(lab.split.all),
         parts={name: len(getattr(lab.split, name)) for name in Split._fields},
@@ -194,6 +216,7 @@ def _result(
         settings={
             "agents": ", ".join(request.models),
             "scorer": plan.scorer,
+            "second judge": request.judge or "none",
             "trainer": plan.trainer,
             "votes": str(plan.votes),
             "encoder": plan.encoder,

@@ -9,15 +9,19 @@ from memshare.broker.settings import Settings
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.rehearsal import Rehearsal
-from memshare.evaluation.request import Request, plan_of
+from memshare.evaluation.request import Request, plan_of, roster_of
 from memshare.llm.limits.prices import load_prices
 
 
 class Expected(NamedTuple):
-    """The most that an experiment will take where nothing fails; the tokens, and so the money, are an estimate."""
+    """What an experiment will take: `most` is an upper bound of the calls, the rest what it takes where nothing fails.
+
+    The tokens, and so the money, are an estimate.
+    """
 
     tasks: int
     calls: dict[str, int]
+    most: dict[str, int]
     tokens: dict[str, int]
     money: float
     unpriced: tuple[str, ...]
@@ -30,11 +34,13 @@ def expect(requests: Sequence[Request], settings: Settings) -> list[Expected]:
     ready: dict[str, Prepared] = {}
     for request in requests:
         if Folder(request.out / request.experiment.name).result() is not None:
-            expected.append(Expected(0, {}, {}, 0.0, (), None))
+            expected.append(Expected(0, {}, {}, {}, 0.0, (), None))
             continue
-        rehearsal = Rehearsal(settings.model_for("scorer"), settings.model_for("trainer"), settings.scorer_votes)
+        rehearsal = Rehearsal(settings, roster_of(request, settings))
         ready = ready or read_preparation(request.out, plan_of(request, settings)) or prepare(request, rehearsal)
-        conduct(request, rehearsal, settings, ready)
+        lab = conduct(request, rehearsal, settings, ready)
+        if request.judge is not None:
+            rehearsal.judge(request.judge, [(one.prompt, one.answer) for one in lab.measured])
         expected.append(_expected(rehearsal, settings))
     return expected
 
@@ -45,6 +51,7 @@ def _expected(rehearsal: Rehearsal, settings: Settings) -> Expected:
     return Expected(
         rehearsal.tasks,
         dict(rehearsal.calls),
+        dict(rehearsal.most),
         {model: usage.prompt_tokens + usage.completion_tokens for model, usage in usages.items()},
         sum(prices.cost(model, usage) for model, usage in usages.items()),
         tuple(model for model in usages if model != "offline" and prices.of(model) is None),

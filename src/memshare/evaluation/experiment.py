@@ -22,6 +22,8 @@ class Experiment(NamedTuple):
     """The condition that the others are compared with, pair by pair."""
     by_phase: bool = False
     """Whether the chart goes over phases; else over conditions."""
+    learns: bool = False
+    """Whether the trainer is at work on its pools, unless the learning is switched off."""
 
 
 OWN = Label("own", lambda pool, number: f"{pool}-{number}")

@@ -26,7 +26,7 @@ class Cell(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The difference of the scores of items that were graded in two cells, item by item, in points."""
+    """The difference of the scores of items that are in two cells, item by item, in points."""
 
     points: Interval
     p: float | None
@@ -43,6 +43,8 @@ class Finding(NamedTuple):
     against: Cell | None = None
     by_kind: str = ""
     """The same comparison for each kind of task: a gain in one may hide a loss in another."""
+    beside: str = ""
+    """The same comparison by other measures than the score."""
 
 
 def findings(result: Result, measured: Sequence[Measured]) -> list[Finding]:
@@ -60,12 +62,8 @@ def cells(measured: Sequence[Measured], baseline: str | None, model: str | None 
 
 
 def scores(measured: Sequence[Measured], cell: Cell, model: str) -> dict[str, float]:
-    """The score of each item that was graded in a cell."""
-    return {
-        one.item: one.score
-        for one in measured
-        if (one.condition, one.phase, one.model) == (*cell, model) and one.score is not None
-    }
+    """The score of each item in a cell; what was not verified, or was given up, counts 0."""
+    return {one.item: one.points for one in measured if (one.condition, one.phase, one.model) == (*cell, model)}
 
 
 def difference(ours: dict[str, float], theirs: dict[str, float]) -> Difference | None:
@@ -92,8 +90,23 @@ def _compared(result: Result, measured: Sequence[Measured], model: str) -> Itera
     for cell, against in pairs:
         found = difference(of_cell[cell], of_cell[against])
         text, verdict = _sentence(f"{prefix}{cell}", str(against), found)
-        by_kind = _by_kind(result, model, cell) if against.condition == result.baseline else ""
-        yield Finding(text, verdict, cell, against, by_kind)
+        told = against.condition == result.baseline
+        by_kind, beside = (_by_kind(result, model, cell), _beside(result, model, cell)) if told else ("", "")
+        yield Finding(text, verdict, cell, against, by_kind, beside)
+
+
+def _beside(result: Result, model: str, cell: Cell) -> str:
+    """The same comparison by BERTScore and by the second judge."""
+    row = next(row for row in result.rows if (row.condition, row.phase, row.model, row.kind) == (*cell, model, ALL))
+    told = [
+        f"{name} {gain:+.{digits}f}{unit}" + (f", {_p(p)}" if p is not None else "")
+        for name, gain, p, digits, unit in (
+            ("BERTScore F1", row.f1_gain, row.f1_p, 3, ""),
+            ("the second judge", row.judge_gain, row.judge_p, 1, " points"),
+        )
+        if gain is not None
+    ]
+    return "; ".join(told)
 
 
 def _by_kind(result: Result, model: str, cell: Cell) -> str:
@@ -113,7 +126,7 @@ def _verdict(points: float, p: float | None) -> Verdict:
 
 def _sentence(name: str, against: str, found: Difference | None) -> tuple[str, Verdict | None]:
     if found is None:
-        return f"{name}: not compared with {against}, as no item was graded in both", None
+        return f"{name}: not compared with {against}, as no item is in both", None
     points = found.points
     chance = "one pair, so no test" if found.p is None else f"{_p(found.p)}, {found.pairs:,} pairs"
     spread = f"95 % interval {points.low:+.1f} to {points.high:+.1f}"

@@ -33,6 +33,8 @@ class Plan(Message):
     """A digest of each agent's file and its rubric's version."""
     version: str
     seed: int
+    learning: bool = True
+    judge: str | None = None
 
 
 class Prepared(Message):

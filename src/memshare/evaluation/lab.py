@@ -10,7 +10,7 @@ from pydantic import Field
 from memshare.agents.roster import Agent
 from memshare.broker.wire.messages import Message
 from memshare.evaluation.data import Item, Split
-from memshare.evaluation.queues import Change, Pair, Queues, Task, edit, put
+from memshare.evaluation.queues import Change, Pair, Queues, Settled, Task, edit, put
 from memshare.evaluation.variants import Label, Setup
 
 SHOWN = 3  # memories; the best number in the paper
@@ -30,7 +30,9 @@ class Measured(Message):
     prompt: str
     reference: str
     answer: str
-    score: float | None = Field(description="of 100; None where the task was given up")
+    score: float | None = Field(description="of 100; None where it was not verified, or the task was given up")
+    judged: float | None = Field(default=None, description="of 100, by the second judge")
+    verified: bool = Field(default=True, description="False: its agent rejected its own answer")
     accepted: bool
     shown: tuple[UUID, ...]
     similarities: tuple[float, ...]
@@ -40,6 +42,11 @@ class Measured(Message):
     f1: float | None = Field(default=None, description="BERTScore against the reference")
     marks: dict[str, float] = Field(default={}, description="what this experiment counts beside the score")
     error: str | None = None
+
+    @property
+    def points(self) -> float:
+        """The score; an answer that could not be verified, or that there is not, is worth nothing."""
+        return self.score or 0.0
 
 
 Marks = Callable[[Item, str, Sequence[UUID]], dict[str, float]]
@@ -60,7 +67,10 @@ class Lab:
         scores: Mapping[str, float],
         agents: Mapping[str, Agent],
         models: Sequence[str],
+        *,
+        learning: bool = True,
     ) -> None:
+        self.learning = learning
         self.split = split
         self.models = tuple(models)
         self.measured: list[Measured] = []
@@ -89,10 +99,36 @@ class Lab:
         """The ids of these pairs as memories of a setup's pools."""
         return {pair.id(self.pool_of(setup, pair.item)) for pair in pairs}
 
-    def remember(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
-        """Put pairs into the pools of a setup."""
+    def bring_in(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+        """Put pairs into the pools of a setup as a person does: nothing is learnt from them."""
         self._note(setup, pairs)
         self.queues.change(step, put([(self.pool_of(setup, pair.item), pair.item.agent, pair) for pair in pairs]))
+
+    def remember(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+        """Let pairs become memories of a setup's pools, each with its lesson unless nothing learns."""
+        if self.learning:
+            self._settle(step, setup, [pair._replace(shown=()) for pair in pairs])
+        else:
+            self.bring_in(step, setup, pairs)
+
+    def grow(self, step: str, setup: Setup, items: Sequence[Item]) -> None:
+        """Have items answered with the pool as it is; then what is accepted is remembered, and all give credit.
+
+        They are settled when all are answered, so that a run that was broken off and begun again comes to the same.
+        """
+        pairs = self._answered(step, setup, items)
+        if self.learning:
+            self._settle(f"settle {step}", setup, pairs)
+        else:
+            self.bring_in(f"settle {step}", setup, [pair for pair in pairs if pair.grade and pair.grade.accepted])
+
+    def _settle(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+        self._note(setup, pairs)
+        name = f"{step} {setup.label.name} {setup.model}"
+        settled = [
+            Settled(self.pool_of(setup, one.item), one.item.agent, setup.agent(one.item.agent), one) for one in pairs
+        ]
+        self.queues.settle(name, settled)
 
     def change(self, step: str, change: Change) -> str:
         """Change the pool or the retriever, once; what is to be said of it is noted, and returned."""
@@ -109,18 +145,24 @@ class Lab:
     def write(
         self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
     ) -> list[Pair]:
-        """Have items answered with three memories; the pairs that were accepted.
-
-        They come without their scores, so that a pool's threshold, the mean score of its seeds, stays as it is.
-        """
-        learns = setup.label.threshold is None
-        tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember, learns) for item in items]
-        replies = self.queues.ask(step, tasks, in_order=in_order)
-        answered = zip(items, replies, strict=True)
-        pairs = [Pair(item, reply.answer, None, setup.model) for item, reply in answered if reply.accepted]
+        """Have items answered with three memories; the pairs that were accepted, as ordinary tasks if to `remember`."""
+        answered = self._answered(step, setup, items, remember=remember, in_order=in_order)
+        pairs = [pair for pair in answered if pair.grade and pair.grade.accepted]
         if remember:
             self._note(setup, pairs)
         return pairs
+
+    def _answered(
+        self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
+    ) -> list[Pair]:
+        """The answers that were graded."""
+        tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember) for item in items]
+        replies = self.queues.ask(step, tasks, in_order=in_order)
+        return [
+            Pair(item, reply.answer, reply.grade.total, setup.model, reply.grade, reply.shown)
+            for item, reply in zip(items, replies, strict=True)
+            if reply.grade is not None
+        ]
 
     def measure(
         self,
@@ -134,7 +176,8 @@ class Lab:
     ) -> None:
         """Have the test set, or these items, answered and graded; nothing of it is remembered."""
         items = self.split.test if items is None else items
-        tasks = [Task(item, setup.agent(item.agent), setup.model, k) for item in items]
+        engine = not setup.label.one_call
+        tasks = [Task(item, setup.agent(item.agent), setup.model, k, engine=engine) for item in items]
         replies = self.queues.ask(f"measure {condition} {phase}", tasks)
         for item, reply in zip(items, replies, strict=True):
             self.measured.append(
@@ -149,14 +192,15 @@ class Lab:
                     prompt=item.prompt or "",
                     reference=item.answer,
                     answer=reply.answer,
-                    score=reply.score,
+                    score=reply.grade.total if reply.grade else None,
+                    verified=reply.grade is not None or reply.error is not None,
                     accepted=reply.accepted,
-                    shown=reply.shown,
-                    similarities=reply.similarities,
-                    memories=tuple(self._texts.get(one, ("", "")) for one in reply.shown),
+                    shown=tuple(one.id for one in reply.shown),
+                    similarities=tuple(one.similarity for one in reply.shown),
+                    memories=tuple(self._texts.get(one.id, ("", "")) for one in reply.shown),
                     retriever_version=reply.version,
                     length=length_of(reply.answer),
-                    marks=marks(item, reply.answer, reply.shown),
+                    marks=marks(item, reply.answer, [one.id for one in reply.shown]),
                     error=reply.error,
                 )
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from memshare.broker.wire.messages import Score, Shown
 from memshare.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.variants import Setup
@@ -14,8 +15,15 @@ from memshare.memory_service.memory import memory_id
 
 AT_ONCE = 200  # memories in a message
 
-Change = Callable[[Client], str | None]
-"""Changes the pool or the retriever; returns what a reader has to know of how it went."""
+
+class Change(NamedTuple):
+    """Changes the pool or the retriever; `make` returns what a reader has to know of how it went.
+
+    `writes` memories may be compared with others afterwards.
+    """
+
+    make: Callable[[Client], str | None]
+    writes: int = 0
 
 
 class Task(NamedTuple):
@@ -26,21 +34,23 @@ class Task(NamedTuple):
     model: str
     k: int
     remember: bool = False
-    learns: bool = True
-    """Whether the answer may become a lesson, if it is remembered."""
+    engine: bool = True
+    """Whether an agent that has an engine answers with it."""
 
 
 class Reply(NamedTuple):
-    """What became of a task; without a score it was given up, for the reason in `error`."""
+    """What became of a task. Without a grade its agent could not verify it, or it was given up: `error` says why."""
 
     task_id: str
     answer: str
-    score: float | None
-    accepted: bool
-    shown: tuple[UUID, ...] = ()
-    similarities: tuple[float, ...] = ()
+    grade: Score | None
+    shown: tuple[Shown, ...] = ()
     version: int = 0
     error: str | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.grade is not None and self.grade.accepted
 
 
 class Graded(NamedTuple):
@@ -52,15 +62,29 @@ class Graded(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A question and an answer to put into a pool, with its score where it has one."""
+    """A question and an answer to put into a pool: its score where it has one, and who wrote it.
+
+    Of an agent's answer also its grade, and the memories that were shown for it.
+    """
 
     item: Item
     answer: str
     score: float | None
     by: str
+    grade: Score | None = None
+    shown: tuple[Shown, ...] = ()
 
     def id(self, pool: str) -> UUID:
         return memory_id(pool, self.item.prompt, self.answer)
+
+
+class Settled(NamedTuple):
+    """A pair on its way into a pool, for an agent whose answers are graded by a rubric."""
+
+    pool: str
+    agent: str
+    rubric: str
+    pair: Pair
 
 
 class Queues(Protocol):
@@ -76,6 +100,10 @@ class Queues(Protocol):
 
     def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:
         """The score of each pair, by the rubrics of a setup."""
+        ...
+
+    def settle(self, step: str, pairs: Sequence[Settled]) -> None:
+        """Let graded pairs become memories as ordinary tasks do, in order: with credit, comparisons and lessons."""
         ...
 
     def change(self, step: str, change: Change) -> str:
@@ -102,7 +130,7 @@ def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
     def change(client: Client) -> None:
         client.memories.add(memories)
 
-    return change
+    return Change(change, len(memories))
 
 
 def edit(answers: Mapping[UUID, str]) -> Change:
@@ -112,4 +140,4 @@ def edit(answers: Mapping[UUID, str]) -> Change:
         for memory, answer in answers.items():
             client.memories.edit(Edit(id=memory, answer=answer))
 
-    return change
+    return Change(change, len(answers))

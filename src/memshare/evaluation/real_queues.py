@@ -14,7 +14,8 @@ from memshare.broker.errors import Unreachable
 from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.evaluation.data import Item
-from memshare.evaluation.queues import Change, Graded, Pair, Reply, Task
+from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
+from memshare.evaluation.settling import settle
 from memshare.evaluation.variants import Setup
 from memshare.journey import Journey
 
@@ -63,10 +64,15 @@ class RealQueues:
         lines = [_line(pair.item, pair.answer, setup) for pair in pairs]
         return self._graded([seed_of(line, cards[line.agent], BY) for line in lines])
 
+    def settle(self, step: str, pairs: Sequence[Settled]) -> None:
+        settle(self._client, step, pairs, self._wait_for_silence)
+        self._progress(len(pairs))
+
     def change(self, step: str, change: Change) -> str:
         said = self._redis.hget(DONE, step)
         if said is None:
-            said = change(self._client) or ""
+            said = change.make(self._client) or ""
+            self._wait_for_silence()  # until what was brought in is compared
             self._redis.hset(DONE, step, said)
         return str(said)
 
@@ -105,7 +111,7 @@ class RealQueues:
         deadline = time.monotonic() + STALLED_AFTER
         while any(self._client.ledger.open_messages().values()):
             if time.monotonic() > deadline:
-                raise Unreachable(f"Lessons have been waiting for {STALLED_AFTER:.0f} s; the worker's log says more.")
+                raise Unreachable(f"Messages have been open for {STALLED_AFTER:.0f} s; the worker's log says more.")
             self._tend()
             time.sleep(LOOK_EVERY)
 
@@ -125,15 +131,9 @@ def _graded(journey: Journey) -> Graded:
 
 
 def _reply(journey: Journey) -> Reply:
-    if journey.score is None or journey.answer is None:
-        error = journey.dead.error if journey.dead else "it was not graded"
-        return Reply(journey.task_id, journey.answer or "", None, False, error=error)
+    error = journey.dead.error if journey.dead else None
+    if journey.score is None and error is None and journey.verified is not False:
+        error = "it was not graded"
     return Reply(
-        journey.task_id,
-        journey.answer,
-        journey.score.total,
-        journey.score.accepted,
-        tuple(one.id for one in journey.memories),
-        tuple(one.similarity for one in journey.memories),
-        journey.retriever_version or 0,
+        journey.task_id, journey.answer or "", journey.score, journey.memories, journey.retriever_version or 0, error
     )

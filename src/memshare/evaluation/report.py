@@ -21,7 +21,7 @@ from memshare.evaluation.findings import Finding, findings
 from memshare.evaluation.folder import Folder, Run
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import ALL, Result
-from memshare.evaluation.tables import LEGEND, cells
+from memshare.evaluation.tables import LEGEND, cells, judged_by
 from memshare.files import new_file
 from memshare.json_lines import read_lines
 
@@ -48,6 +48,7 @@ class Section(NamedTuple):
     kinds: tuple[list[str], list[list[str]]]
     """The table again, with a row for each kind of task."""
     findings: Sequence[Finding]
+    notes: Sequence[str]
     examples: Examples | None
 
     @property
@@ -94,6 +95,7 @@ def _section(folder: Folder) -> Section | None:
         summary=cells(result, [ALL]),
         kinds=cells(result, kinds),
         findings=findings(result, measured),
+        notes=(*result.notes, judged_by(result)),
         examples=choose(result, measured),
     )
 
@@ -131,6 +133,7 @@ def _page(sections: Sequence[Section], written: Written) -> str:
         warnings=_each(section.result.note for section in sections if section.result.note),
         models=_each(model for section in sections for model in section.result.models),
         scorers=_each(section.result.scorer for section in sections),
+        judges=_each(section.result.judge for section in sections if section.result.judge),
         began=min((run.started for run in runs), default=None),
         ended=max((run.started + run.seconds for run in runs), default=None),
         unfinished=written.unfinished,

@@ -27,6 +27,10 @@ class Request(NamedTuple):
     models: tuple[str, ...]
     seed: int
     out: Path
+    learning: bool = True
+    """Whether retrievers learn and credit is given in the experiments that have it so."""
+    judge: str | None = None
+    """A second model that grades the answers to the test set."""
 
 
 def read_data(files: Sequence[Path], settings: Settings, seed: int, most: int | None) -> tuple[Split, list[FileReport]]:
@@ -49,6 +53,8 @@ def plan_of(request: Request, settings: Settings) -> Plan:
         agents={name: _digest(agent, settings) for name, agent in roster_of(request, settings).items()},
         version=version("memshare"),
         seed=request.seed,
+        learning=request.learning,
+        judge=request.judge,
     )
 
 

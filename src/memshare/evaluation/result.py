@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -23,12 +24,21 @@ class Row(Message):
     model: str
     kind: str = Field(description="'all' for all kinds together")
     items: int
-    failed: int
+    failed: int = Field(description="given up; they count 0, as what is not verified does")
+    unverified: int = Field(default=0, description="rejected by the agent that answered")
     score: Interval | None
     gain: float | None = Field(description="mean difference of the scores to the baseline's, pair by pair")
     p: float | None = Field(description="of that difference; two-sided, paired permutation test, not corrected")
     accepted: float = Field(description="share of the items; those that failed are not")
     f1: Interval | None = Field(description="BERTScore against the standard answers")
+    f1_gain: float | None = None
+    f1_p: float | None = None
+    judge: Interval | None = Field(default=None, description="the second judge's score")
+    judge_gain: float | None = None
+    judge_p: float | None = None
+    versions: tuple[int, int] | None = Field(
+        default=None, description="the lowest and the highest version of the retrievers that found the memories"
+    )
     length: Interval | None
     shown: float | None = Field(description="memories in the prompt, on average")
     marks: dict[str, Interval] = Field(description="what this experiment counts beside the score")
@@ -47,6 +57,8 @@ class Result(Message):
     by_phase: bool
     models: tuple[str, ...]
     scorer: str
+    judge: str | None = None
+    learning: bool = False
     data: tuple[FileReport, ...]
     same_question: int = Field(description="items dropped because they were given the same question")
     parts: dict[str, int] = Field(description="items in seeds, queries and test")
@@ -62,13 +74,41 @@ def rows_of(measured: Sequence[Measured], baseline: str | None) -> tuple[Row, ..
     for one in measured:
         for kind in (ALL, one.kind or one.agent):
             groups[one.model, one.condition, one.phase, kind].append(one)
-    base = {
-        (model, one.item): one.score
-        for (model, condition, _, kind), group in groups.items()
-        if condition == baseline and kind == ALL
-        for one in group
-    }
+    base = {(one.model, one.item): one for one in measured if one.condition == baseline}
     return tuple(_row(*name, group, base, compare=name[1] != baseline) for name, group in groups.items())
+
+
+class Compared(NamedTuple):
+    """The mean of something in a row, and its mean difference to the baseline with its p."""
+
+    mean: Interval | None
+    gain: float | None
+    p: float | None
+
+
+def compared(
+    group: Sequence[Measured], base: Mapping[tuple[str, str], Measured], value: Callable[[Measured], float | None]
+) -> Compared:
+    """Of the items that have the value, and have it in the baseline too."""
+    values = [found for one in group if (found := value(one)) is not None]
+    pairs = [
+        (mine, theirs)
+        for one in group
+        if (before := base.get((one.model, one.item))) is not None
+        and (mine := value(one)) is not None
+        and (theirs := value(before)) is not None
+    ]
+    ours, others = [mine for mine, _ in pairs], [theirs for _, theirs in pairs]
+    return Compared(
+        interval(values) if values else None,
+        sum(ours) / len(ours) - sum(others) / len(others) if pairs else None,
+        paired_p(ours, others) if len(pairs) > 1 else None,
+    )
+
+
+def judged(one: Measured) -> float | None:
+    """The second judge's score: 0 where there was nothing to judge, None where nobody judged."""
+    return one.judged if one.judged is not None or one.score is not None else 0.0
 
 
 def _row(
@@ -77,35 +117,41 @@ def _row(
     phase: str,
     kind: str,
     group: Sequence[Measured],
-    base: dict[tuple[str, str], float | None],
+    base: Mapping[tuple[str, str], Measured],
     *,
     compare: bool,
 ) -> Row:
+    base = base if compare else {}
     graded = [one for one in group if one.score is not None]
-    scores = [one.score for one in graded if one.score is not None]
-    pairs = [
-        (one.score, before)
-        for one in group
-        if compare and one.score is not None and (before := base.get((model, one.item))) is not None
-    ]
-    ours, theirs = [score for score, _ in pairs], [before for _, before in pairs]
-    likenesses = [one.f1 for one in group if one.f1 is not None]
     marks: defaultdict[str, list[float]] = defaultdict(list)
-    for one in graded:
+    for one in group:
         for name, value in one.marks.items():
             marks[name].append(value)
+    score = compared(group, base, lambda one: one.points)
+    f1 = compared(group, base, lambda one: one.f1)
+    judge = (
+        compared(group, base, judged) if any(one.judged is not None for one in group) else Compared(None, None, None)
+    )
+    versions = [one.retriever_version for one in graded if one.shown]
     return Row(
         condition=condition,
         phase=phase,
         model=model,
         kind=kind,
         items=len(group),
-        failed=len(group) - len(scores),
-        score=interval(scores) if scores else None,
-        gain=sum(ours) / len(ours) - sum(theirs) / len(theirs) if pairs else None,
-        p=paired_p(ours, theirs) if len(pairs) > 1 else None,
+        failed=sum(one.error is not None for one in group),
+        unverified=sum(not one.verified for one in group),
+        score=score.mean,
+        gain=score.gain,
+        p=score.p,
         accepted=sum(one.accepted for one in group) / len(group),
-        f1=interval(likenesses) if likenesses else None,
+        f1=f1.mean,
+        f1_gain=f1.gain,
+        f1_p=f1.p,
+        judge=judge.mean,
+        judge_gain=judge.gain,
+        judge_p=judge.p,
+        versions=(min(versions), max(versions)) if versions else None,
         length=interval([one.length for one in graded]) if graded else None,
         shown=sum(len(one.shown) for one in graded) / len(graded) if graded else None,
         marks={name: interval(values) for name, values in marks.items()},

@@ -19,8 +19,11 @@ def cells(result: Result, kinds: Iterable[str] | None = None) -> tuple[list[str]
     marks = list(dict.fromkeys(name for row in rows for name in row.marks))
     several = len(result.models) > 1
     heads = [*(["model"] if several else []), "condition", *(["phase"] if result.by_phase else []), "kind", "items"]
-    heads += ["score [95 %]", "gain", "p", "accepted", "BERTScore F1", "length", "shown", *marks]
-    return heads, [_cells(row, marks, several=several, by_phase=result.by_phase) for row in rows]
+    heads += ["score [95 %]", "gain", "p"]
+    heads += ["judge's score [95 %]", "judge's gain", "judge's p"] if result.judge else []
+    heads += ["accepted", "BERTScore F1", "F1 gain", "F1 p", "length", "shown"]
+    heads += [*(["retriever"] if result.learning else []), *marks]
+    return heads, [_cells(row, marks, result, several=several) for row in rows]
 
 
 def markdown(result: Result) -> str:
@@ -28,7 +31,7 @@ def markdown(result: Result) -> str:
     heads, rows = cells(result)
     parts = [f"# {result.title}", result.question, result.method, *([f"**{result.note}**"] if result.note else [])]
     parts.append(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
-    parts += [f"- {note}" for note in result.notes]
+    parts += [f"- {note}" for note in (*result.notes, judged_by(result))]
     parts.append(LEGEND)
     settings = {**result.settings, **result.versions}
     parts.append("; ".join(f"{name} {value}" for name, value in settings.items()) + f"; seed {result.seed}.")
@@ -38,34 +41,60 @@ def markdown(result: Result) -> str:
 LEGEND = (
     "Score: by rubric, of 100, mean with 95 % interval (Student's t). Gain: mean difference to the first condition, "
     "item by item; p: of that difference, by a two-sided paired permutation test, not corrected for many comparisons. "
-    "BERTScore F1: against the standard answers, which are one good answer among many. Length: in words, or in "
-    "characters of Chinese."
+    "An answer that its agent could not verify, or that there is not, counts 0. BERTScore F1: against the standard "
+    "answers, which are one good answer among many. Length: in words, or in characters of Chinese. Retriever: the "
+    "versions that found the memories; version 0 is the encoder alone."
 )
+
+
+def judged_by(result: Result) -> str:
+    """Who graded, and whether that may be trusted to tell better answers from answers to the scorer's taste."""
+    if result.judge:
+        return (
+            f"Graded by {result.scorer}, which also decided what was remembered, and by a second judge, "
+            f"{result.judge}, which decided nothing."
+        )
+    return (
+        f"Only one judge: {result.scorer} graded the answers and decided what was remembered, so a gain may be one in "
+        "its taste. Name a second one with --judge."
+    )
 
 
 def summary(result: Result) -> tuple[list[str], list[list[str]]]:
     """The rows for all kinds together, with what fits a terminal."""
     heads, rows = cells(result, [ALL])
-    kept = [place for place, head in enumerate(heads) if head not in ("kind", "length", "shown")]
+    kept = [place for place, head in enumerate(heads) if head not in ("kind", "length", "shown", "F1 p", "judge's p")]
     return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
-def _cells(row: Row, marks: Sequence[str], *, several: bool, by_phase: bool) -> list[str]:
+def _cells(row: Row, marks: Sequence[str], result: Result, *, several: bool) -> list[str]:
+    lost = [f"{many} {what}" for many, what in ((row.failed, "failed"), (row.unverified, "not verified")) if many]
     return [
         *([row.model] if several else []),
         row.condition,
-        *([row.phase] if by_phase else []),
+        *([row.phase] if result.by_phase else []),
         row.kind,
-        f"{row.items}" + (f" ({row.failed} failed)" if row.failed else ""),
-        _interval(row.score, 1),
-        "" if row.gain is None else f"{row.gain:+.1f}",
-        "" if row.p is None else f"< {SMALLEST_P}" if row.p < SMALLEST_P else f"{row.p:.3f}",
+        f"{row.items}" + (f" ({', '.join(lost)})" if lost else ""),
+        *_compared(row.score, row.gain, row.p, 1),
+        *(_compared(row.judge, row.judge_gain, row.judge_p, 1) if result.judge else []),
         f"{row.accepted:.0%}",
-        _interval(row.f1, 3),
+        *_compared(row.f1, row.f1_gain, row.f1_p, 3),
         "" if row.length is None else f"{row.length.mean:.0f}",
         "" if row.shown is None else f"{row.shown:.1f}",
+        *([_versions(row.versions)] if result.learning else []),
         *(f"{row.marks[name].mean:.2f}" if name in row.marks else "" for name in marks),
     ]
+
+
+def _compared(mean: Interval | None, gain: float | None, p: float | None, digits: int) -> list[str]:
+    chance = "" if p is None else f"< {SMALLEST_P}" if p < SMALLEST_P else f"{p:.3f}"
+    return [_interval(mean, digits), "" if gain is None else f"{gain:+.{digits}f}", chance]
+
+
+def _versions(versions: tuple[int, int] | None) -> str:
+    if versions is None:
+        return ""
+    return f"v{versions[0]}" if versions[0] == versions[1] else f"v{versions[0]}–v{versions[1]}"
 
 
 def _interval(value: Interval | None, digits: int) -> str:

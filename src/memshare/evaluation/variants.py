@@ -24,6 +24,8 @@ class Label(NamedTuple):
     pool: Callable[[str, int], str]
     threshold: float | None = None
     """From which an answer is accepted; None: from the mean score of its agent's seeds, as in the paper."""
+    one_call: bool = False
+    """Whether an agent that has an engine answers without it, by one call of its model."""
 
 
 class Setup(NamedTuple):
@@ -58,11 +60,16 @@ def write_variants(
             _write(folder, own, roster[base], setup, threshold)
 
 
+def _without_engine(agent: Agent) -> Agent:
+    return Agent.model_validate(agent.model_dump(exclude={"engine", "models", "limits"}))
+
+
 def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup, threshold: float) -> None:
     rubric = setup.agent(agent.name)
     graded_by = find_rubric(agent.rubric, own).model_copy(update={"threshold": threshold})
     with new_file(folder / f"{rubric}{SUFFIX}") as out:
         out.write(tomlkit.dumps(graded_by.model_dump(mode="json", exclude={"name"}, exclude_none=True)))
-    copy = agent.model_copy(update={"rubric": rubric, "model": setup.model, "pool": setup.pool(agent)})
+    changes = {"rubric": rubric, "model": setup.model, "pool": setup.pool(agent)}
+    copy = (_without_engine(agent) if setup.label.one_call else agent).model_copy(update=changes)
     with new_file(folder / f"{setup.agent(agent.name)}.toml") as out:
         out.write(tomlkit.dumps(copy.model_dump(mode="json", exclude={"name"}, exclude_none=True, exclude_unset=True)))

@@ -23,7 +23,7 @@ def run(lab: Lab) -> None:
         strict = lab.setup(STRICT, model)
         marks = share_of(lab.ids(strict, bad), "bad memories shown")
         lab.measure(NO_MEMORIES, strict, k=0)
-        lab.remember(f"begin {model}", strict, [*bad, *good])
+        lab.bring_in(f"begin {model}", strict, [*bad, *good])
         lab.measure("3 memories", strict, phase="before", marks=marks)
         for number in range(1, ROUNDS + 1):
             phase = f"round {number}"

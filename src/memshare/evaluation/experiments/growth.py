@@ -16,15 +16,14 @@ GROWING = "3 memories"
 def grow(lab: Lab, setup: Setup, begin: Sequence[Pair], marks: Marks = no_marks) -> None:
     """Begin a pool with these pairs, and measure as it grows: at each phase a quarter of the queries more.
 
-    The accepted answers of a phase are added together at its end, so that a run that was broken off and begun again
-    comes to the same.
+    What a phase has answered is settled at its end, and its lessons are learnt before the test set is asked.
     """
     lab.measure(NO_MEMORIES, setup, k=0)
     lab.remember(f"begin {setup.model}", setup, begin)
     lab.measure(GROWING, setup, phase=PHASES[0], marks=marks)
     quarters = len(PHASES) - 1
     for number, phase in enumerate(PHASES[1:]):
-        lab.remember(f"{phase} {setup.model}", setup, lab.write(phase, setup, lab.split.queries[number::quarters]))
+        lab.grow(f"{phase} {setup.model}", setup, lab.split.queries[number::quarters])
         lab.measure(GROWING, setup, phase=phase, marks=marks)
 
 
@@ -38,10 +37,11 @@ GROWTH = Experiment(
     "A growing pool",
     "Do answers get better as the pool grows?",
     "The pool begins with the seeds. In each phase a quarter of the queries is answered, and what is accepted (from "
-    "the mean score of the seeds) is added at its end; then the test set is answered with three memories. Nothing "
-    "else changes: no credit, no lessons.",
+    "the mean score of the seeds) is added at its end; then the test set is answered with three memories. Each memory "
+    "is a lesson for the retriever, and each answer gives credit to the memories it was shown.",
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
     by_phase=True,
+    learns=True,
 )

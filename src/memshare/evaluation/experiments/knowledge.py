@@ -47,7 +47,7 @@ def run(lab: Lab) -> None:
         pairs = [Pair(item, item.answer, None, PEOPLE) for item in items]
         memories = [pair.id(lab.pool_of(own, pair.item)) for pair in pairs]
         lab.measure(NO_MEMORIES, own, k=0, items=items, marks=_says(says_the_first=first, says_the_second=second))
-        lab.remember(f"add {model}", own, pairs)
+        lab.bring_in(f"add {model}", own, pairs)
         lab.measure("added", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
         changed = {memory: other[item.id] for memory, item in zip(memories, items, strict=True)}
         lab.rewrite(f"change {model}", changed)
@@ -79,7 +79,7 @@ def _delete(memories: Sequence[UUID]) -> Change:
     def change(client: Client) -> None:
         client.memories.forget(Forget(ids=tuple(memories)))
 
-    return change
+    return Change(change)
 
 
 KNOWLEDGE = Experiment(

@@ -13,7 +13,7 @@ def run(lab: Lab) -> None:
     for model in lab.models:
         own = lab.setup(OWN, model)
         lab.remember(f"seeds {model}", own, lab.seeds)
-        lab.remember(f"grown {model}", own, lab.write("grow", own, lab.split.queries))
+        lab.grow(f"grow {model}", own, lab.split.queries)
         for k in range(MOST + 1):
             lab.measure(NO_MEMORIES if k == 0 else f"{k} memor{'y' if k == 1 else 'ies'}", own, k=k)
 
@@ -23,8 +23,10 @@ MEMORIES = Experiment(
     "More memories in the prompt",
     "Do memories help, and how many of them?",
     "The pool begins with the seeds: standard answers with their questions. An answer to a query is added where its "
-    "score is at least the mean of the seeds'. The test set is then answered with 0 to 3 memories.",
+    "score is at least the mean of the seeds'. Each memory is a lesson for the retriever, and each answer gives credit "
+    "to the memories it was shown. The test set is then answered with 0 to 3 memories.",
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    learns=True,
 )

@@ -14,7 +14,7 @@ def run(lab: Lab) -> None:
     for model in lab.models:
         own, integrated = lab.setup(OWN, model), lab.setup(INTEGRATED, model)
         lab.remember(f"seeds {model}", own, lab.seeds)
-        grown = lab.write("grow", own, lab.split.queries)
+        grown = lab.write(f"grow {model}", own, lab.split.queries)
         lab.remember(f"grown {model}", own, grown)
         lab.remember(f"integrated {model}", integrated, [*lab.seeds, *grown])
         lab.measure(NO_MEMORIES, own, k=0)
@@ -27,8 +27,10 @@ POOLS = Experiment(
     "A pool for each domain, or one for all",
     "Is it better to share memories within a domain or among all agents?",
     "The same memories (seeds, and accepted answers to the queries) are put into a pool for each domain and into one "
-    "integrated pool. The test set is answered with three memories of either.",
+    "integrated pool, where each is a lesson for the pool's retriever. The test set is answered with three "
+    "memories of either.",
     lambda _: [OWN, INTEGRATED],
     run,
     baseline=NO_MEMORIES,
+    learns=True,
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 
 from memshare.broker.connection import connect
 from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
-from memshare.evaluation.lab import Lab
+from memshare.evaluation.lab import Lab, Measured
+from memshare.evaluation.queues import Change
 from memshare.local import consolidating
 from memshare.memory_service.recall.retriever import version_key
 from memshare.memory_service.stores.store import Where
@@ -24,18 +26,37 @@ def run(lab: Lab) -> None:
     """
     setups = [lab.setup(OWN, model) for model in lab.models]
     for own in setups:
-        lab.remember(f"seeds {own.model}", own, lab.seeds)
+        lab.bring_in(f"seeds {own.model}", own, lab.seeds)
         lab.write("learn", own, lab.split.queries, remember=True, in_order=True)
-    lab.change("adapters off", _adapters_off)
+    lab.change("adapters off", Change(_adapters_off))
     for own in setups:
         lab.measure(NO_MEMORIES, own, k=0)
         lab.measure("untrained", own)
-    lab.change("adapters on", _adapters_on)
+    lab.change("adapters on", Change(_adapters_on))
     for own in setups:
         lab.measure("adapter", own)
-    if not lab.change("consolidate", _consolidate):
+    lab.notes += [said for model in lab.models if (said := equal(lab.measured, model))]
+    if not lab.change("consolidate", Change(_consolidate, writes=1)):
         for own in setups:
             lab.measure("consolidated", own)
+
+
+def equal(measured: Sequence[Measured], model: str) -> str | None:
+    """What is to be said where the adapter showed what the encoder alone shows: the two conditions are one then."""
+    found = [one for one in measured if one.model == model]
+    alone = {one.item: one.shown for one in found if one.condition == "untrained"}
+    adapted = [one for one in found if one.condition == "adapter"]
+    if not adapted:
+        return None
+    if not any(one.retriever_version for one in adapted):
+        return f"{model}: no version of a retriever was published, so 'adapter' is 'untrained'."
+    same = sum(alone.get(one.item) == one.shown for one in adapted)
+    if same < len(adapted):
+        other = len(adapted) - same
+        return f"{model}: the adapter showed other memories than the encoder alone in {other} of {len(adapted)} tasks."
+    return (
+        f"{model}: the adapter showed the memories of the encoder alone in all {same} tasks: 'adapter' is 'untrained'."
+    )
 
 
 def _adapters_off(client: Client) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
-from memshare.evaluation.data import read_items, split
+from memshare.evaluation.data import read_items, same_text, split
 
 AGENTS = {"logic": AgentCard(name="logic", kinds=("riddle", "pun"), pool="logic", model="offline")}
 
@@ -29,6 +29,27 @@ def test_a_question_or_an_answer_that_was_there_is_dropped_and_reported(tmp_path
 
     assert [item.prompt for item in items] == ["Question 1?", "Question 4?"]
     assert (report.items, report.dropped) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What has keys, but no locks?", "what has keys but no locks"),
+        ("It’s a piano!", "It's a piano…"),
+        ("床前明月光，疑是地上霜。", "床前明月光 疑是地上霜"),
+    ],
+)
+def test_texts_that_differ_in_punctuation_alone_are_the_same(one: str, other: str, tmp_path: Path) -> None:
+    file = written(tmp_path, line(1, answer=one), line(2, answer=other), line(3, prompt=one), line(4, prompt=other))
+
+    items, [report] = read_items([file], AGENTS)
+
+    assert (len(items), report.dropped) == (2, 2)
+
+
+@pytest.mark.parametrize(("one", "other"), [("3 + 4", "3 + 5"), ("?", "!"), ("naïve", "naive"), ("a b", "ab")])
+def test_texts_that_differ_in_letters_or_are_nothing_but_punctuation_are_not_the_same(one: str, other: str) -> None:
+    assert same_text(one) != same_text(other)
 
 
 def test_wrong_lines_are_named_and_nothing_is_read(tmp_path: Path) -> None:

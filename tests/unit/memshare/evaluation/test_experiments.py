@@ -8,18 +8,22 @@ import pytest
 
 from memshare.agents.roster import load_roster
 from memshare.broker.errors import BadInput, MemshareError
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import derived_id
 from memshare.evaluation.data import Item, Split
-from memshare.evaluation.evaluate import prepare, thresholds
+from memshare.evaluation.evaluate import no_version, prepare, thresholds
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.experiments.bias import POOR, USELESS, spoiled
+from memshare.evaluation.experiments.bias import BANDS, POOR, USELESS, drawn, spoiled, told
 from memshare.evaluation.experiments.knowledge import _says, short_questions
+from memshare.evaluation.experiments.retriever import equal
 from memshare.evaluation.folder import Folder, Plan, Prepared, read_preparation, write_preparation
-from memshare.evaluation.lab import share_of
+from memshare.evaluation.lab import Lab, Measured, share_of
 from memshare.evaluation.queues import Graded, Pair
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
 from memshare.scorer.rubric import find_rubric
+from tests.support.experiments import cell
 
 
 def item(name: str, answer: str, kind: str = "riddle") -> Item:
@@ -47,6 +51,54 @@ def test_half_of_the_spoiled_pairs_have_anothers_answer_and_half_the_half_of_the
     assert [(pair.answer, pair.by) for pair in bad] == [("one two t", POOR), ("one two three", USELESS)]
 
 
+def test_half_of_the_bad_pairs_score_near_nothing_and_half_near_50_however_strict_the_scorer_is() -> None:
+    texts = ["one two three four five six seven eight", "nine ten eleven twelve thirteen fourteen"]
+    items = [item(str(number), texts[number % 2] * 4) for number in range(12)]
+    asked: list[int] = []
+
+    def grade(pairs: Sequence[Pair]) -> list[float]:
+        """By the square of the length: half a text is worth 25, and a single word more than nothing."""
+        asked.append(len(pairs))
+        return [100 * (len(pair.answer) / len(pair.item.answer)) ** 2 + 20 * (len(pair.answer) > 3) for pair in pairs]
+
+    bad = drawn(items, grade)
+
+    assert all(pair.score is not None and BANDS[pair.by][0] <= pair.score <= BANDS[pair.by][1] for pair in bad)
+    assert [pair.by for pair in bad] == [POOR, USELESS] * 6
+    assert asked[0] == 12
+    assert asked == sorted(asked, reverse=True)
+    assert asked[-1] < 12, "only what was out of its band is graded again"
+
+
+def test_bad_pairs_that_no_draw_brings_near_are_told() -> None:
+    bad = drawn([item("a", "one two three"), item("b", "four five six")], lambda pairs: [90.0 for _ in pairs])
+
+    assert "1 of them outside 0 to 15" in told(bad)
+    assert "1 of them outside 35 to 65" in told(bad)
+
+
+def test_it_is_said_where_the_adapter_shows_what_the_encoder_alone_shows() -> None:
+    def shown(condition: str, memory: str, version: int) -> list[Measured]:
+        [one] = cell(condition, [50.0])
+        return [one.model_copy(update={"shown": (derived_id(memory),), "retriever_version": version})]
+
+    before = shown("untrained", "a", 0)
+
+    assert "no version" in (equal([*before, *shown("adapter", "a", 0)], "offline") or "")
+    assert "all 1 tasks" in (equal([*before, *shown("adapter", "a", 3)], "offline") or "")
+    assert "in 1 of 1 tasks" in (equal([*before, *shown("adapter", "b", 3)], "offline") or "")
+
+
+def test_it_is_said_of_each_model_where_no_version_of_a_retriever_came_about(tmp_path: Path) -> None:
+    lab = Lab(Rehearsal(Settings(data=tmp_path, model="offline"), {}), Split((), (), ()), {}, {}, ("one", "two"))
+    lab.measured = cell("3 memories", [50.0, 60.0], model="one", memories=2)
+    lab.measured += [
+        one.model_copy(update={"retriever_version": 4}) for one in cell("3 memories", [50.0], model="two", memories=2)
+    ]
+
+    assert [note.partition(":")[0] for note in no_version(lab)] == ["one"]
+
+
 def test_what_an_answer_says_is_compared_by_whole_words_without_case_and_white_space() -> None:
     marks = _says(first=lambda _: "A  River", second=lambda _: "age")
 
@@ -72,7 +124,7 @@ def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -
     request = Request(EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path)
 
     with pytest.raises(MemshareError, match=r"2 of 2 standard answers .* The key is wrong"):
-        prepare(request, Down("offline", "offline", 1))
+        prepare(request, Down(Settings(data=tmp_path, model="offline"), load_roster(None)))
 
 
 def test_the_threshold_of_all_copies_of_an_agent_is_the_mean_of_its_seeds(tmp_path: Path) -> None:

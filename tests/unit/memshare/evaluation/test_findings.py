@@ -54,21 +54,31 @@ def test_a_gain_in_one_kind_does_not_hide_a_loss_in_another() -> None:
     assert found.by_kind == "higher in pun (+20.0); lower in riddle (-20.0)"
 
 
-def test_only_items_that_were_graded_in_both_are_compared() -> None:
-    measured = [*cell("0 memories", (50, None, 70, 20)), *cell("3 memories", (60, 99, None, 30), memories=3)]
+def test_items_that_are_in_both_are_compared_and_what_was_given_up_counts_nothing() -> None:
+    measured = [*cell("0 memories", (50, None, 70)), *cell("3 memories", (60, 99, None, 30), memories=3)]
 
     found = difference(*(scores(measured, Cell(name, ""), "offline") for name in ("3 memories", "0 memories")))
 
     assert isinstance(found, Difference)
-    assert (found.points.mean, found.pairs) == (pytest.approx(10), 2)
+    assert (found.points.mean, found.pairs) == (pytest.approx((10 + 99 - 70) / 3), 3)
 
 
-def test_where_nothing_was_graded_twice_it_says_so() -> None:
-    measured = [*cell("0 memories", (None, 60)), *cell("3 memories", (70, None), memories=3)]
+def test_bertscore_and_the_second_judge_are_told_beside_the_score() -> None:
+    measured = cell("0 memories", (50, 60, 70), judged=40.0) + cell("3 memories", (50, 60, 70), judged=45.0)
 
     [found] = findings(result_of(measured), measured)
 
-    assert found.text == "3 memories: not compared with 0 memories, as no item was graded in both"
+    assert found.verdict == "no clear difference"
+    assert found.beside == "BERTScore F1 +0.000, p = 1.000; the second judge +5.0 points, p = 0.250"
+
+
+def test_where_nothing_was_asked_twice_it_says_so() -> None:
+    measured = cell("0 memories", (50, 60))
+    measured += [one.model_copy(update={"item": f"other {one.item}"}) for one in cell("3 memories", (70, 80))]
+
+    [found] = findings(result_of(measured), measured)
+
+    assert found.text == "3 memories: not compared with 0 memories, as no item is in both"
     assert found.verdict is None
 
 

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from memshare.agents.roster import load_roster
 from memshare.broker.settings import Settings
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import conduct, prepare
+from memshare.evaluation.expect import expect
 from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.experiments.bias import DRAWS
 from memshare.evaluation.folder import Prepared
 from memshare.evaluation.lab import Lab
+from memshare.evaluation.queues import Task
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request
 
@@ -41,34 +45,66 @@ def gone_through(wanted: Request, rehearsal: Rehearsal, folder: Path) -> tuple[L
     return conduct(wanted, rehearsal, Settings(data=folder), prepared), prepared
 
 
+def rehearsal_of(folder: Path, votes: int = 1) -> Rehearsal:
+    settings = Settings(
+        data=folder, model_scorer="judge", model_trainer="teacher", scorer_votes=votes, tries=2, model="offline"
+    )
+    return Rehearsal(settings, load_roster(None))
+
+
 @pytest.mark.parametrize(
-    ("name", "answers"),
+    ("name", "answers", "learnt"),
     [
-        ("memories", QUERIES + 4 * TEST),
-        ("heterologous", QUERIES + 4 * TEST),
-        ("growth", QUERIES + 6 * TEST),
-        ("bias", QUERIES + 6 * TEST),
-        ("pools", QUERIES + 3 * TEST),
-        ("retriever", QUERIES + 4 * TEST),
-        ("credibility", 3 * QUERIES + 5 * TEST),
-        ("knowledge", 4 * TEST),
+        ("memories", QUERIES + 4 * TEST, SEEDS + QUERIES),
+        # By people, by each of two models, and by both together; the seeds of the pool that they write with are one's.
+        ("heterologous", QUERIES + 5 * TEST, SEEDS / 2 + 2 * QUERIES),
+        ("growth", QUERIES + 6 * TEST, SEEDS + QUERIES),
+        ("bias", QUERIES + 6 * TEST, SEEDS + QUERIES),
+        ("pools", QUERIES + 3 * TEST, 2 * (SEEDS + QUERIES)),
+        ("retriever", QUERIES + 4 * TEST, QUERIES),
+        ("credibility", 3 * QUERIES + 5 * TEST, 3 * QUERIES),
+        ("knowledge", 4 * TEST, 0),
     ],
 )
-def test_each_model_answers_as_often_as_the_experiment_says(name: str, answers: int, tmp_path: Path) -> None:
-    rehearsal = Rehearsal("judge", "teacher", votes=3)
+def test_each_model_answers_as_often_as_the_experiment_says(
+    name: str, answers: int, learnt: float, tmp_path: Path
+) -> None:
+    rehearsal = rehearsal_of(tmp_path, votes=3)
 
     lab, _ = gone_through(request(name, tmp_path), rehearsal, tmp_path)
 
     assert {model: rehearsal.calls[model] for model in ("one", "two")} == {"one": answers, "two": answers}
-    spoiled = 3 if name == "bias" else 0
+    spoiled = 3 * DRAWS if name == "bias" else 0
     assert rehearsal.calls["judge"] == 3 * (2 * answers + SEEDS + spoiled)
     assert len(lab.measured) == 2 * (answers - {"knowledge": 0, "credibility": 3 * QUERIES}.get(name, QUERIES))
     assert len(lab.split.all) == SEEDS + QUERIES + TEST
-    assert rehearsal.calls["teacher"] == (2 * QUERIES if name == "retriever" else 0)
+    assert rehearsal.calls["teacher"] == 2 * learnt
+    assert all(rehearsal.most[model] >= 2 * calls for model, calls in rehearsal.calls.items())
+
+
+def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp_path: Path) -> None:
+    with_lessons, without = rehearsal_of(tmp_path), rehearsal_of(tmp_path)
+
+    gone_through(request("growth", tmp_path), with_lessons, tmp_path)
+    gone_through(request("growth", tmp_path)._replace(learning=False), without, tmp_path)
+
+    assert without.calls["teacher"] == 0 < with_lessons.calls["teacher"]
+    assert without.calls["one"] == with_lessons.calls["one"]
+
+
+def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path: Path) -> None:
+    rehearsal, roster = rehearsal_of(tmp_path), load_roster(None)
+    item = Item(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
+
+    rehearsal.ask(
+        "one", [Task(item, "reasoning-own-0", "one", 3), Task(item, "reasoning-own-0", "one", 3, engine=False)]
+    )
+
+    assert rehearsal.most["one"] == 2 * (roster["reasoning"].limits.calls + 1)
 
 
 def test_questions_that_are_not_there_are_asked_for_once_for_all_models(tmp_path: Path) -> None:
-    rehearsal = Rehearsal("judge", "teacher", votes=1)
+    rehearsal = rehearsal_of(tmp_path)
 
     gone_through(request("memories", tmp_path, asked=False), rehearsal, tmp_path)
 
@@ -78,10 +114,19 @@ def test_questions_that_are_not_there_are_asked_for_once_for_all_models(tmp_path
 
 
 def test_what_was_prepared_before_is_not_asked_for_again(tmp_path: Path) -> None:
-    first, second = Rehearsal("judge", "teacher", votes=1), Rehearsal("judge", "teacher", votes=1)
+    first, second = rehearsal_of(tmp_path), rehearsal_of(tmp_path)
     wanted = request("memories", tmp_path, asked=False)
 
     _, prepared = gone_through(wanted, first, tmp_path)
     conduct(wanted, second, Settings(data=tmp_path), prepared)
 
     assert second.calls["one"] == QUERIES + 4 * TEST
+
+
+def test_a_second_judge_is_asked_for_every_answer_to_the_test_set(tmp_path: Path) -> None:
+    wanted = request("memories", tmp_path)._replace(judge="other")
+
+    [expected] = expect([wanted], Settings(data=tmp_path, model="offline", tries=2))
+
+    assert expected.calls["other"] == 2 * 4 * TEST
+    assert expected.most["other"] == 2 * 2 * expected.calls["other"]

@@ -26,6 +26,7 @@ def measured(item: str, condition: str, score: float | None, marks: Mapping[str,
         retriever_version=0,
         length=2,
         marks=dict(marks or {}),
+        error=None if score is not None else "The key is wrong.",
     )
 
 
@@ -39,11 +40,38 @@ def test_a_row_compares_pair_by_pair_with_the_baseline() -> None:
 
     base, three = rows["0 memories", ALL], rows["3 memories", ALL]
     assert base.score is not None
-    assert (base.items, base.failed, base.score.mean, base.gain, base.p) == (4, 1, 20, None, None)
-    # Item d has no score to compare with: it counts in the mean, and not in the gain.
-    assert (three.items, three.gain, three.accepted) == (4, pytest.approx(40), 0.5)
-    assert three.p == pytest.approx(0.25)
+    # Item d was given up in the first condition: it counts 0.
+    assert (base.items, base.failed, base.score.mean, base.gain, base.p) == (4, 1, 15, None, None)
+    assert (three.items, three.gain, three.accepted) == (4, pytest.approx(54.75), 0.5)
+    assert three.p == pytest.approx(0.125)
     assert rows["3 memories", "riddle"].items == rows["3 memories", "pun"].items == 2
+
+
+def test_an_answer_that_its_agent_could_not_verify_counts_nothing_and_is_told_apart_from_one_given_up() -> None:
+    unsure = measured("b", "3 memories", None).model_copy(update={"verified": False, "error": None})
+
+    [row, *_] = rows_of([measured("a", "3 memories", 80.0), unsure, measured("c", "3 memories", None)], None)
+
+    assert (row.items, row.failed, row.unverified) == (3, 1, 1)
+    assert row.score is not None
+    assert row.score.mean == pytest.approx(80 / 3)
+    assert row.accepted == 0
+
+
+def test_bertscore_and_the_second_judge_have_their_gain_and_their_p_too() -> None:
+    some = [
+        one.model_copy(update={"f1": f1 + more, "judged": 50 + 10 * more})
+        for condition, more in (("0 memories", 0.0), ("3 memories", 0.1))
+        for f1, one in ((0.1 * number, measured(item, condition, 50.0)) for number, item in enumerate("abcdef"))
+    ]
+
+    rows = {(row.condition, row.kind): row for row in rows_of(some, "0 memories")}
+
+    three = rows["3 memories", ALL]
+    assert (three.f1_gain, three.judge_gain) == (pytest.approx(0.1), pytest.approx(1))
+    assert three.f1_p == three.judge_p == pytest.approx(2 / 64)
+    assert (three.gain, three.p) == (0, 1)
+    assert rows["0 memories", ALL].f1_gain is None
 
 
 def test_what_is_counted_beside_the_score_is_a_mean_of_those_that_have_it() -> None:

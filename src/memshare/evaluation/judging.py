@@ -1,0 +1,113 @@
+"""The second judge: another model grades the answers to the test set by the same rubrics.
+
+The scorer also decides what is remembered. Memories that please it raise its grades, whether answers get better or not;
+a model that has decided nothing tells the two apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+
+from pydantic import ValidationError
+
+from memshare.agents.roster import Agent
+from memshare.broker.errors import MemshareError, NotYet, TryAgain
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Message, derived_id
+from memshare.evaluation.lab import Measured
+from memshare.json_lines import read_lines
+from memshare.llm.limits.metered import Payer
+from memshare.llm.worker import open_limited, open_metering
+from memshare.scorer.grading import Pair, grade
+from memshare.scorer.rubric import find_rubric
+
+AT_ONCE = 16  # pairs
+FIRST_WAIT = 2.0  # seconds before a second try; doubled for each further one
+JUDGED = "judged.jsonl"
+
+
+class Judgement(Message):
+    """What the judge gave a pair, which is known by what was asked."""
+
+    id: str
+    total: float
+
+
+class Judge:
+    """Grades answers, each once: what it gave is kept in a folder, so that a run goes on where it was broken off.
+
+    `own` are the settings of a deployment that runs, which counts the calls.
+    """
+
+    def __init__(self, model: str, own: Settings, agents: Mapping[str, Agent], rubrics: Path | None) -> None:
+        self._model = model
+        self._settings = own
+        self._rubrics = {name: find_rubric(agent.rubric, rubrics) for name, agent in agents.items()}
+        self._chat = open_limited(own, model, connections=AT_ONCE)
+        self._metering = open_metering(own)
+
+    def judge(self, measured: Sequence[Measured], folder: Path, progress: Callable[[int], None]) -> list[Measured]:
+        """The same with the judge's scores; what was not verified or given up has none.
+
+        Raises `MemshareError` where the judge cannot be asked.
+        """
+        known, wanted = read(folder / JUDGED), {self._id(one): one for one in measured if one.score is not None}
+        lock = Lock()
+        with (folder / JUDGED).open("a", encoding="utf-8") as file, ThreadPoolExecutor(AT_ONCE) as threads:
+
+            def one_more(name: str) -> None:
+                total = self._grade(name, wanted[name])
+                with lock:
+                    # In front, as the line before may be half of one.
+                    file.write("\n" + Judgement(id=name, total=total).model_dump_json())
+                    file.flush()
+                    known[name] = total
+                    progress(1)
+
+            asked = [threads.submit(one_more, name) for name in wanted if name not in known]
+            try:
+                for done in asked:
+                    done.result()
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+        return [
+            one if one.score is None else one.model_copy(update={"judged": known[self._id(one)]}) for one in measured
+        ]
+
+    def _id(self, one: Measured) -> str:
+        rubric = self._rubrics[one.agent].version
+        return str(derived_id("judge", self._model, rubric, one.kind or "", one.prompt, one.answer))
+
+    def _grade(self, name: str, one: Measured) -> float:
+        payer, pair = Payer(name, "", "evaluate"), Pair(one.kind, one.prompt, one.answer)
+        tries = 0
+        while True:
+            try:
+                with self._metering(self._chat, payer) as chat:
+                    return grade(chat, self._rubrics[one.agent], 0, pair, self._settings.scorer_votes).total
+            except NotYet as error:
+                time.sleep(error.wait)
+            except TryAgain as error:
+                tries += 1
+                if tries >= self._settings.tries:
+                    raise MemshareError(
+                        f"The judge could not be asked: {error} Run the same command: it goes on from here."
+                    ) from error
+                time.sleep(error.wait if error.wait is not None else FIRST_WAIT * 2 ** (tries - 1))
+
+
+def read(file: Path) -> dict[str, float]:
+    """What was judged before; the last line may be half of one."""
+    found: dict[str, float] = {}
+    for _, line in read_lines(file) if file.exists() else ():
+        try:
+            one = Judgement.model_validate_json(line)
+        except ValidationError:
+            continue  # it was being written when the run was killed, and is asked for again
+        found[one.id] = one.total
+    return found

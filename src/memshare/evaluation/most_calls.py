@@ -1,0 +1,43 @@
+"""The most calls of models that what an experiment asks for can take: an upper bound, by what the parts may do.
+
+A question that wants a reply of a certain form is asked twice where the first reply does not fit, and a message that
+fails is tried again. Not counted is what a person or the machine adds: a worker that is killed asks again for what it
+was doing, and so does whoever takes back a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memshare.agents.reasoning.limits import limits_of
+from memshare.agents.roster import Agent
+from memshare.broker.settings import Settings
+from memshare.evaluation.queues import Task
+from memshare.llm.structured import MOST_CALLS
+from memshare.memory_service.recall.recall import CANDIDATES
+
+ENGINE_CALLS = 5  # of a question that is not hard: plan, search, plan, answer, check
+
+
+class MostCalls:
+    """Bounds by the settings of the workers; each is of one message with all its tries."""
+
+    def __init__(self, settings: Settings, agents: Mapping[str, Agent]) -> None:
+        self._agents = agents
+        self._settings = settings
+        self._tries = settings.tries
+        self.question = MOST_CALLS * self._tries
+        self.comparison = MOST_CALLS * self._tries
+        self.grade = MOST_CALLS * settings.scorer_votes * self._tries
+        # A call for each candidate where the model tells its probabilities; where these are of no use, one for all.
+        self.lesson = (2 * CANDIDATES + MOST_CALLS) * self._tries
+
+    def has_engine(self, task: Task) -> bool:
+        """Whether a task is answered in steps."""
+        return task.engine and self._agents[task.item.agent].engine is not None
+
+    def answer(self, task: Task) -> int:
+        """Of one answer: a call, or a run of the engine."""
+        if not self.has_engine(task):
+            return self._tries
+        return limits_of(self._agents[task.item.agent].limits, self._settings).calls * self._tries
