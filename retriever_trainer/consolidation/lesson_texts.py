@@ -15,7 +15,7 @@ MOST_ANCHORS = 1_000  # prompts of other pools, the first by id, which is by cha
 
 
 class Texts(NamedTuple):
-    """The key text of each memory that a lesson names, prompts of other pools, and how many memories there are."""
+    """The encoded text of each memory that a lesson names, prompts of other pools, and how many memories there are."""
 
     keys: dict[UUID, str]
     anchors: list[str]
@@ -34,9 +34,9 @@ def read_texts(
         page = pages(after)
         for memory in page.memories:
             if memory.id in wanted:
-                keys[memory.id] = memory.key
+                keys[memory.id] = memory.asked
             if memory.pool not in trained and len(anchors) < MOST_ANCHORS:
-                anchors.append(memory.key)
+                anchors.append(memory.asked)
         count += len(page.memories)
         progress(count)
         after = page.after
