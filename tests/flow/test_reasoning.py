@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
@@ -46,9 +48,13 @@ class Chat:
         self.replies, self.asked = replies, []
 
     def __call__(self, body: dict[str, Any]) -> Answer:
-        name = body["response_format"]["json_schema"]["name"]
+        schema = body["response_format"]["json_schema"]
+        name = schema["name"]
         if name == "Ranges":
             return Answer()  # a good grade
+        if name == "Comparisons":
+            nothing = {"claims": "They speak of different things.", "contradicts": False}
+            return Answer(text=json.dumps(dict.fromkeys(schema["schema"]["properties"], nothing)))
         self.asked.append(body)
         waiting = self.replies[name]
         return Answer(text=json.dumps(waiting.pop(0) if len(waiting) > 1 else waiting[0]))
@@ -239,10 +245,98 @@ def test_the_verdict_on_an_answer_is_what_its_memory_is_credited_with(deployment
 
     untried = credibility().p
     right = answer(True, settled, 1)
-    wrong = answer(False, answered_at_all, 2)
+    wrong, wrong_again = (answer(False, answered_at_all, times) for times in (2, 3))
 
-    assert untried > wrong
-    assert right > wrong
+    assert right > wrong > wrong_again
+    assert right > untried > wrong_again
+
+
+def test_every_part_of_a_question_is_answered_and_its_tree_is_drawn(deployment: Deployment) -> None:
+    CHAT.say(
+        Plan=[
+            planned(coordinate("Who built the mill?"), coordinate("Where was Ada Korn born?"), RESPOND),
+            planned(search("Larkfield mill", "documents"), RESPOND),
+            planned(search("Ada Korn born", "documents"), RESPOND),
+        ],
+        Response=[answered("Ada Korn.", "k1"), answered("In Ulm.", "k3"), answered("In the town of Ulm.", "k2")],
+        Judgement=[judged(True, k1=1.0), judged(True, k3=1.0), judged(True, k2=0.5)],
+    )
+
+    journey = ask(deployment, settled)
+    drawn = Terminal(deployment.settings.data).run("trace", journey.task_id, "--tree").stdout
+
+    assert journey.answer == "In the town of Ulm."
+    assert tree(journey) == [
+        (1, None, "coordinator"),
+        (2, 1, "coordinator"), (3, 2, "searcher"), (4, 2, "responder"), (5, 2, "discriminator"),
+        (6, 1, "coordinator"), (7, 6, "searcher"), (8, 6, "responder"), (9, 6, "discriminator"),
+        (10, 1, "responder"), (11, 1, "discriminator"),
+    ]  # fmt: skip
+    questions = [one["question"] for one in CHAT.documents() if "answer" in one]
+    assert questions == ["Who built the mill?", "Where was Ada Korn born?", QUESTION]
+    indent = {line.lstrip(" │├└─").split()[0]: len(line) - len(line.lstrip(" │├└─"))
+              for line in drawn.splitlines() if line.lstrip(" │├└─")[:1].isdigit()}  # fmt: skip
+    assert indent["2"] == indent["6"] == indent["10"] < indent["3"] == indent["7"]
+    assert "asked: goal: Who built the mill?" in drawn
+
+
+def test_what_a_page_told_is_a_memory_that_a_later_run_finds_without_the_page(deployment: Deployment) -> None:
+    quote = "She learnt her trade on the Danube"
+    CHAT.say(
+        Plan=[planned(search("Danube trade", "documents"), browse("korn.pdf", "her trade"), RESPOND)],
+        Reading=[told("Ada Korn learnt her trade on the river Danube.", quote)],
+        Response=[answered("On the Danube.", "k1", "k2", "k3", "k4", "k5", "k6")],
+        Judgement=[judged(True, k1=0.16, k2=0.16, k3=0.16, k4=0.16, k5=0.16, k6=0.16)],
+    )
+    began = time.time()
+    first = ask(deployment, settled)
+
+    CHAT.say(
+        Plan=[planned(search("river Danube trade", "memory", kind="knowledge", words=["river"]), RESPOND)],
+        Response=[answered("She learnt it on the Danube.", "k1")],
+        Judgement=[judged(True, k1=1.0)],
+    )
+    second = ask(deployment, settled)
+
+    [shown] = [one.id for one in second.memories]
+    learnt = deployment.client.memories.get(shown)
+    assert learnt.answer == f'Ada Korn learnt her trade on the river Danube.\nOn the page: "{quote}"'
+    assert (learnt.source, learnt.task_id, learnt.status) == ("korn.pdf", first.task_id, "probation")
+    assert began < learnt.created < time.time()
+    assert learnt.parents, "the passages of the same page"
+    assert first.memory_id is not None
+    assert shown in deployment.client.memories.get(first.memory_id).parents
+    credit = wait_for(
+        lambda: how if (how := deployment.client.memories.judge_one(shown).credibility).credits else None, 30, "credit"
+    )
+    assert credit.p > 1, "it has helped"
+
+
+def test_rejected_answers_blame_their_memories_and_roll_back_takes_back_what_a_submitter_gave(
+    deployment: Deployment,
+) -> None:
+    facts = ("The Larkfield smith was born in Oslo.", "The Larkfield smith was born in Bergen.")
+    oslo, bergen = (deployment.client.memories.add([NewMemory(pool="reasoning", answer=fact)])[0] for fact in facts)
+
+    def credibility(memory: UUID) -> Credibility:
+        return deployment.client.memories.judge_one(memory).credibility
+
+    CHAT.say(
+        Plan=[
+            planned(search("smith Oslo", "memory", words=["Oslo"]), RESPOND),
+            planned(search("smith Bergen", "memory", words=["Bergen"]), RESPOND),
+            planned(RESPOND),
+        ],
+        Response=[answered("In Oslo.", "k1"), answered("In Bergen.", "k3"), answered("In Norway.", "k1", "k3")],
+        Judgement=[judged(False, k1=1.0), judged(False, k3=0.5), judged(False)],
+    )
+    task = deployment.client.submit("reasoning", QUESTION, submitter="mallory")
+    wait_for(lambda: credibility(bergen).credits == 1, 60, "the blame")
+
+    assert credibility(oslo).p < credibility(bergen).p < 1
+    assert not deployment.client.journey(task.id).verified
+    Terminal(deployment.settings.data).run("memories", "forget", "--submitter", "mallory", "--roll-back", "--yes")
+    assert [(how.p, how.credits) for how in map(credibility, (oslo, bergen))] == [(1.0, 0)] * 2
 
 
 def test_a_trace_draws_the_tree_of_what_each_operator_read_and_said(deployment: Deployment) -> None:
