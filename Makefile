@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick check format lint types contract bench evaluate faults pictures clean
+.PHONY: help install demo test quick check format lint types contract bench evaluate faults soak pictures clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -50,7 +50,7 @@ contract: .venv/.installed-test
 	$(BIN)/lint-imports
 
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall footprint peers retriever credibility knowledge; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in journey recall footprint peers retriever credibility knowledge concepts; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 DATA ?= ../shared/data
 MODELS ?= offline
@@ -64,6 +64,10 @@ evaluate: install  ## Run every experiment on the files of DATA, with MODELS, an
 faults: .venv/.installed-test  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them
 	$(BIN)/python -m tests.faults
 	$(BIN)/python -m tests.faults.poison
+
+MINUTES ?= 20
+soak: .venv/.installed-test  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
+	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 
 pictures: .venv/.installed-test  ## Run the browser tests, and keep in docs/pictures what Flower and Prometheus show
 	mkdir -p docs/pictures

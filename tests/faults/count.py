@@ -101,8 +101,8 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
 
 
 def _credits_amiss(direct: redis.Redis, journeys: Iterable[dict[str, Any]], memories: Sequence[Memory]) -> int:
-    settled = [journey for journey in journeys if "settle" in journey]
-    shown = Counter(one["id"] for journey in settled for one in journey["answer"]["memories"])
+    credited = [one for one in journeys if "settle" in one and one["settle"].get("outcome") != "not kept"]
+    shown = Counter(one["id"] for journey in credited for one in journey["answer"]["memories"])
     arms = Arms(direct)
     return sum(abs(arms.of(one.pool, [one.id])[0].credits - shown[str(one.id)]) for one in memories)
 

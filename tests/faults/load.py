@@ -60,7 +60,7 @@ class Load:
             over.set()
             thread.join()
 
-    def one(self, priority: int = 3) -> str:
+    def one(self, priority: int = 3, *, remember: bool = True) -> str:
         """Submit tasks until one is accepted, and return its id."""
         while True:
             with self._lock:
@@ -70,7 +70,12 @@ class Load:
             kind = KINDS[agent][number // 2 % 4]
             try:
                 task = self._client.submit(
-                    agent, _prompt(number), kind=kind, submitter=f"submitter {number % 7}", priority=priority
+                    agent,
+                    _prompt(number),
+                    kind=kind,
+                    submitter=f"submitter {number % 7}",
+                    remember=remember,
+                    priority=priority,
                 )
             except Unreachable:
                 with self._lock:

@@ -54,6 +54,10 @@ class Model:
         if "examples" in document:
             labels = {name: 90 if zlib.crc32(name.encode() + users[0].encode()) % 2 else 10 for name in properties}
             return Answer(text=json.dumps(labels), delay=self.latency)
+        if "others" in document:
+            contradicts = zlib.crc32(users[0].encode()) % 8 == 0
+            said = {"claims": "Both claim something about the same thing.", "contradicts": contradicts}
+            return Answer(text=json.dumps(dict.fromkeys(properties, said)), delay=self.latency)
         if POOR in document["prompt"]:
             return Answer(text=json.dumps({name: {"low": 0, "high": 0} for name in properties}), delay=self.latency)
         return Answer(delay=self.latency)
