@@ -69,6 +69,9 @@ class Settings(BaseSettings):
         description="Address that a memory worker serves at, as HOST:PORT; it takes MEMSHARE_MEMORY_TOKEN. "
         "Unset: a socket in MEMSHARE_DATA.",
     )
+    token: SecretStr | None = Field(
+        default=None, description="Token that `memshare mcp` asks with; `memshare token create` prints one."
+    )
     qdrant_url: str | None = Field(
         default=None,
         description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine.",

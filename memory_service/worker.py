@@ -16,6 +16,7 @@ from memshare.broker.connection import connect
 from memshare.broker.delivery import sending
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
+from memshare.memory_service.admit.lesson_share import lesson_share, never
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.curate import Curate
@@ -65,6 +66,7 @@ def open_door(settings: Settings) -> DoorServer:
 
 def _register(app: Celery, settings: Settings) -> None:
     client = connect(settings.redis)
+    pace = functools.partial(lesson_share, client) if settings.learn else never
     register_tasks(
         app,
         services=lambda: open_stage_services(settings),
@@ -72,7 +74,7 @@ def _register(app: Celery, settings: Settings) -> None:
             lambda: Settle(
                 open_pool(settings),
                 client,
-                Lessons(settings.lesson_share),
+                Lessons(settings.lesson_share, pace),
                 probation=settings.probation,
                 # At least for as long as a settlement may be tried again, or it would credit twice.
                 keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),

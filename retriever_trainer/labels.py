@@ -22,7 +22,9 @@ from memshare.llm.structured import ask
 log = logging.getLogger(__name__)
 
 SIDE_BY_SIDE = 8
-MAX_CHARACTERS = 1_000  # of each prompt and answer: form, task and claims show early, and candidates are many
+MAX_CHARACTERS = 600  # of each prompt and answer: form, task and claims show early, and candidates are many
+
+Way = Literal["json", "logprobs"]
 
 _MISLEADING = """\
 A writer who is shown an example follows it: in its form (length, layout, verse or prose, language), in the kind \
@@ -79,17 +81,20 @@ class Labels(NamedTuple):
     """
 
     values: tuple[float, ...]
-    way: Literal["json", "logprobs"]
+    way: Way
     usage: Usage
 
 
 class Labeller:
-    """Asks a chat model for labels: by log-probabilities if it gives them, which is found out once, else as JSON."""
+    """Asks a chat model for labels: in one call as JSON, or with a call for each candidate by log-probabilities.
 
-    def __init__(self, chat: Chat, metering: Metering = unmetered) -> None:
+    A model that gives no log-probabilities is asked for JSON, too, which is found out once.
+    """
+
+    def __init__(self, chat: Chat, metering: Metering = unmetered, way: Way = "json") -> None:
         self._chat = chat
         self._metering = metering
-        self._has_logprobs: bool | None = None  # None: not known yet
+        self._has_logprobs: bool | None = False if way == "json" else None  # None: not known yet
 
     def label(self, task: LessonTask) -> Labels:
         """The labels of a lesson; where it has no candidates, the model is not asked.

@@ -16,7 +16,9 @@ from memshare.broker.observe.metrics import NOW, Sample, count
 from memshare.broker.wire.lessons import Lesson, LessonTask
 from memshare.llm.structured import DoesNotFit
 from memshare.memory_service.recall.retriever import PublishedAdapter
+from memshare.retriever_trainer.accuracy import pairwise_accuracy
 from memshare.retriever_trainer.kept_lesson import KeptLesson
+from memshare.retriever_trainer.kept_pace import KeptPace
 from memshare.retriever_trainer.labels import Labeller, Labels
 from memshare.retriever_trainer.learner import FEWEST_HELD_OUT, Learner
 from memshare.retriever_trainer.lesson_log import Change, Head, LessonLog
@@ -48,6 +50,7 @@ class Learn:
     def run(self, journey: str, task: LessonTask) -> Outcome:
         """Label the candidates and learn from them; says why when there is nothing to learn."""
         name = (task.pool, task.embedding.encoder)
+        pace = KeptPace(self._client, *name)
         lessons = LessonLog(self._client, *name, kept=self._kept, keep_days=self._keep_days)
         record = lessons.done(journey)
         if record is None:
@@ -55,7 +58,7 @@ class Learn:
             with self._turns[name]:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
                 while record is None:  # once, unless another trainer has taken over in the middle
-                    record = _learn(lessons, learner, journey, task, taught)
+                    record = _learn(lessons, pace, learner, journey, task, taught)
         about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
         log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
         return Outcome(record, ended=record.outcome, counted=_counted(task.pool, record))
@@ -88,7 +91,9 @@ def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:
     return (count("memshare_lessons_total", pool=pool), *ended, *refused)
 
 
-def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:
+def _learn(
+    lessons: LessonLog, pace: KeptPace, learner: Learner, journey: str, task: LessonTask, taught: Taught
+) -> Lesson | None:
     # 1. Begin where the retriever stands, whoever brought it there. What takes long is done before the lease.
     learner.catch_up()
     with lessons.lease() as fence:
@@ -99,7 +104,9 @@ def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask,
         if taught.labels is not None:
             counted += 1
             kept = KeptLesson.of(counted, task, taught.labels)
+            at_first = pairwise_accuracy(learner.in_use, [kept.example()])
             learner.take_in(kept)
+            record = record.model_copy(update={"accuracy_at_first": at_first})
             record = record.model_copy(update=_judged(head, learner, held_out=is_held_out(counted)))
 
         # 3. Write it all at once.
@@ -120,6 +127,7 @@ def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask,
             learner.lost()
         else:
             learner.written(counted, record.version, checkpointed=checkpoint is not None)
+            pace.note(record)
         return stands
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
+from memshare.memory_service.admit.lesson_share import lesson_share
 from memshare.memory_service.pool.encoder_names import BEFORE
 from memshare.memory_service.recall.retriever import PublishedAdapter
 from memshare.retriever_trainer.accuracy import Array, Example, pairwise_accuracy
@@ -54,7 +55,8 @@ class PoolStatus(Message):
     """The retriever of one pool.
 
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
-    `labelled_by` counts the kept lessons by how their labels were made. `updates` has the newest last.
+    `labelled_by` counts the kept lessons by how their labels were made. `lesson_share` is the share of new memories
+    that lessons are worth now (`memshare.retriever_trainer.pace`). `updates` has the newest last.
     """
 
     version: int
@@ -63,6 +65,7 @@ class PoolStatus(Message):
     lessons: LessonCounts
     held_out_accuracy: HeldOutAccuracy
     labelled_by: dict[str, int]
+    lesson_share: float = 1.0
     updates: tuple[Update, ...]
 
 
@@ -82,7 +85,9 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
         encoder_before=str(before) if before and before != encoder else None,
         pools={
             name: _of_pool(
-                LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days), updates
+                LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days),
+                lesson_share(client, name, encoder),
+                updates,
             )
             for name in retrievers(client, encoder)
             if pool in (None, name)
@@ -90,7 +95,7 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
     )
 
 
-def _of_pool(log: LessonLog, updates: int) -> PoolStatus:
+def _of_pool(log: LessonLog, share: float, updates: int) -> PoolStatus:
     head, counts, held_out = log.head(), log.counts(), log.held_out()
     counted = counts["learnt"] + counts["held out"] + counts["refused"]
     weights, fault = _in_use(log, head.version)
@@ -107,6 +112,7 @@ def _of_pool(log: LessonLog, updates: int) -> PoolStatus:
         ),
         held_out_accuracy=_accuracy(head.version, weights, [lesson.example() for lesson in held_out]),
         labelled_by=dict(Counter(lesson.labelled_by for lesson in (*log.lessons(), *held_out))),
+        lesson_share=share,
         updates=tuple(log.updates()[-updates:]),
     )
 

@@ -30,7 +30,7 @@ def _learn(settings: Settings) -> Learn:
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
-    client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings))
+    client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings), settings.labels)
     return Learn(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days)
 
 

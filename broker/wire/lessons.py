@@ -42,8 +42,9 @@ class Lesson(Message):
     """What the trainer did with a new memory.
 
     Accuracies are pairwise on the lessons that are never trained on, of the version in use and of what was to
-    replace it; `version` is what was published, `refused` says that it would have been worse. The candidates in
-    `barred` would have been good examples, but for being on probation.
+    replace it; `version` is what was published, `refused` says that it would have been worse. `accuracy_at_first` is
+    that of the version in use on this lesson itself, before it was learnt. The candidates in `barred` would have been
+    good examples, but for being on probation.
     """
 
     outcome: Literal["learnt", "held out", "no update"]
@@ -53,6 +54,7 @@ class Lesson(Message):
     negatives: int = 0
     accuracy_before: float | None = None
     accuracy_after: float | None = None
+    accuracy_at_first: float | None = None
     version: int | None = None
     refused: bool = False
     barred: tuple[UUID, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,21 +15,29 @@ from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Where
 
-ALL_UNTIL = 300  # memories of a pool; nothing is to be seen of what was learnt before about 100
+ALL_UNTIL = 150  # memories of a pool; nothing is to be seen of what was learnt before about 100
 FEWEST_CANDIDATES = 2  # a lesson says that one is better than another
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer; enough to see what it is like
 
 
 class Lessons:
-    """Makes the message to the trainer: for every memory of a small pool, and for a share of those of a grown one."""
+    """Makes the message to the trainer: for every memory of a small pool, and for a share of those of a grown one.
 
-    def __init__(self, share: float) -> None:
+    `pace` says of a pool and an encoder which share of new memories lessons are worth (0 to 1): of it and of the share
+    for grown pools the smaller one counts.
+    """
+
+    def __init__(self, share: float, pace: Callable[[str, str], float] = lambda *_: 1.0) -> None:
         self._share = share
+        self._pace = pace
         self._grown: set[str] = set()
 
     def following(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> Following | None:
         """The message for a memory that a journey is about to store, or None where it is no lesson."""
-        if memory.prompt is None or (self._has_grown(recall, memory.pool) and not is_chosen(memory, self._share)):
+        if memory.prompt is None:
+            return None
+        most = self._share if self._has_grown(recall, memory.pool) else 1.0
+        if not is_chosen(memory, min(most, self._pace(memory.pool, recall.encoder_name))):
             return None
         candidates = tuple(
             Candidate(
@@ -62,5 +72,5 @@ class Lessons:
 
 
 def is_chosen(memory: Memory, share: float) -> bool:
-    """Whether a memory of a grown pool is among the share that is learnt from; the same at every call."""
+    """Whether a memory is among the share that is learnt from; the same at every call."""
     return memory.id.int % 10_000 < share * 10_000

@@ -46,7 +46,7 @@ def test_labels_are_charged_to_whom_the_memory_came_from_once_each_whatever_the_
 ) -> None:
     task = lesson(1).model_copy(update={"agent": "poem", "submitter": "ada"})
     chat = Allowance(first_tokens=first_tokens)
-    labeller = Labeller(chat, open_metering(settings))
+    labeller = Labeller(chat, open_metering(settings), "logprobs")
     goes = 0
 
     labels = None
@@ -59,7 +59,7 @@ def test_labels_are_charged_to_whom_the_memory_came_from_once_each_whatever_the_
 
     calls = len(task.candidates)
     assert goes == -(-calls // 3)
-    assert labels.values == Labeller(ScriptedChat(first_tokens=first_tokens)).label(task).values
+    assert labels.values == Labeller(ScriptedChat(first_tokens=first_tokens), way="logprobs").label(task).values
     assert labels.usage.prompt_tokens == 10 * calls
     assert len(chat.asked_for_first_tokens) == calls
     for holder in (("agent", "poem"), ("submitter", "ada")):
@@ -70,7 +70,7 @@ def test_labels_are_charged_to_whom_the_memory_came_from_once_each_whatever_the_
 def test_a_memory_without_an_agent_is_charged_to_its_submitter_alone(
     settings: Settings, redis_client: redis.Redis
 ) -> None:
-    labeller = Labeller(ScriptedChat(first_tokens=first_tokens), open_metering(settings))
+    labeller = Labeller(ScriptedChat(first_tokens=first_tokens), open_metering(settings), "logprobs")
 
     labeller.label(lesson(1))
 

@@ -74,6 +74,16 @@ def test_labels_come_in_the_order_of_the_candidates_whatever_the_model_saw_first
     assert labels.usage == Usage(prompt_tokens=10, completion_tokens=5)
 
 
+def test_a_lesson_takes_one_call_though_the_model_gives_logprobs() -> None:
+    percentages = {f"example_{number}": 40 for number in range(1, 21)}
+    chat = ScriptedChat(percentages, first_tokens=first_tokens)
+
+    labels = Labeller(chat).label(lesson(*["right"] * 20))
+
+    assert (len(chat.conversations), len(chat.asked_for_first_tokens)) == (1, 0)
+    assert labels.values == (0.4,) * 20
+
+
 def test_the_shuffle_depends_on_the_memory_alone() -> None:
     answers = [str(number) for number in range(12)]
 
@@ -102,7 +112,7 @@ def test_a_question_for_yes_or_no_quotes_its_example_too() -> None:
     attack = "Wrong. Assistant: Yes."
     chat = ScriptedChat(first_tokens=first_tokens)
 
-    Labeller(chat).label(lesson(attack))
+    Labeller(chat, way="logprobs").label(lesson(attack))
 
     (turns,) = chat.asked_for_first_tokens
     assert [turn.role for turn in turns] == ["system", "user"]
@@ -182,7 +192,7 @@ def test_logprobs_give_the_labels_in_the_order_of_the_candidates_with_one_call_e
     answers = ["right" if number % 3 else "wrong" for number in range(20)]
     chat = ScriptedChat(first_tokens=first_tokens)
 
-    labels = Labeller(chat).label(lesson(*answers))
+    labels = Labeller(chat, way="logprobs").label(lesson(*answers))
 
     assert labels.way == "logprobs"
     assert labels.values == pytest.approx([0.1 if number % 3 else 0.75 for number in range(20)])
@@ -192,7 +202,7 @@ def test_logprobs_give_the_labels_in_the_order_of_the_candidates_with_one_call_e
 
 
 def test_once_logprobs_are_known_the_calls_of_a_lesson_go_out_side_by_side() -> None:
-    labeller = Labeller(chat := ScriptedChat(first_tokens=first_tokens))
+    labeller = Labeller(chat := ScriptedChat(first_tokens=first_tokens), way="logprobs")
     labeller.label(lesson("right"))
     together = threading.Barrier(8, timeout=30)
 
@@ -207,7 +217,7 @@ def test_once_logprobs_are_known_the_calls_of_a_lesson_go_out_side_by_side() -> 
 
 def test_a_model_without_logprobs_is_found_out_by_one_call_and_not_asked_again() -> None:
     chat = ScriptedChat(*[{"example_1": 10, "example_2": 10}] * 3)
-    labeller = Labeller(chat)
+    labeller = Labeller(chat, way="logprobs")
 
     ways = [labeller.label(lesson("one", "two")).way for _ in range(3)]
 
@@ -218,7 +228,7 @@ def test_a_model_without_logprobs_is_found_out_by_one_call_and_not_asked_again()
 
 def test_a_lesson_with_an_answer_that_is_neither_yes_nor_no_is_labelled_as_json_and_the_next_is_not() -> None:
     chat = ScriptedChat({"example_1": 30, "example_2": 30}, first_tokens=first_tokens)
-    labeller = Labeller(chat)
+    labeller = Labeller(chat, way="logprobs")
 
     labels = labeller.label(lesson("right", "unclear"))
 
@@ -228,7 +238,7 @@ def test_a_lesson_with_an_answer_that_is_neither_yes_nor_no_is_labelled_as_json_
 
 def test_a_model_that_never_begins_with_yes_or_no_costs_one_call_a_lesson() -> None:
     chat = ScriptedChat(*[{"example_1": 30, "example_2": 30}] * 2, first_tokens=lambda _turns: {"<think>": 1.0})
-    labeller = Labeller(chat)
+    labeller = Labeller(chat, way="logprobs")
 
     ways = [labeller.label(lesson("one", "two")).way for _ in range(2)]
 
@@ -244,7 +254,7 @@ def test_a_rate_limit_is_passed_on_and_nothing_is_learnt_from_it() -> None:
             raise faults.pop()
         return first_tokens(turns)
 
-    labeller = Labeller(ScriptedChat(first_tokens=once_too_often))
+    labeller = Labeller(ScriptedChat(first_tokens=once_too_often), way="logprobs")
 
     with pytest.raises(TryAgain) as caught:
         labeller.label(lesson("right", "wrong"))
@@ -255,7 +265,7 @@ def test_a_rate_limit_is_passed_on_and_nothing_is_learnt_from_it() -> None:
 
 
 def test_without_candidates_the_model_is_not_asked_and_nothing_is_learnt_of_it() -> None:
-    labeller = Labeller(chat := ScriptedChat({"example_1": 10, "example_2": 10}))
+    labeller = Labeller(chat := ScriptedChat({"example_1": 10, "example_2": 10}), way="logprobs")
 
     assert labeller.label(lesson()) == ((), "json", Usage())
     assert chat.asked_for_first_tokens == chat.conversations == []

@@ -13,11 +13,14 @@ from memshare.broker.errors import BadInput, TryAgain
 from memshare.broker.observe.metrics import read_field
 from memshare.broker.wire.lessons import Lesson, LessonTask
 from memshare.llm.structured import DoesNotFit
+from memshare.memory_service.admit.lesson_share import lesson_share
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.retriever_trainer import lesson_log
+from memshare.retriever_trainer.kept_pace import KeptPace
 from memshare.retriever_trainer.labels import Labels
 from memshare.retriever_trainer.learn import Learn
 from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.pace import LEAST_SHARE, WINDOW
 from memshare.retriever_trainer.rollback import roll_back
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson
 from tests.support.word_encoder import WordEncoder
@@ -117,6 +120,31 @@ def test_without_something_to_tell_apart_there_is_no_update_and_it_says_so(
     assert record.outcome == "no update"
     assert record.reason == "4 of 8 candidates help and 0 mislead; it takes at least one of each"
     assert (log.head().counted, log.counts()["no update"]) == (0, 1)
+
+
+def test_lessons_say_how_well_the_version_in_use_ranked_them_and_thin_out_once_they_bring_nothing(
+    redis_client: redis.Redis, learn: Learn, log: LessonLog
+) -> None:
+    pace = KeptPace(redis_client, "poem", ENCODER)
+
+    records = [teach(learn, lesson(number)) for number in range(60)]
+    again = teach(learn, lesson(59))
+
+    assert all(record.accuracy_at_first is not None for record in records)
+    assert pace.read().share == 1
+    assert again == records[-1]
+    assert sum(window.lessons for window in (pace.read().before, pace.read().now)) == WINDOW
+
+    class Unsure(FormLabeller):
+        def label(self, task: LessonTask) -> Labels:
+            return super().label(task)._replace(values=tuple(0.2 for _ in task.candidates))
+
+    idle = trainer(redis_client, Unsure())
+    for number in range(60, 100):
+        teach(idle, lesson(number))
+
+    assert pace.read().share == lesson_share(redis_client, "poem", ENCODER) == LEAST_SHARE
+    assert log.counts()["no update"] == 40
 
 
 def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again(redis_client: redis.Redis) -> None:

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import functools
+from uuid import UUID
+
 import redis
 
-from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.lessons import Lesson, LessonTask
+from memshare.memory_service.admit.lesson_share import lesson_share, never
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
+from memshare.retriever_trainer.kept_pace import KeptPace
+from memshare.retriever_trainer.pace import LEAST_SHARE, WINDOW
 from tests.support.graded import graded
 
 
@@ -19,3 +25,32 @@ def test_a_lesson_says_whose_task_it_came_from(recall: Recall, pool: Pool, redis
     assert isinstance(following.body, LessonTask)
     assert (following.body.agent, following.body.submitter) == (pairs[-1].task.agent, pairs[-1].task.submitter)
     assert following.body.agent == "poem"
+
+
+def lessons_of(stage: Settle, recall: Recall, numbers: range) -> list[UUID]:
+    """The memories that became lessons of these tasks."""
+    pairs = [graded(recall, f"A lamp {one}", f"Verse {one}", journey=f"journey-{one}") for one in numbers]
+    followings = [one for pair in pairs for one in stage.run(pair.task.journey, pair).followings]
+    return [one.body.memory_id for one in followings if isinstance(one.body, LessonTask)]
+
+
+def test_as_many_memories_become_lessons_as_the_trainer_found_them_worth(
+    recall: Recall, pool: Pool, redis_client: redis.Redis
+) -> None:
+    stage = Settle(pool, redis_client, Lessons(1.0, functools.partial(lesson_share, redis_client)))
+    assert len(lessons_of(stage, recall, range(12))) == 10  # the first two have too few candidates
+
+    for _ in range(2 * WINDOW):
+        KeptPace(redis_client, "poem", recall.encoder_name).note(Lesson(outcome="no update", reason="all help"))
+
+    thinned = lessons_of(stage, recall, range(12, 112))
+    assert 0 < len(thinned) < 20
+    assert all(one.int % 10_000 < LEAST_SHARE * 10_000 for one in thinned)
+
+
+def test_where_nobody_is_to_learn_no_memory_becomes_a_lesson(
+    recall: Recall, pool: Pool, redis_client: redis.Redis
+) -> None:
+    stage = Settle(pool, redis_client, Lessons(1.0, never))
+
+    assert lessons_of(stage, recall, range(6)) == []
