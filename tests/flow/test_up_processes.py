@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -24,7 +27,8 @@ def processes(up: subprocess.Popen[str]) -> dict[str, list[int]]:
         if child.status() == psutil.STATUS_ZOMBIE:  # ended, and not yet missed
             continue
         words = child.cmdline()
-        name = " ".join(words[words.index("worker") + 1 :]) if "worker" in words else "redis"
+        of_worker = " ".join(words[words.index("worker") + 1 :]) if "worker" in words else None
+        name = of_worker or ("serve" if "serve" in words else "redis")
         found.setdefault(name, []).append(child.pid)
     return found
 
@@ -35,20 +39,26 @@ def has_another(up: subprocess.Popen[str], name: str, killed: list[int]) -> bool
     return len(now) == len(killed) and killed[0] not in now
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
 @pytest.fixture
 def terminal(tmp_path: Path) -> Terminal:
     return Terminal(tmp_path / "data")
 
 
 def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None:
-    up = terminal.up("--agents", str(AGENTS))
+    port = free_port()
+    up = terminal.up("--agents", str(AGENTS), "--port", str(port))
     before = processes(up)
     agents = "logic plan poem reasoning"
     assert {name: len(ids) for name, ids in before.items()} == {
-        "redis": 1, "memory": 1, agents: AGENTS, "scorer": 1, "trainer": 1,
+        "redis": 1, "memory": 1, agents: AGENTS, "scorer": 1, "trainer": 1, "serve": 1,
     }  # fmt: skip
 
-    for name in ("memory", "scorer", "trainer", agents):
+    for name in ("memory", "scorer", "trainer", "serve", agents):
         killed = before[name][0]
         os.kill(killed, signal.SIGKILL)
 
@@ -61,6 +71,8 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
 
     [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
     assert terminal.settled(task_id)["state"] == "settled"
+    with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
+        assert json.load(response)["state"] == "settled"
     end(up)
 
 

@@ -39,7 +39,7 @@ def serve(
             console.print(f"Serves REST at {url}; {url}/docs describes it. Ctrl-C ends it.", soft_wrap=True)
             if not has_token:
                 console.print(
-                    "There is no token yet, so only this machine is served, and whoever works on it may do everything. "
+                    "There is no token yet, so only this user of this machine is served, and may do everything. "
                     "To serve others: memshare token create NAME --may recall,offer --pools POOL",
                     soft_wrap=True,
                 )

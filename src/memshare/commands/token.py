@@ -62,7 +62,7 @@ def list_tokens(as_json: Json = False) -> None:
         print_json([token.model_dump(mode="json", exclude={"digest"}) for token in tokens])
         return
     if not tokens:
-        console.print("No tokens: `memshare serve` serves this machine alone.")
+        console.print("No tokens: `memshare serve` serves its user on this machine alone.")
         return
     rows = [
         (one.name, ", ".join(one.may), "all" if one.pools is None else ", ".join(one.pools), moment(one.created))
@@ -87,7 +87,7 @@ def revoke(name: Name, as_json: Json = False) -> None:
         return
     console.print(f"Revoked {name}.")
     if is_last:
-        console.print("There is no token any more: `memshare serve` serves this machine without one.")
+        console.print("There is no token any more: `memshare serve` serves its user on this machine without one.")
 
 
 def _words(text: str) -> tuple[str, ...]:

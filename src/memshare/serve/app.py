@@ -1,4 +1,4 @@
-"""The REST door as an ASGI app."""
+"""The REST door, and MCP beside it, as an ASGI app."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from memshare.serve.backend import Backend
-from memshare.serve.body_limit import BodyLimit
+from memshare.serve.body_limit import LARGEST_BODY, BodyLimit
+from memshare.serve.mcp_door.http import McpDoor
 from memshare.serve.problems import Problem, add_handlers
 from memshare.serve.routes import journeys, looking, memories, sharing
+from memshare.serve.same_user import is_same_user
 
 DESCRIPTION = """\
 Three calls make any agent part of the pool: recall before, offer after, feedback when the outcome is known.
@@ -25,14 +27,21 @@ def _name(route: APIRoute) -> str:
 
 def rest_app(backend: Backend) -> FastAPI:
     """The app; it closes nothing that it is given."""
+    mcp = McpDoor(backend, LARGEST_BODY)
     app = FastAPI(
-        title="memshare", version="1", description=DESCRIPTION, redoc_url=None, generate_unique_id_function=_name
+        title="memshare",
+        version="1",
+        description=DESCRIPTION,
+        redoc_url=None,
+        generate_unique_id_function=_name,
+        lifespan=mcp.lifespan,
     )
-    app.state.backend = backend
-    app.add_middleware(BodyLimit)
+    app.state.backend, app.state.is_same_user = backend, is_same_user
+    app.add_middleware(BodyLimit)  # FastAPI's own limit answers in plain text
     add_handlers(app)
     for module in (sharing, journeys, memories, looking):
         app.include_router(module.router, prefix="/v1")
+    app.router.routes.append(mcp.route)
 
     described = app.openapi
 
@@ -42,4 +51,5 @@ def rest_app(backend: Backend) -> FastAPI:
         return schema
 
     app.openapi = with_problem  # type: ignore[method-assign]
+    app.openapi()  # its routes are built at their first use, which two threads must not make at once
     return app

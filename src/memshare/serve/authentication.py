@@ -43,15 +43,17 @@ def find_caller(backend: Backend, request: Request, text: str | None) -> Caller:
             )
     if not is_local(request):
         raise NoToken(
-            "There is no token yet, so only this machine is served. Run `memshare token create NAME --may … --pools …` "
-            "there, and send what it prints as the header 'Authorization: Bearer TOKEN'."
+            "There is no token yet, so only its user on this machine is served. Run `memshare token create NAME --may …"
+            " --pools …` there, and send what it prints as the header 'Authorization: Bearer TOKEN'."
         )
     return local_caller()
 
 
 def is_local(request: Request) -> bool:
-    """Whether a request comes from a program of this machine: not through a proxy, nor from a page of the web that a
-    browser shows here, whose own name it then has in its Host or Origin."""
+    """Whether a request comes from a program of this user on this machine.
+
+    Not one through a proxy, nor one of a page of the web that a browser shows here, whose name is its Host or Origin.
+    """
     headers = request.headers
     names = [headers.get("host", ""), *(headers[name].partition("//")[2] for name in ("origin",) if name in headers)]
     return (
@@ -59,6 +61,7 @@ def is_local(request: Request) -> bool:
         and _is_loopback(request.client.host)
         and not any(name in headers for name in FORWARDED)
         and all(_is_loopback(_host(name)) for name in names)
+        and request.app.state.is_same_user(request.client.port, request.scope["server"][1])
     )
 
 

@@ -185,6 +185,7 @@ def test_what_is_too_large_or_wrong_is_a_problem_that_says_so(here: TestClient) 
     kind = here.post("/v1/pairs", json={"agent": "logic", "prompt": "x", "answer": "y", "kind": "sonnet"})
 
     assert [one.status_code for one in (large, larger, wrong, both, kind)] == [413, 413, 422, 422, 422]
+    assert {one.headers["content-type"] for one in (large, larger, wrong)} == {"application/problem+json"}
     assert "20,001 characters; at most 20,000" in large.json()["detail"]
     assert wrong.json()["fields"] == ["body.k: Input should be less than or equal to 20"]
     assert "It has:" in kind.json()["detail"]

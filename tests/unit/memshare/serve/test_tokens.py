@@ -91,7 +91,7 @@ def test_without_a_token_nobody_elsewhere_is_served(method: str, path: str, back
 
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
-    assert "only this machine is served" in response.json()["detail"]
+    assert "only its user on this machine is served" in response.json()["detail"]
 
 
 @pytest.mark.parametrize(
