@@ -73,6 +73,8 @@ def command(chat: ChatServer, folder: Path, out: str, model: str, *more: str) ->
         **os.environ,
         "MEMSHARE_MODEL": model,
         "MEMSHARE_CONCURRENCY": str(CONCURRENCY),
+        # What a killed worker had taken is missed after that.
+        "MEMSHARE_LEASE": "20",
         f"{provider}_BASE_URL": chat.url,
         f"{provider}_API_KEY": "test",
     }

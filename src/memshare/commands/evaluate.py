@@ -18,7 +18,7 @@ from memshare.console import console, errors, print_json, table
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.expect import Expected, expect
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.request import Request, read_data
+from memshare.evaluation.request import Request, request_of
 from memshare.evaluation.result import Result
 from memshare.evaluation.tables import LEGEND, judged_by, summary
 
@@ -32,8 +32,9 @@ AT_MOST = (
 def run(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or {EVERY}.")],
     data: Annotated[
-        list[Path], typer.Option(help="Files of JSON lines: {agent, kind, prompt, answer}; the prompt may be absent.")
-    ],
+        list[Path] | None,
+        typer.Option(help="Files of JSON lines: {agent, kind, prompt, answer}; the prompt may be absent."),
+    ] = None,
     files: Annotated[list[Path] | None, typer.Argument(metavar="[FILES]...", help="More files of data.")] = None,
     models: Annotated[
         str | None, typer.Option(help="Models of the agents, with commas. [default: the one of the settings]")
@@ -62,11 +63,18 @@ def run(
         raise BadInput(f"No experiment is called {unknown[0]!r}. There are: {', '.join(EXPERIMENTS)}; or {EVERY}.")
     chosen = [model.strip() for model in (models or "").split(",") if model.strip()]
     settings = load_settings()
-    parts, reports = read_data([*data, *(files or [])], settings, seed, items)
+    given = [*(data or []), *(files or [])]
     using = tuple(dict.fromkeys(chosen)) or (settings.model_for("agents"),)
     if judge == settings.model_for("scorer"):
         raise BadInput(f"{judge} grades already, as the scorer: a second judge is another model.")
-    requests = [Request(EXPERIMENTS[name], reports, parts, using, seed, out, learning, judge) for name in names]
+    requests = [
+        # Of all experiments those that come with their data keep it.
+        request_of(
+            one, given if experiment != EVERY or one.bundled is None else [], settings, seed, items,
+            models=using, out=out, learning=learning, judge=judge,
+        )
+        for one in (EXPERIMENTS[name] for name in names)
+    ]  # fmt: skip
     expected = expect(requests, settings)
     _say_expected(requests, expected, settings.tries)
     if not yes and any(any(one.most.values()) for one in expected):
@@ -118,11 +126,12 @@ def _say_expected(requests: list[Request], expected: list[Expected], tries: int)
         )
     )
     errors.print(AT_MOST.format(tries=tries), style="dim")
-    parts = requests[0].split
-    errors.print(
-        f"Items: {len(parts.seeds)} seeds, {len(parts.queries)} queries, {len(parts.test)} test."
-        f" Dropped, as their question or answer had been there: {sum(one.dropped for one in requests[0].files)}.",
-    )
+    for parts, files in dict.fromkeys((request.split, tuple(request.files)) for request in requests):
+        errors.print(
+            f"{', '.join(one.file for one in files)}: {len(parts.seeds)} seeds, {len(parts.queries)} queries, "
+            f"{len(parts.test)} test. Dropped, as their question or answer had been there: "
+            f"{sum(one.dropped for one in files)}.",
+        )
 
 
 def _calls(calls: Mapping[str, int]) -> str:

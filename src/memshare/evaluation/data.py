@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
@@ -32,6 +32,9 @@ class Line(BaseModel):
     kind: str | None = None
     prompt: Text | None = None
     answer: Text
+    statement: Text | None = None
+    changed: Text | None = None
+    changed_statement: Text | None = None
 
 
 class Item(Message):
@@ -42,6 +45,9 @@ class Item(Message):
     kind: str | None
     prompt: str | None
     answer: str
+    statement: str | None = Field(default=None, description="that says the answer in other words than the question's")
+    changed: str | None = Field(default=None, description="another answer")
+    changed_statement: str | None = Field(default=None, description="that says that one")
 
     @property
     def label(self) -> str:
@@ -101,6 +107,14 @@ def same_text(text: str) -> str:
     return folded(kept) or folded(text)
 
 
+def all_asked(items: Sequence[Item], needs: Sequence[str], most: int | None = None) -> Split:
+    """All items, or the first `most` of them, as the test set; raises `BadInput` where one lacks what it `needs`."""
+    for item in items:
+        if lacking := [name for name in ("prompt", *needs) if not getattr(item, name)]:
+            raise BadInput(f"Each line of this experiment has {', '.join(lacking)}; {item.answer[:60]!r} has not.")
+    return Split(seeds=(), queries=(), test=tuple(items[:most]))
+
+
 def split(items: Sequence[Item], seed: int, most: int | None = None) -> Split:
     """20 % seeds, 40 % queries and 40 % test of each kind, drawn by the seed; `most` items of a kind are used."""
     by_kind = defaultdict(list)
@@ -131,4 +145,4 @@ def _item(text: str, agents: Mapping[str, AgentCard]) -> Item:
     if line.kind is not None and line.kind not in card.kinds:
         raise BadInput(f"agent {line.agent!r} has no kind {line.kind!r}; it has {', '.join(card.kinds) or 'none'}")
     name = str(derived_id("item", line.agent, line.kind or "", line.prompt or "", line.answer))
-    return Item(id=name, agent=line.agent, kind=line.kind, prompt=line.prompt, answer=line.answer)
+    return Item(id=name, **line.model_dump())

@@ -25,7 +25,7 @@ def deployment(
     """Everything up for as long as the block runs, with the copies of the agents that the experiment needs."""
     folder = folder.absolute()
     write_agents(request, settings, folder, thresholds)
-    with _environment(folder, request.models[0], settings.exports_dir):
+    with _environment(folder, request, settings.exports_dir):
         own = load_settings()
         supervisor = Supervisor(own)
         with hold_folder(own.data):
@@ -48,7 +48,7 @@ def write_agents(request: Request, settings: Settings, folder: Path, thresholds:
 
 
 @contextlib.contextmanager
-def _environment(folder: Path, model: str, exports: Path) -> Iterator[None]:
+def _environment(folder: Path, request: Request, exports: Path) -> Iterator[None]:
     """The settings that workers find: the user's, but for where things are and for what would blur a comparison."""
     before = dict(os.environ)
     for name in ELSEWHERE:
@@ -57,12 +57,14 @@ def _environment(folder: Path, model: str, exports: Path) -> Iterator[None]:
         "MEMSHARE_DATA": str(folder / "data"),
         "MEMSHARE_EXPORTS": str(exports),
         "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
-        "MEMSHARE_MODEL_AGENTS": model,
+        "MEMSHARE_MODEL_AGENTS": request.models[0],
         "MEMSHARE_KEEP_DAYS": str(KEEP_DAYS),
         "MEMSHARE_PROBATION": "false",
         "MEMSHARE_SUBMITTER_SHARE": "1",
         "MEMSHARE_QUEUE_LIMIT": "0",
     }
+    if request.documents:
+        os.environ["MEMSHARE_DOCUMENTS"] = request.documents
     try:
         yield
     finally:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import platform
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from statistics import fmean
 
 from memshare.broker.connection import connect
@@ -126,7 +128,9 @@ def conduct(request: Request, queues: Queues, settings: Settings, prepared: Mapp
     whole = Split(seeds=parts[2], queries=parts[1], test=parts[0])
     scores = {name: one.score for name, one in prepared.items() if one.score is not None}
     learning = request.learning and request.experiment.learns
-    lab = Lab(queues, whole, scores, roster_of(request, settings), request.models, learning=learning)
+    roster = roster_of(request, settings)
+    documents = [Path(place) for place in (request.documents or "").split(os.pathsep) if place]
+    lab = Lab(queues, whole, scores, roster, request.models, learning=learning, documents=documents)
     request.experiment.run(lab)
     if learning:
         lab.notes += no_version(lab)

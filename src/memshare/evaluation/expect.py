@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memshare.broker.settings import Settings
+from memshare.evaluation.data import Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.rehearsal import Rehearsal
@@ -31,14 +32,16 @@ class Expected(NamedTuple):
 def expect(requests: Sequence[Request], settings: Settings) -> list[Expected]:
     """Go through the experiments without calling anybody, and count; what the first prepares, the others have."""
     expected = []
-    ready: dict[str, Prepared] = {}
+    known: dict[Split, dict[str, Prepared]] = {}
     for request in requests:
         if Folder(request.out / request.experiment.name).result() is not None:
             expected.append(Expected(0, {}, {}, {}, 0.0, (), None))
             continue
         rehearsal = Rehearsal(settings, roster_of(request, settings))
-        ready = ready or read_preparation(request.out, plan_of(request, settings)) or prepare(request, rehearsal)
-        lab = conduct(request, rehearsal, settings, ready)
+        if request.split not in known:
+            before = read_preparation(request.out, plan_of(request, settings))
+            known[request.split] = before or prepare(request, rehearsal)
+        lab = conduct(request, rehearsal, settings, known[request.split])
         if request.judge is not None:
             rehearsal.judge(request.judge, [(one.prompt, one.answer) for one in lab.measured])
         expected.append(_expected(rehearsal, settings))

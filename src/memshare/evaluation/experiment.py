@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from memshare.evaluation.lab import Lab
 from memshare.evaluation.variants import Label
+
+TOWN = Path(__file__).parent / "town"
+"""A town that there is not: documents about it, questions that take several of them, and facts that can change."""
+
+
+class Bundled(NamedTuple):
+    """Questions and documents that come with an experiment. All are asked; there are no seeds and no queries."""
+
+    questions: str
+    documents: bool = False
+    """Whether agents may read the documents."""
+    needs: tuple[str, ...] = ()
+    """What each line has to have beside a prompt and an answer."""
 
 
 class Experiment(NamedTuple):
@@ -24,6 +38,8 @@ class Experiment(NamedTuple):
     """Whether the chart goes over phases; else over conditions."""
     learns: bool = False
     """Whether the trainer is at work on its pools, unless the learning is switched off."""
+    bundled: Bundled | None = None
+    """What it asks where no other data is given."""
 
 
 OWN = Label("own", lambda pool, number: f"{pool}-{number}")

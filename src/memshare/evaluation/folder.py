@@ -35,6 +35,7 @@ class Plan(Message):
     seed: int
     learning: bool = True
     judge: str | None = None
+    documents: str | None = None
 
 
 class Prepared(Message):

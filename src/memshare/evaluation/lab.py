@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from uuid import UUID
 
 from pydantic import Field
@@ -69,8 +70,10 @@ class Lab:
         models: Sequence[str],
         *,
         learning: bool = True,
+        documents: Sequence[Path] = (),
     ) -> None:
         self.learning = learning
+        self.documents = documents
         self.split = split
         self.models = tuple(models)
         self.measured: list[Measured] = []

@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memshare.agents.roster import Agent, cards, load_roster
+from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
-from memshare.evaluation.data import FileReport, Split, read_items, split
-from memshare.evaluation.experiment import Experiment
+from memshare.evaluation.data import FileReport, Split, all_asked, read_items, split
+from memshare.evaluation.experiment import TOWN, Experiment
 from memshare.evaluation.folder import Plan
 from memshare.scorer.rubric import find_rubric
 
@@ -29,15 +30,25 @@ class Request(NamedTuple):
     out: Path
     learning: bool = True
     """Whether retrievers learn and credit is given in the experiments that have it so."""
+    documents: str | None = None
+    """What agents may read, as in MEMSHARE_DOCUMENTS."""
     judge: str | None = None
     """A second model that grades the answers to the test set."""
 
 
-def read_data(files: Sequence[Path], settings: Settings, seed: int, most: int | None) -> tuple[Split, list[FileReport]]:
-    """Read and split the data; raises `BadInput` before anything is begun."""
+def request_of(
+    experiment: Experiment, files: Sequence[Path], settings: Settings, seed: int, most: int | None, **more: Any
+) -> Request:
+    """An experiment on these files, or on what comes with it; raises `BadInput` before anything is begun."""
     known = {card.name: card for card in cards(settings)}
-    items, reports = read_items(files, known)
-    return split(items, seed, most), reports
+    bundled, documents = experiment.bundled, None
+    if bundled is None and not files:
+        raise BadInput(f"The experiment {experiment.name!r} takes data: give its files with --data.")
+    items, reports = read_items(files or [TOWN / bundled.questions] if bundled else files, known)
+    parts = split(items, seed, most) if bundled is None else all_asked(items, bundled.needs, most)
+    if bundled is not None and bundled.documents:
+        documents = settings.documents if files else str(TOWN / "documents")
+    return Request(experiment, reports, parts, seed=seed, documents=documents, **more)
 
 
 def plan_of(request: Request, settings: Settings) -> Plan:
@@ -55,6 +66,7 @@ def plan_of(request: Request, settings: Settings) -> Plan:
         seed=request.seed,
         learning=request.learning,
         judge=request.judge,
+        documents=request.documents and request.documents.removeprefix(f"{TOWN}/"),
     )
 
 

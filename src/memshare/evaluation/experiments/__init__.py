@@ -1,7 +1,10 @@
 """The experiments by name, in the order in which a report shows them."""
 
 from memshare.evaluation.experiments.bias import BIAS
+from memshare.evaluation.experiments.complex import COMPLEX
+from memshare.evaluation.experiments.contradictions import CONTRADICTIONS
 from memshare.evaluation.experiments.credibility import CREDIBILITY
+from memshare.evaluation.experiments.facts import FACTS
 from memshare.evaluation.experiments.growth import GROWTH
 from memshare.evaluation.experiments.heterologous import HETEROLOGOUS
 from memshare.evaluation.experiments.knowledge import KNOWLEDGE
@@ -10,5 +13,18 @@ from memshare.evaluation.experiments.pools import POOLS
 from memshare.evaluation.experiments.retriever import RETRIEVER
 
 EXPERIMENTS = {
-    one.name: one for one in (MEMORIES, HETEROLOGOUS, GROWTH, BIAS, POOLS, RETRIEVER, CREDIBILITY, KNOWLEDGE)
+    one.name: one
+    for one in (
+        MEMORIES,
+        HETEROLOGOUS,
+        GROWTH,
+        BIAS,
+        POOLS,
+        RETRIEVER,
+        CREDIBILITY,
+        KNOWLEDGE,
+        COMPLEX,
+        FACTS,
+        CONTRADICTIONS,
+    )
 }

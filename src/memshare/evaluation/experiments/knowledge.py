@@ -19,7 +19,7 @@ SHORT = 12  # words; who asks for a sonnet does not expect to be told one
 Says = Callable[[Item], str]
 
 
-def _says(**wanted: Says) -> Marks:
+def says(**wanted: Says) -> Marks:
     """Whether an answer has a text, as whole words, whatever its case and white space."""
 
     def marks(item: Item, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
@@ -46,14 +46,14 @@ def run(lab: Lab) -> None:
         own = lab.setup(OWN, model)
         pairs = [Pair(item, item.answer, None, PEOPLE) for item in items]
         memories = [pair.id(lab.pool_of(own, pair.item)) for pair in pairs]
-        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=says(says_the_first=first, says_the_second=second))
         lab.bring_in(f"add {model}", own, pairs)
-        lab.measure("added", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        lab.measure("added", own, items=items, marks=says(says_the_first=first, says_the_second=second))
         changed = {memory: other[item.id] for memory, item in zip(memories, items, strict=True)}
         lab.rewrite(f"change {model}", changed)
-        lab.measure("changed", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
-        lab.change(f"delete {model}", _delete(memories))
-        lab.measure("deleted", own, items=items, marks=_says(says_the_first=first, says_the_second=second))
+        lab.measure("changed", own, items=items, marks=says(says_the_first=first, says_the_second=second))
+        lab.change(f"delete {model}", delete(memories))
+        lab.measure("deleted", own, items=items, marks=says(says_the_first=first, says_the_second=second))
 
 
 def short_questions(split: Split) -> tuple[list[Item], dict[str, str]]:
@@ -75,7 +75,7 @@ def _is_short(item: Item) -> bool:
     return item.answer.isascii() and len(item.answer.split()) <= SHORT
 
 
-def _delete(memories: Sequence[UUID]) -> Change:
+def delete(memories: Sequence[UUID]) -> Change:
     def change(client: Client) -> None:
         client.memories.forget(Forget(ids=tuple(memories)))
 

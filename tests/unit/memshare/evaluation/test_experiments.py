@@ -14,7 +14,7 @@ from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import no_version, prepare, thresholds
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.bias import BANDS, POOR, USELESS, drawn, spoiled, told
-from memshare.evaluation.experiments.knowledge import _says, short_questions
+from memshare.evaluation.experiments.knowledge import says, short_questions
 from memshare.evaluation.experiments.retriever import equal
 from memshare.evaluation.folder import Folder, Plan, Prepared, read_preparation, write_preparation
 from memshare.evaluation.lab import Lab, Measured, share_of
@@ -99,8 +99,8 @@ def test_it_is_said_of_each_model_where_no_version_of_a_retriever_came_about(tmp
     assert [note.partition(":")[0] for note in no_version(lab)] == ["one"]
 
 
-def test_what_an_answer_says_is_compared_by_whole_words_without_case_and_white_space() -> None:
-    marks = _says(first=lambda _: "A  River", second=lambda _: "age")
+def test_what_an_answersays_is_compared_by_whole_words_without_case_and_white_space() -> None:
+    marks = says(first=lambda _: "A  River", second=lambda _: "age")
 
     assert marks(item("a", "!"), "it is a river\nof language", ()) == {"first": 1.0, "second": 0.0}
 

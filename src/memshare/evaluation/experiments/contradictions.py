@@ -1,0 +1,76 @@
+"""Does what is false sink when nobody says which of two statements it is?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from memshare.client import Client
+from memshare.evaluation.data import Item
+from memshare.evaluation.experiment import NO_MEMORIES, Bundled, Experiment
+from memshare.evaluation.experiments.credibility import STRICT
+from memshare.evaluation.experiments.facts import NEEDED, right, wrong
+from memshare.evaluation.experiments.knowledge import says
+from memshare.evaluation.lab import Lab, Marks, share_of
+from memshare.evaluation.queues import Change
+
+ROUNDS = 3
+
+
+def run(lab: Lab) -> None:
+    """Tell of each thing what is so and what is not, and let the answers that the agent verifies tell them apart.
+
+    The system finds by itself that they contradict each other. What is true stands in the documents, too, which the
+    agent may read; the answers of a round are given one after the other, so that each one's credit counts for the next.
+    """
+    items = lab.split.test
+    told = says(says_what_is_so=lambda item: item.answer, says_what_is_not=lambda item: item.changed or "")
+    for model in lab.models:
+        strict = lab.setup(STRICT, model)
+        true, false = right(items), wrong(items)
+        shown = share_of(lab.ids(strict, false), "false memories shown")
+
+        def marks(item: Item, answer: str, memories: Sequence[UUID], shown: Marks = shown) -> dict[str, float]:
+            return told(item, answer, memories) | shown(item, answer, memories)
+
+        lab.measure(NO_MEMORIES, strict, k=0, marks=told)
+        lab.bring_in(f"begin {model}", strict, [*false, *true])
+        pools = dict.fromkeys(lab.pool_of(strict, pair.item) for pair in true)
+        pairs = [
+            frozenset((one.id(lab.pool_of(strict, one.item)), other.id(lab.pool_of(strict, other.item))))
+            for one, other in zip(true, false, strict=True)
+        ]
+        lab.change(f"conflicts {model}", _found(model, list(pools), pairs))
+        lab.measure("3 memories", strict, phase="before", marks=marks)
+        for number in range(1, ROUNDS + 1):
+            lab.write(f"round {number} {model}", strict, items, remember=True, in_order=True)
+            lab.measure("3 memories", strict, phase=f"round {number}", marks=marks)
+
+
+def _found(model: str, pools: Sequence[str], pairs: Sequence[frozenset[UUID]]) -> Change:
+    def count(client: Client) -> str:
+        linked = {frozenset(pair) for pool in pools for pair in client.memories.conflicts(pool)}
+        found = sum(pair in linked for pair in pairs)
+        others = len(linked) - found
+        return (
+            f"{model}: the system found {found} of the {len(pairs)} contradictions, and {others} between other "
+            "statements; nobody linked them."
+        )
+
+    return Change(count)
+
+
+CONTRADICTIONS = Experiment(
+    "contradictions",
+    "True and false, side by side",
+    "Does what is false sink, when an agent checks its answers and nobody says which statement is wrong?",
+    "Of each thing two statements are told, one true and one false. In each round every question is answered by the "
+    "agent, which checks its answer, and its verdict credits the memories that the answer rests on. What is true "
+    "stands in documents that it may read. No answer below full marks is remembered. Counted are the answers that "
+    "say what is so, those that say what is not, and the share of false memories among those that an answer rests on.",
+    lambda _: [STRICT],
+    run,
+    baseline=NO_MEMORIES,
+    by_phase=True,
+    bundled=Bundled("facts.jsonl", documents=True, needs=NEEDED),
+)

@@ -1,0 +1,99 @@
+"""The experiments that bring their own questions, and documents to answer them from."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from memshare.broker.errors import BadInput
+from memshare.broker.settings import Settings
+from memshare.evaluation.expect import expect
+from memshare.evaluation.experiment import TOWN
+from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.experiments.complex import passages
+from memshare.evaluation.request import Request, request_of
+
+
+def wanted(name: str, folder: Path, *files: Path, data: Settings | None = None) -> Request:
+    settings = data or Settings(data=folder, model="offline")
+    return request_of(EXPERIMENTS[name], files, settings, 7, None, models=("offline",), out=folder)
+
+
+def has(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words.casefold())}(?!\w)", text.casefold()) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"), [("complex", 3 * 20), ("facts", 4 * 16), ("contradictions", 5 * 16 + 3 * 16)]
+)
+def test_all_bundled_questions_are_asked_without_data_and_without_seeds(
+    name: str, answers: int, tmp_path: Path
+) -> None:
+    request = wanted(name, tmp_path)
+
+    [expected] = expect([request], Settings(data=tmp_path, model_scorer="judge", model_agents="offline", tries=1))
+
+    assert not request.split.seeds
+    assert not request.split.queries
+    assert expected.tasks == answers
+    assert expected.calls["judge"] == answers
+    # Each answer is graded by two calls at most; what is written is compared by as many.
+    assert expected.most["judge"] >= 2 * answers
+
+
+def test_every_answer_stands_in_the_documents_and_what_facts_are_changed_to_does_not(tmp_path: Path) -> None:
+    texts = [file.read_text(encoding="utf-8") for file in (TOWN / "documents").iterdir()]
+
+    for name in ("complex", "contradictions"):
+        for item in wanted(name, tmp_path).split.test:
+            assert any(has(text, item.answer) for text in texts), item.answer
+            assert not (item.changed and any(has(text, item.changed) for text in texts)), item.changed
+
+
+def test_no_document_that_has_the_answer_has_what_a_question_begins_with() -> None:
+    """Else one look would do: each question names something that another document explains."""
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in (TOWN / "documents").iterdir()}
+    lines = (TOWN / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    alone = []
+    for line in map(json.loads, lines):
+        names = [word for word in re.findall(r"[A-Z]\w+", line["prompt"])[1:] if word not in ("In", "On")]
+        alone += [
+            line["prompt"]
+            for text in texts.values()
+            if names and has(text, line["answer"]) and all(has(text, name) for name in names)
+        ]
+
+    assert len(alone) <= 5, alone
+
+
+def test_a_line_without_what_an_experiment_needs_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps({"agent": "reasoning", "prompt": "Why?", "answer": "So.", "statement": "It is so."}))
+
+    with pytest.raises(BadInput, match=r"changed, changed_statement; 'So\.'"):
+        wanted("facts", tmp_path, file)
+
+
+def test_an_experiment_without_questions_of_its_own_asks_for_data(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="--data"):
+        wanted("memories", tmp_path)
+
+
+def test_with_data_of_ones_own_the_documents_are_ones_own_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps({"agent": "reasoning", "prompt": "Why?", "answer": "So."}))
+    settings = Settings(data=tmp_path, model="offline", documents="/my/papers")
+
+    assert wanted("complex", tmp_path, file, data=settings).documents == "/my/papers"
+    assert wanted("complex", tmp_path, data=settings).documents == str(TOWN / "documents")
+    assert wanted("facts", tmp_path, data=settings).documents is None
+
+
+def test_passages_are_paragraphs_with_their_title(tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text("# A mill\n\nIt turns.\n\nIt grinds.\n")
+    (tmp_path / "two.pdf").write_bytes(b"%PDF")
+
+    assert list(passages([tmp_path])) == ["A mill: It turns.", "A mill: It grinds."]
