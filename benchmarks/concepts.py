@@ -1,0 +1,108 @@
+"""What the graph of concepts costs, and what it is good for: `python -m benchmarks.concepts`.
+
+Over the bundled flashcards: does it help recall (beside a control with words), do clusters hold together what was
+written together, and does the list of gaps name a topic whose cards were removed? Over made memories: how long an
+addition takes as the pool grows, and whether forgetting is exact.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Annotated, Any
+from uuid import UUID
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from benchmarks.concepts_growth import forget_exact, growth
+from benchmarks.concepts_recall import recall
+from benchmarks.report import Aim, aim, print_figures, progress
+from memshare.concepts.clusters import find_clusters
+from memshare.concepts.flashcards import Flashcard, flashcards
+from memshare.concepts.gaps.unexplained import NAMED_BY, unexplained
+from memshare.concepts.graph.concept_graph import ConceptGraph
+from memshare.concepts.names import key
+from memshare.memory_service.encoders.encoder import Encoder
+
+SIZES = (1_000, 10_000, 100_000)
+AIMS = (
+    Aim("peak_mb", 1000, "MB", at_most=True),
+    Aim("gap_top50", 0.3, "of the topics"),
+)
+ADD_AIM = 20.0  # milliseconds
+TOGETHER_AIM, CHANCE_AIM = 0.45, 0.03
+
+Vectors = NDArray[np.float32]
+
+
+def main(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
+) -> None:
+    """Measure and print."""
+    # Not above, as the processes that measure memory import this module too.
+    from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+
+    cards = flashcards()
+    encoder = SentenceTransformerEncoder(None)
+    vectors = np.asarray(encoder.encode([card.prompt for card in cards]))
+    found = recall(cards, vectors)
+    growths = {str(size): growth(size) for size in progress(SIZES, "Adding")}
+    figures: dict[str, Any] = {
+        "recall": {way: one.precision_at_3 for way, one in found.items()},
+        "recall_at_10": {way: one.recall_at_10 for way, one in found.items()},
+        "clusters": clusters(cards, vectors),
+        "peak_mb": growths[str(SIZES[-1])].peak_mb,
+        "forget_exact": forget_exact(SIZES[0]),
+        "gap_top50": gap_top50(cards, vectors, encoder),
+    }
+    added = {size: {"p50": one.p50, "p99": one.p99} for size, one in growths.items()}
+    if as_json:
+        figures["add_ms"] = added
+    else:
+        figures |= {f"add_ms at {int(size):,}": one for size, one in added.items()}
+    last = added[str(SIZES[-1])]["p99"]
+    notes = [
+        "recall is the share of right cards among the first 3; recall_at_10, of the right cards among the first 10.",
+        "`words` is the control: the same feedback as `concepts`, with the words of the hits.",
+        aim(f"adding to {SIZES[-1]:,} memories, p99", last, ADD_AIM, "ms", at_most=True),
+        aim("cards written one after another together", figures["clusters"]["together"], TOGETHER_AIM, ""),
+        aim("by chance", figures["clusters"]["chance"], CHANCE_AIM, "", at_most=True),
+    ]
+    print_figures(f"Concepts of {len(cards)} flashcards", figures, as_json=as_json, notes=notes, aims=AIMS)
+
+
+def clusters(cards: tuple[Flashcard, ...], vectors: Vectors) -> dict[str, float]:
+    """The share of cards in one cluster with the next, beside that of any two cards."""
+    memories = [UUID(int=number) for number in range(len(cards))]
+    found = find_clusters(_graph(cards, memories), memories, vectors)
+    numbers = [found.of(memory).number for memory in memories]
+    together = sum(one == following for one, following in pairwise(numbers)) / (len(cards) - 1)
+    chance = sum((count / len(cards)) ** 2 for count in Counter(numbers).values())
+    return {"together": round(together, 4), "chance": round(chance, 4)}
+
+
+def gap_top50(cards: tuple[Flashcard, ...], vectors: Vectors, encoder: Encoder) -> float:
+    """Of the topics that other cards name, the share that is among the first 50 gaps when its cards are removed."""
+    names = sorted({name for card in cards for names in card.concepts.levels().values() for name in names})
+    meanings = dict(zip(names, np.asarray(encoder.encode(names)), strict=True))
+    topics = [key(card.concepts.topic) for card in cards]
+    concepts = [{key(name) for names in card.concepts.levels().values() for name in names} for card in cards]
+    named = Counter(name for topic, of in zip(topics, concepts, strict=True) for name in of - {topic})
+    first = []
+    for topic in progress(sorted(one for one in set(topics) if named[one] >= NAMED_BY), "Removing topics"):
+        left = [number for number, one in enumerate(topics) if one != topic]
+        memories = [UUID(int=number) for number in left]
+        graph = _graph(cards, memories)
+        gaps = unexplained(graph, memories, vectors[left], lambda wanted: np.stack([meanings[one] for one in wanted]))
+        first.append(topic in [key(gap.names[0]) for gap in gaps[:50]])
+    return round(sum(first) / len(first), 4)
+
+
+def _graph(cards: tuple[Flashcard, ...], memories: list[UUID]) -> ConceptGraph:
+    return ConceptGraph({memory: cards[memory.int].concepts.levels() for memory in memories})
+
+
+if __name__ == "__main__":
+    typer.run(main)
