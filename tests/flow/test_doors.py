@@ -209,12 +209,10 @@ def test_what_two_clients_offer_at_once_is_stored_once(
 
 
 @pytest.fixture
-def celery(deployment: Deployment) -> Iterator[Celery]:
+def celery(deployment: Deployment) -> Celery:
     """A client that knows Celery alone."""
     url = kombu_url(deployment.settings.redis)
-    app = Celery(broker=url, backend=url, set_as_current=False)
-    yield app
-    app.close()
+    return Celery(broker=url, backend=url, set_as_current=False)
 
 
 def test_plain_celery_recalls_and_offers(celery: Celery, deployment: Deployment, ada: httpx2.Client) -> None:
