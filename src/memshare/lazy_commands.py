@@ -39,7 +39,12 @@ COMMANDS = {
     ),
     "serve": LazyCommand(
         "serve:serve",
-        "Serve REST for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.",
+        "Serve REST and MCP for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.",
+        "serve",
+    ),
+    "mcp": LazyCommand(
+        "mcp:mcp",
+        "Serve the shared memory to a model by MCP on standard input and output, until the input ends.",
         "serve",
     ),
     "token": LazyCommand("token:app", "Tokens: who may ask at the doors of `memshare serve`, and what."),

@@ -1,0 +1,49 @@
+"""What tools answer where REST would tell a model more than it needs."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.broker.wire.messages import Message
+from memshare.memory_service.memory import Status
+from memshare.serve.replies import FoundMemory, JourneyReply
+
+
+class AgentAnswer(Message):
+    """What an agent answered; without an answer, `state` and `why` say how far it is."""
+
+    journey: str
+    state: str
+    answer: str | None
+    why: str | None = Field(description="why it waits, was cancelled or was given up")
+
+
+class Found(Message):
+    """A memory that a search found."""
+
+    id: UUID
+    pool: str
+    prompt: str | None
+    answer: str
+    kind: str | None
+    submitter: str
+    status: Status
+    score: float | None
+    similarity: float
+
+
+class AllFound(Message):
+    """What was found, the nearest first."""
+
+    memories: tuple[Found, ...]
+
+
+def answer_of(journey: JourneyReply) -> AgentAnswer:
+    why = journey.error or journey.cancelled or journey.waits
+    return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
+
+
+def found(one: FoundMemory) -> Found:
+    return Found(**one.memory.model_dump(include=Found.model_fields.keys() - {"similarity"}), similarity=one.similarity)
