@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import pytest
 import redis
 from fastapi.testclient import TestClient
 
 from memshare.broker.delivery.keys import MESSAGES
+from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.door.client import MemoryClient
 from memshare.serve.backend import Backend
 from tests.unit.memshare.serve.conftest import Tokened
 
@@ -201,3 +204,18 @@ def test_the_memory_service_that_is_away_is_a_503(here: TestClient, backend: Bac
 
     assert refused.status_code == 503
     assert "does not answer" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("what", ["the submitter", "the memory"])
+def test_what_is_purged_is_in_no_recall_any_more(
+    what: str, tokened: Tokened, shelf: dict[str, str], memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ada = tokened("ada", "recall", "offer")
+    recall_id = recalled(ada)["recall_id"]
+    kept = f"memshare:recalled:{recall_id}"
+    assert redis_client.exists(kept)
+
+    memory.purge(Forget(submitter="ada") if what == "the submitter" else Forget(ids=(UUID(shelf["logic"]),)))
+
+    assert not redis_client.exists(kept)
+    assert ada.post("/v1/feedback", json={"recall_id": recall_id, "reward": 1}).status_code == 404
