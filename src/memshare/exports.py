@@ -64,4 +64,4 @@ def _id_of(line: str) -> str | None:
         value = json.loads(line)
     except json.JSONDecodeError:
         return None
-    return str(value.get("id")) if isinstance(value, dict) else None
+    return str(value.get("id") or value.get("memory_id")) if isinstance(value, dict) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -20,50 +21,97 @@ from memshare.files import new_file
 from memshare.local.own_redis import connected
 from memshare.memory_pages import counted, pools_known, require_pool
 from memshare.memory_service.door.client import BATCH
-from memshare.memory_service.memory import memory_id
+from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.stores.store import Where
 from memshare.pairs import read_pairs
+from memshare.training_data import FORMS, Format, Preferences, is_training_pair, rejected_answers
 
 
 def export(
     file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format", help="Data to train a model with: pairs as messages or sharegpt, or accepted against rejected."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write memories to a file that `import` reads.
+    """Write memories to a file: one that `import` reads, or with --format one to train a model with.
+
+    Training data has the trusted pairs alone, no statements. `preference` sets them against rejected answers to the
+    same prompt, which are known for as long as traces are kept.
 
     Example: memshare memories export pool.jsonl
+
+    Example: memshare memories export train.jsonl --pool poem --format messages
     """
     client = Client()
     require_pool(client, pool)
     by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
-    count = 0
+    count, left_out = 0, 0
+    lines_of = _form(client, form, pool)
     with Progress(console=errors, transient=True) as progress, new_file(file) as out:
         bar = progress.add_task("Exporting", total=total)
         for memory in client.memories.every(Where(pool=pool)):
-            out.write(memory.model_dump_json() + "\n")
-            count += 1
+            lines = lines_of(memory)
+            out.writelines(line + "\n" for line in lines)
+            count += len(lines)
+            left_out += not lines
             progress.advance(bar)
     with connected(client.settings) as redis_client:
         note_export(redis_client, file)  # so that what is purged can be taken out of it
-    print_json({"exported": count, "file": file}) if as_json else console.print(f"Exported {counted(count)} to {file}.")
+    if as_json:
+        print_json({"exported": count, "file": file} | ({} if form is None else {"left_out": left_out}))
+    elif form is None:
+        console.print(f"Exported {counted(count)} to {file}.")
+    else:
+        console.print(f"Exported {count:,} lines to {file}; {counted(left_out)} left out: {_WHY_LEFT_OUT[form]}.")
+
+
+_WHY_LEFT_OUT = {
+    "messages": "statements, and what is not trusted",
+    "sharegpt": "statements, and what is not trusted",
+    "preference": "statements, what is not trusted, and prompts without a rejected answer",
+}
+
+
+def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Memory], list[str]]:
+    """The lines that a memory becomes."""
+    if form is None:
+        return lambda memory: [memory.model_dump_json()]
+    if form == "preference":
+        pool_of_agent = {card.name: card.pool for card in client.agents().values()}
+        of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool)).of
+    else:
+        of = FORMS[form]
+    return lambda memory: (
+        [json.dumps(one, ensure_ascii=False) for one in of(memory)] if is_training_pair(memory) else []
+    )
 
 
 def import_memories(
     file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
     pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Trust exported memories that were on probation, too.")
+    ] = False,
     new_pool: Annotated[bool, typer.Option("--new-pool", help="Begin the pools that nobody has yet.")] = False,
     as_json: Json = False,
 ) -> None:
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
 
-    Exported memories come back as they were exported; of other lines, those that the pool has already stay as they are.
+    Exported memories come back as they were exported: on probation where they were that, but for --trusted. Other lines
+    are trusted; of these, those that the pool has already stay as they are.
 
     Example: memshare memories import pool.jsonl
     """
     client = Client()
     whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    if trusted:
+        whole = [one.model_copy(update={"status": "active"}) if one.status == "probation" else one for one in whole]
     if not new_pool:
         _require_pools(client, Counter([one.pool for one in whole] + [one.pool for one in pairs]))
     ids = [one.id for one in whole] + [memory_id(one.pool, one.prompt, one.answer) for one in pairs]

@@ -1,0 +1,117 @@
+"""`memories export --format`: the pool as data to train a model with. The real command line, door and Redis."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Answer, Score, Usage
+from memshare.memory_service.door.client import MemoryClient
+from tests.support.memories import remembered
+from tests.support.terminal import Terminal
+
+TALK = "User: A poem, please.\nAssistant: What about?\nUser: A lamp."
+
+
+@pytest.fixture
+def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+    """A terminal of the machine on which the memory service runs, whose pool has four memories."""
+    memory.restore(
+        [
+            remembered("A lamp", answer="Red.", score=90)[0],
+            remembered(TALK, answer="Bright.", score=95)[0],
+            remembered("A shoe", answer="Old.", status="probation")[0],
+            remembered(None, answer="Lamps are red.")[0],
+        ]
+    )
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    return terminal
+
+
+def exported(terminal: Terminal, file: Path, form: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the command says, and the lines of its file without the ids, longest conversation last."""
+    said = terminal.json("memories", "export", str(file), "--pool", "poem", "--format", form)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert all(line.pop("memory_id") for line in lines)
+    return said, sorted(lines, key=lambda line: len(str(line)))
+
+
+def answered(client: redis.Redis, task_id: str, prompt: str, answer: str, total: float) -> None:
+    """A task that was answered, and graded with a threshold of 81."""
+    ledger = Ledger(client, keep_days=1)
+    body = {"prompt": prompt}
+    entry = Entry(id=task_id, task="agents.poem", queue="poem", body=body, journey=task_id, stage="answer", begins=True)
+    ledger.open(entry)
+    said = Answer(
+        task_id=task_id, agent="poem", kind=None, answer=answer, model="m", memories=(), retriever_version=0,
+        usage=Usage(), seconds=0,
+    )  # fmt: skip
+    ledger.commit(entry, said.model_dump(mode="json"))
+    score = Score(
+        total=total, threshold=81, accepted=total >= 81, criteria={}, rubric="poem", rubric_version="1", model="m",
+        usage=Usage(),
+    )  # fmt: skip
+    scoring = Entry(id=f"{task_id}-score", task="scorer.score", queue="scorer", body={}, journey=task_id, stage="score")
+    ledger.commit(scoring, score.model_dump(mode="json"))
+
+
+def test_trusted_pairs_become_conversations_that_end_with_the_answer(terminal: Terminal, tmp_path: Path) -> None:
+    said, (lamp, talk) = exported(terminal, tmp_path / "train.jsonl", "messages")
+
+    assert (said["exported"], said["left_out"]) == (2, 2)
+    assert lamp == {"messages": [{"role": "user", "content": "A lamp"}, {"role": "assistant", "content": "Red."}]}
+    assert [(turn["role"], turn["content"]) for turn in talk["messages"]] == [
+        ("user", "A poem, please."),
+        ("assistant", "What about?"),
+        ("user", "A lamp."),
+        ("assistant", "Bright."),
+    ]
+
+
+def test_the_same_pairs_come_in_the_form_of_sharegpt(terminal: Terminal, tmp_path: Path) -> None:
+    _, (lamp, talk) = exported(terminal, tmp_path / "train.jsonl", "sharegpt")
+
+    assert lamp == {"conversations": [{"from": "human", "value": "A lamp"}, {"from": "gpt", "value": "Red."}]}
+    assert [turn["from"] for turn in talk["conversations"]] == ["human", "gpt", "human", "gpt"]
+
+
+def test_preferences_set_a_memory_against_what_was_rejected_of_the_same_prompt(
+    terminal: Terminal, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    answered(redis_client, "t1", "a  lamp", "Blue, I guess.", 40)
+    answered(redis_client, "t2", "A lamp", "Also good.", 85)
+    answered(redis_client, "t3", "A shoe", "Odd.", 10)
+
+    said, lines = exported(terminal, tmp_path / "train.jsonl", "preference")
+
+    assert (said["exported"], said["left_out"]) == (1, 3)
+    assert lines == [
+        {
+            "prompt": [{"role": "user", "content": "A lamp"}],
+            "chosen": [{"role": "assistant", "content": "Red."}],
+            "rejected": [{"role": "assistant", "content": "Blue, I guess."}],
+            "chosen_score": 90,
+            "rejected_score": 40,
+            "rejected_task_id": "t1",
+        }
+    ]
+
+
+def test_what_is_purged_is_taken_out_of_training_data(terminal: Terminal, tmp_path: Path, memory: MemoryClient) -> None:
+    lamp = str(remembered("A lamp", answer="Red.")[0].id)
+    file = tmp_path / "train.jsonl"
+    exported(terminal, file, "messages")
+    terminal.run("memories", "forget", lamp, "--yes")
+
+    terminal.run("memories", "purge", lamp, "--yes")
+
+    assert [json.loads(line)["memory_id"] == lamp for line in file.read_text().splitlines()] == [False]
+    assert memory.stats().total == 3
