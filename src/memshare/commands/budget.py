@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,9 +13,9 @@ from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.budget_show import limits, print_spending
 from memshare.commands.options import Json
-from memshare.console import console, print_json
+from memshare.console import console, errors, print_json
 from memshare.llm.limits.budget import Budget, Cap, Holder
-from memshare.llm.limits.prices import load_prices
+from memshare.llm.limits.prices import Prices, load_prices
 from memshare.llm.limits.usage import UsageLog, day_of
 from memshare.spending import spending
 
@@ -49,7 +50,7 @@ def set_cap(
         if money is not None and prices.of(model) is None:
             raise BadInput(_NO_PRICE.format(model=model))
     with reaching(client.settings.redis):
-        budget, _ = _open(client)
+        budget, usage = _open(client)
         before = Cap() if none else budget.caps().get(holder, Cap())
         cap = Cap(
             tokens=before.tokens if tokens is None else tokens,
@@ -57,14 +58,20 @@ def set_cap(
         )
         budget.set(holder, None if none else cap)
         go_on = client.ledger.lift(holder.hold)
+        free = _unpriced(client, prices, agent, usage) if money is not None else []
     if as_json:
-        print_json({"kind": holder.kind, "name": holder.name, **cap.model_dump(), "go_on": go_on})
+        print_json({"kind": holder.kind, "name": holder.name, **cap.model_dump(), "go_on": go_on, "unpriced": free})
         return
     may = f"may use {' and '.join(limits(cap, prices.currency))} in a UTC day" if not none else "has no cap"
     console.print(
         f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.",
         soft_wrap=True,
     )  # fmt: skip
+    if free:
+        line = (
+            f"These models have no price, so their calls count as free, and the cap does not hold them: {_list(free)}."
+        )
+        errors.print(line, style="yellow", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -100,6 +107,20 @@ def _model_of(client: Client, agent: str | None) -> str:
     if agent not in agents:
         raise BadInput(f"No agent is called {agent!r}. There are: {', '.join(sorted(agents))}.")
     return agents[agent].model
+
+
+def _unpriced(client: Client, prices: Prices, agent: str | None, usage: UsageLog) -> list[str]:
+    """The models that work for the cap's holder, and those that have today, which have no price."""
+    agents = client.agents().values()
+    models = {card.model for card in agents if agent in (None, card.name)}
+    models |= {client.settings.model_for("scorer"), client.settings.model_for("trainer")} | usage.today()[
+        "model"
+    ].keys()
+    return sorted(model for model in models if prices.of(model) is None)
+
+
+def _list(models: Sequence[str]) -> str:
+    return ", ".join(map(repr, models))
 
 
 def _open(client: Client) -> tuple[Budget, UsageLog]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -24,7 +24,7 @@ from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.stores.store import Where
 from memshare.pairs import read_pairs
-from memshare.training_data import FORMS, Format, Preferences, is_training_pair, rejected_answers
+from memshare.training_data import FORMS, Format, Line, Preferences, is_training_pair, rejected_answers
 
 
 def export(
@@ -82,6 +82,7 @@ def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Me
     """The lines that a memory becomes."""
     if form is None:
         return lambda memory: [memory.model_dump_json()]
+    of: Callable[[Memory], Iterable[Line]]
     if form == "preference":
         pool_of_agent = {card.name: card.pool for card in client.agents().values()}
         of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool)).of

@@ -84,7 +84,14 @@ def test_raising_a_cap_lets_the_tasks_that_wait_for_it_go_on_and_no_others(redis
 
     result = run("set", "--agent", "poem", "--tokens", "20000", "--json")
 
-    assert json.loads(result.stdout) == {"kind": "agent", "name": "poem", "tokens": 20_000, "money": None, "go_on": 2}
+    assert json.loads(result.stdout) == {
+        "kind": "agent",
+        "name": "poem",
+        "tokens": 20_000,
+        "money": None,
+        "go_on": 2,
+        "unpriced": [],
+    }
     assert {entry.id for entry in ledger.release(10)} == {"task-0", "task-1"}
 
 
@@ -157,3 +164,17 @@ def test_the_cap_of_an_agent_that_is_gone_can_be_taken_away(redis_client: redis.
     run("set", "--agent", "haiku", "--none")
 
     assert Holder("agent", "haiku") not in Budget(redis_client, UsageLog(redis_client)).caps()
+
+
+@pytest.mark.usefixtures("prices")
+def test_a_cap_in_money_names_the_models_that_count_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(run("set", "--agent", "poem", "--money", "2", "--json").stdout)["unpriced"] == []
+
+    monkeypatch.setenv("MEMSHARE_MODEL_SCORER", "openai:judge")
+    monkeypatch.setenv("MEMSHARE_MODEL_TRAINER", "mistral:small")
+    said = run("set", "--agent", "poem", "--money", "2").stderr
+
+    assert "no price" in said
+    assert "'mistral:small', 'openai:judge'." in said
+    assert "poem" not in said
+    assert run("set", "--agent", "poem", "--tokens", "5").stderr == ""
