@@ -1,57 +1,43 @@
 """Does the claim that is right become the more credible one? `python -m benchmarks.credibility`.
 
-Both claims of each SciFact pair are stored, with equal credibility, and asked about for some epochs. Each time both are
-shown, and a discriminator says of each whether it is right; that credits it. In the end the two are linked as a
-contradiction, and recall shows one: which? Pool, bandit and recall are the real ones.
+Both claims of each SciFact pair are brought in, as a person does, and asked about for some epochs. Each time both are
+shown, and a discriminator says of each whether it is right; that credits it. Nobody says which claims contradict each
+other: the pool looks for what may, as always, and the scorer asks a model. Which one is recalled first? And is a good
+memory hidden only because its tasks are hard, or its shares small? Pool, bandit, recall and comparison are real.
 
-The discriminator is a simulation: it is right with probability p, whatever the claim. With `--model` it is that chat
-model, asked about the claim alone.
+The discriminator is a simulation: it is right with probability p, whatever the claim. The model that compares is one
+that knows the pairs. With `--model` both are that chat model.
 """
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
-from pydantic import BaseModel, ConfigDict
 
+from benchmarks.claims import ClaimPair, Judge, KnowsThePairs, by_model, read_pairs, simulated
+from benchmarks.credit_fairness import hard_tasks, verified_small_share
 from benchmarks.own_pool import OwnPool, own_pool
-from benchmarks.report import aim, print_figures, progress
+from benchmarks.report import Aim, print_figures, progress
 from memshare.broker.settings import load_settings
-from memshare.broker.wire.messages import Shown, Turn, VerdictTask
+from memshare.broker.wire.comparisons import CompareTask
+from memshare.broker.wire.messages import Shown, VerdictTask
 from memshare.llm.chat import Chat
 from memshare.llm.models import open_chat
-from memshare.llm.structured import ask
 from memshare.memory_service.curate.requests import NewMemory
+from memshare.scorer.tasks import Comparing
 
 DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)
 EPOCHS = (3, 5)
-AIM_AT, AIM = "0.8", 0.9
-
-Judge = Callable[[str, bool], bool]
-"""From a claim, and whether it is supported, to the verdict."""
-
-
-class Pair(NamedTuple):
-    """A supported and a contradicted claim, and the words that they share: the question."""
-
-    supported: str
-    contradicted: str
-    question: str
-
-
-class Verdict(BaseModel):
-    """What a model says of a claim."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    right: bool
+AIMS = (
+    Aim("right_first_at_0.8", 0.9, "of pairs after 5 epochs"),
+    Aim("hard_tasks", 0.95, "of memories"),
+    Aim("verified_small_share", 1.0, "of memories"),
+)
 
 
 def main(
@@ -64,82 +50,73 @@ def main(
     """Measure, print the shares, and draw them."""
     pairs = read_pairs(data)
     judges: dict[str, Judge] = {str(p): simulated(p, seed) for p in RIGHT_WITH}
+    comparer: Chat = KnowsThePairs(pairs)
     if model is not None:
-        chat = open_chat(model, timeout=load_settings().model_timeout, connections=1)
+        chat = comparer = open_chat(model, timeout=load_settings().model_timeout, connections=1)
         judges = {model: lambda claim, _: by_model(chat, claim)}
+    share: dict[str, dict[str, float]] = {}
     with own_pool() as pool:
-        share = {
-            name: learnt(pool, f"claims-{number}", pairs, judge)
-            for number, (name, judge) in enumerate(progress(list(judges.items()), "Judging"))
+        for number, (name, judge) in enumerate(progress(list(judges.items()), "Judging")):
+            ids = brought_in(pool, f"claims-{number}", pairs, comparer)
+            found = {frozenset(pair) for pair in pool.standing.conflicts.pairs(f"claims-{number}")}
+            share[name] = learnt(pool, f"claims-{number}", pairs, ids, judge)
+        own = {frozenset((ids[one.supported], ids[one.contradicted])) for one in pairs}
+        figures: dict[str, Any] = {
+            "pairs": len(pairs),
+            "discriminator": model or "simulated",
+            "conflicts_found": round(len(found & own) / len(own), 4),
+            "conflicts_besides": len(found - own),
+            "right_first_at_0.8": share.get("0.8", {}).get("5"),
+            "hard_tasks": hard_tasks(pool, "hard", seed, kinds=True),
+            "hard_tasks_without_kinds": hard_tasks(pool, "mixed", seed, kinds=False),
+            "verified_small_share": verified_small_share(pool, "shares"),
         }
     if model is None:
         draw(share, out)
-    figures = {"share": share, "pairs": len(pairs), "discriminator": model or "simulated"}
     shown: dict[str, Any] = {f"right with p = {name}": by_epoch for name, by_epoch in share.items()}
     notes = ["The discriminator is a simulation, right with probability p."] if model is None else []
-    if AIM_AT in share:
-        notes.append(aim(f"share at p = {AIM_AT} after 5 epochs", share[AIM_AT]["5"], AIM, ""))
     title = f"Pairs of {len(pairs)} whose supported claim ranks above, by epochs"
-    print_figures(title, figures if as_json else shown, as_json=as_json, notes=notes)
+    measured = {name: value for name, value in figures.items() if value is not None}
+    print_figures(title, measured | ({"share": share} if as_json else shown), as_json=as_json, notes=notes, aims=AIMS)
 
 
-def read_pairs(file: Path) -> list[Pair]:
-    """The pairs of a file; the question is what both claims say, in the words of the first."""
-    pairs = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        value = json.loads(line)
-        other = {word.strip(".,").casefold() for word in value["contradicted"].split()}
-        shared = [word for word in value["supported"].split() if word.strip(".,").casefold() in other]
-        pairs.append(Pair(value["supported"], value["contradicted"], " ".join(shared)))
-    return pairs
+def brought_in(pool: OwnPool, name: str, pairs: Sequence[ClaimPair], comparer: Chat) -> dict[str, UUID]:
+    """The ids of the claims in a new pool, which has looked for those that contradict each other."""
+    claims = sorted({claim for pair in pairs for claim in (pair.supported, pair.contradicted)})
+    ids = pool.curate.add([NewMemory(pool=name, answer=claim) for claim in claims])
+    comparing = Comparing(comparer, pool.standing.conflicts)
+    while pool.sent:
+        journey, message = pool.sent.pop()
+        assert isinstance(message.body, CompareTask)
+        comparing.run(journey, message.body)
+    return dict(zip(claims, ids, strict=True))
 
 
-def simulated(p: float, seed: int) -> Judge:
-    """Right with probability p."""
-    chance = random.Random(f"{seed} {p}")
-    return lambda _, supported: supported == (chance.random() < p)
-
-
-def by_model(chat: Chat, claim: str) -> bool:
-    """What a chat model says of a claim."""
-    turns = (
-        Turn(role="system", content="The user's turn is a scientific claim. Say whether it is right."),
-        Turn(role="user", content=json.dumps({"claim": claim})),
-    )
-    return ask(chat, turns, Verdict).value.right
-
-
-def learnt(pool: OwnPool, name: str, pairs: Sequence[Pair], judge: Judge) -> dict[str, float]:
-    """The share of pairs whose supported claim recall shows, by epochs."""
-    ids = {
-        claim: pool.curate.add([NewMemory(pool=name, answer=claim)])[0]
-        for pair in pairs
-        for claim in sorted((pair.supported, pair.contradicted))  # so that neither kind comes first
-    }
+def learnt(
+    pool: OwnPool, name: str, pairs: Sequence[ClaimPair], ids: dict[str, UUID], judge: Judge
+) -> dict[str, float]:
+    """The share of pairs whose supported claim recall shows first or alone, by epochs."""
     share = {}
     for epoch in range(1, max(EPOCHS) + 1):
         for pair in pairs:
             for claim, right in ((pair.supported, True), (pair.contradicted, False)):
                 shown = (Shown(id=ids[claim], similarity=1.0),)
-                verdict = float(judge(claim, right))
                 journey = f"{name} {epoch} {ids[claim]}"
-                task = VerdictTask(journey=journey, pool=name, prompt=pair.question, shown=shown, verdict=verdict)
-                pool.settle.credit(task)
+                verdict = float(judge(claim, right))
+                pool.settle.credit(
+                    VerdictTask(journey=journey, pool=name, prompt=pair.question, shown=shown, verdict=verdict)
+                )
         if epoch in EPOCHS:
             share[str(epoch)] = round(sum(is_above(pool, name, pair, ids) for pair in pairs) / len(pairs), 4)
     return share
 
 
-def is_above(pool: OwnPool, name: str, pair: Pair, ids: dict[str, UUID]) -> bool:
-    """Whether recall shows the supported claim and not the other, now that they contradict each other."""
-    supported, contradicted = ids[pair.supported], ids[pair.contradicted]
-    pool.standing.conflicts.link(name, supported, contradicted)
+def is_above(pool: OwnPool, name: str, pair: ClaimPair, ids: dict[str, UUID]) -> bool:
+    """Whether recall shows the supported claim, and the other one behind it or not at all."""
     vector = pool.recall.embed(pair.question).unpack()
     found = [hit.memory.id for hit in pool.recall.nearest(name, pair.question, vector, 20, "dense").hits]
-    pool.standing.conflicts.drop(name, [supported])
-    if supported in found and contradicted in found:
-        raise AssertionError(f"Both claims of a linked pair were shown: {pair.supported!r}")
-    return supported in found
+    right, wrong = ids[pair.supported], ids[pair.contradicted]
+    return right in found and (wrong not in found or found.index(right) < found.index(wrong))
 
 
 def draw(share: dict[str, dict[str, float]], file: Path) -> None:
@@ -153,9 +130,9 @@ def draw(share: dict[str, dict[str, float]], file: Path) -> None:
     for epochs, colour in zip(EPOCHS, ("#D55E00", "#0072B2"), strict=True):
         shares = [of[str(epochs)] for of in share.values()]
         axes.plot([float(p) for p in share], shares, "o-", color=colour, label=f"after {epochs} epochs")
-    axes.axhline(AIM, color="#999999", linestyle=":", linewidth=1)
+    axes.axhline(AIMS[0].bound, color="#999999", linestyle=":", linewidth=1)
     axes.set(
-        title="Which of two contradicting claims agents are shown",
+        title="Which of two contradicting claims agents are shown first",
         xlabel="probability that the simulated discriminator is right",
         ylabel="share of pairs: the supported one",
         ylim=(0.45, 1.02),

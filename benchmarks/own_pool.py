@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from memshare.broker.delivery.stage import Following
 from memshare.broker.settings import Settings
 from memshare.local.own_redis import connected
 from memshare.memory_service.admit.lessons import Lessons
@@ -31,6 +32,8 @@ class OwnPool(NamedTuple):
     forgetting: Forgetting
     settle: Settle
     standing: CredibilityRanking
+    sent: list[tuple[str, Following]]
+    """The messages that the pool has sent to the scorer, each with its journey."""
 
 
 @contextmanager
@@ -45,4 +48,6 @@ def own_pool() -> Iterator[OwnPool]:
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
             settle = Settle(pool, client, Lessons(0))
-            yield OwnPool(recall, Curate(pool, client), Forgetting(pool, client), settle, standing)
+            sent: list[tuple[str, Following]] = []
+            curate = Curate(pool, client, lambda journey, message: sent.append((journey, message)))
+            yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)

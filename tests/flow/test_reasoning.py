@@ -304,6 +304,7 @@ def test_what_a_page_told_is_a_memory_that_a_later_run_finds_without_the_page(de
     assert (learnt.source, learnt.task_id, learnt.status) == ("korn.pdf", first.task_id, "probation")
     assert began < learnt.created < time.time()
     assert learnt.parents, "the passages of the same page"
+    assert "Read in korn.pdf." in Terminal(deployment.settings.data).run("know", "why", str(shown)).stdout
     assert first.memory_id is not None
     assert shown in deployment.client.memories.get(first.memory_id).parents
     credit = wait_for(

@@ -168,6 +168,8 @@ def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
     memory = judged.memory
     console.print(memory.answer, style="bold")
     console.print(f"By {memory.submitter}, {_day(memory.created)}; pool {memory.pool}, {memory.status}.")
+    if memory.source:
+        console.print(f"Read in {memory.source}.")
     if memory.prompt:
         console.print(f"About: {memory.prompt}")
     for revision in memory.history:
