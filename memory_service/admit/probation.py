@@ -14,8 +14,8 @@ OTHER_SUBMITTERS, OTHER_TASKS = 2, 3
 def vouched(memory: Memory, task: AnsweredTask, *, alone: bool) -> Memory:
     """The memory on probation after an accepted task that was shown it; active once enough speaks for it.
 
-    Enough is tasks of two other submitters, or three tasks. The submitter's own count where they are `alone` in the
-    pool. The same task counts once.
+    Enough is tasks of two other submitters, or three tasks. The submitter's own count where they are `alone`: where
+    nobody else's tasks make memories of the pool. The same task counts once.
     """
     if task.submitter == memory.submitter and not alone:
         return memory

@@ -23,7 +23,7 @@ from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.probation import vouched
 from memshare.memory_service.admit.regrade import regrade
 from memshare.memory_service.admit.seeds import note_seeds
-from memshare.memory_service.memory import Memory, Status, memory_id, saying
+from memshare.memory_service.memory import SHOWN, Memory, Status, memory_id, saying
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare.memory_service.recall.conflicts import Conflicts
@@ -180,9 +180,13 @@ class Settle:
         store.put([(judged[one], Vectors(dense, sparse_of(judged[one]))) for one, dense in vectors.items()])
 
     def _is_alone(self, store: Store, pool: str, submitter: str) -> bool:
-        """Whether a submitter's memories are all that a pool has; asked anew every few seconds."""
+        """Whether nobody else's tasks made a memory that a pool shows; asked anew every few seconds.
+
+        What people brought in, such as seeds, was submitted by nobody who could vouch.
+        """
         known = self._alone.get((pool, submitter))
         if known is None or time.monotonic() > known[1]:
-            others = store.page(Where(pool=pool, submitter_not=[submitter]), 1).memories
+            where = Where(pool=pool, status=SHOWN, submitter_not=[submitter], with_task=True)
+            others = store.page(where, 1).memories
             known = self._alone[pool, submitter] = (not others, time.monotonic() + ALONE_FOR)
         return known[0]

@@ -58,6 +58,8 @@ def matching(where: Where) -> edge.Filter:
     if where.without_task:
         must.append(edge.IsEmptyCondition("task_id"))
     apart: list[edge.ConditionType] = []
+    if where.with_task:
+        apart.append(edge.IsEmptyCondition("task_id"))
     if where.submitter_not:
         apart.append(edge.FieldCondition("submitter", match=edge.MatchAny(list(where.submitter_not))))
     return edge.Filter(must=must, must_not=apart or None)

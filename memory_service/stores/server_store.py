@@ -160,6 +160,8 @@ def _filter(where: Where) -> models.Filter:
     if where.without_task:
         must.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     apart: list[models.Condition] = []
+    if where.with_task:
+        apart.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     if where.submitter_not:
         match = models.MatchAny(any=list(where.submitter_not))
         apart.append(models.FieldCondition(key="submitter", match=match))

@@ -44,6 +44,8 @@ class Where:
     task_id: str | None = None
     without_task: bool = False
     """Only those that no task made: what people brought in."""
+    with_task: bool = False
+    """Only those that a task made."""
     parents: Sequence[UUID] | None = field(default=None)
     """Memories that were shown at least one of these."""
     saying: str | None = None

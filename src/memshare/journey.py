@@ -11,6 +11,7 @@ from memshare.broker.delivery.dead_letters import DeadLetter
 from memshare.broker.delivery.entry import Cancelled, Parked
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.comparisons import Compared
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage
 from memshare.broker.wire.offers import OfferedPair
@@ -53,6 +54,8 @@ class Journey(BaseModel):
     outcome: str | None = None
     reason: str | None = None
     lesson: Lesson | None = None
+    compared: Compared | None = None
+    """Which memories it contradicts, where it was compared with some."""
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
     cancelled: Cancelled | None = None
@@ -117,6 +120,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         outcome=settlement.outcome if settlement else None,
         reason=settlement.reason if settlement else None,
         lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
+        compared=Compared.model_validate(records["compare"]) if "compare" in records else None,
         waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
         cancelled=cancelled,
         dead=dead,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,23 @@ def read_object(line: str) -> dict[str, Any]:
         raise BadInput(f"expected a JSON object, found {type(value).__name__}")
     refuse_half_characters(value, "the line")
     return value
+
+
+def read_messages(file: Path) -> list[dict[str, Any]]:
+    """A conversation in a file ("-" is standard input): a list of turns, or an object with it as `messages`.
+
+    Raises `BadInput` for what is neither; what the turns must be is for the task to say.
+    """
+    name = "standard input" if str(file) == "-" else str(file)
+    try:
+        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{name!r} cannot be read: {error.strerror}.") from error
+    text = decode(raw, name).strip()
+    turns = read_object(text if text.startswith("{") else f'{{"messages": {text or "null"}}}').get("messages")
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise BadInput(f'{name} is no conversation: expected JSON such as [{{"role": "user", "content": "…"}}].')
+    return turns
 
 
 def refuse(faults: Sequence[str], so: str) -> None:

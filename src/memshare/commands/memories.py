@@ -10,6 +10,7 @@ from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.change_memories import add, edit
 from memshare.commands.check import check
+from memshare.commands.conflicts import conflicts
 from memshare.commands.forget import forget
 from memshare.commands.options import Json, MemoryId
 from memshare.commands.transfer import export, import_memories
@@ -34,6 +35,7 @@ app.command()(trash)
 app.command()(restore)
 app.command()(purge)
 app.command()(check)
+app.command()(conflicts)
 
 Pool = Annotated[str | None, typer.Option(help="Only this pool.")]
 
@@ -104,37 +106,6 @@ def list_memories(
         print_json(shown)
         return
     console.print(table(*columns, rows=rows) if rows else "No memories.")
-
-
-@app.command()
-def conflicts(pool: Pool = None, as_json: Json = False) -> None:
-    """List memories that answer the same question and contradict each other; agents are shown the more credible one.
-
-    Example: memshare memories conflicts --pool reasoning
-    """
-    client = Client()
-    require_pool(client, pool)
-    pools = [pool] if pool else sorted(client.memories.stats().by_pool)
-    pairs = [pair for one in pools for pair in client.memories.conflicts(one)]
-    memories = {one.memory.id: one for one in client.memories.judge([one for pair in pairs for one in pair])}
-    found = [[memories[one] for one in pair] for pair in pairs if all(one in memories for one in pair)]
-    if as_json:
-        print_json([[json_of(one) for one in pair] for pair in found])
-        return
-    rows = [
-        (
-            credibility_of(one),
-            short_id(one.memory.id),
-            one.credibility.credits,
-            short(one.memory.prompt or "–", 22),
-            short(one.memory.answer, 22),
-        )
-        for pair in found
-        for one in sorted(pair, key=lambda one: -one.credibility.p)
-    ]
-    console.print(
-        table("credibility", "id", "credits", "prompt", "answer", rows=rows) if rows else "No two memories contradict."
-    )
 
 
 @app.command()

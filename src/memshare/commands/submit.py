@@ -15,7 +15,7 @@ from memshare.client import BULK, INTERACTIVE, Client
 from memshare.commands.options import Json
 from memshare.commands.submit_file import submit_file
 from memshare.console import errors, print_json, print_text
-from memshare.json_lines import decode
+from memshare.json_lines import decode, read_messages
 from memshare.submission import Submission
 
 NO_WORKER_AFTER = 3.0  # seconds without an answer, after which we look whether anybody works
@@ -24,6 +24,10 @@ NO_WORKER_AFTER = 3.0  # seconds without an answer, after which we look whether 
 def submit(
     agent: Annotated[str | None, typer.Argument(help="The agent, such as poem; see `memshare agents`.")] = None,
     prompt: Annotated[str | None, typer.Argument(help="The task. '-' reads it from standard input.")] = None,
+    messages: Annotated[
+        Path | None,
+        typer.Option(help="A conversation that ends with the task: JSON, [{role, content}, …]. '-' is standard input."),
+    ] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task, such as limerick.")] = None,
     memories: Annotated[int | None, typer.Option(help="How many memories to show, 0 to 20.")] = None,
     submitter: Annotated[str, typer.Option(help="Who submits; stands beside the memory.")] = "anonymous",
@@ -59,12 +63,14 @@ def submit(
 
     Example: memshare submit poem "A limerick about a lighthouse" --kind limerick --wait
 
+    Example: memshare submit plan --messages talk.json --wait
+
     Example: memshare submit --file tasks.jsonl --wait --out results.jsonl
     """
     client = Client()
     if file is not None:
-        if prompt is not None:
-            raise BadInput("Give a prompt or --file, not both.")
+        if prompt is not None or messages is not None:
+            raise BadInput("Give a prompt, --messages or --file: one of them.")
         if out is not None and not wait:
             raise BadInput("--out needs --wait: there are no results yet.")
         defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter, "documents": document}
@@ -83,11 +89,12 @@ def submit(
     for name, given in (("--out", out), ("--skip-bad", skip_bad), ("--run", run)):
         if given:
             raise BadInput(f"{name} goes with --file.")
-    if agent is None or prompt is None:
-        raise BadInput("Give an agent and a prompt, or --file. `memshare agents` lists the agents.")
+    if agent is None or (prompt is None) == (messages is None):
+        raise BadInput("Give an agent and a prompt or --messages, or --file. `memshare agents` lists the agents.")
     submitted = client.submit(
         agent,
         decode(sys.stdin.buffer.read(), "standard input") if prompt == "-" else prompt,
+        messages=None if messages is None else read_messages(messages),
         kind=kind,
         memories=memories,
         submitter=submitter,

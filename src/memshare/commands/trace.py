@@ -13,6 +13,7 @@ from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
 from memshare.console import console, moment, panel, print_json, print_text, short, styled, table
 from memshare.journey import Journey
+from memshare.memory_ids import short_id
 from memshare.task_ids import find_task
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
@@ -84,6 +85,11 @@ def trace(
         )
     if journey.lesson is not None:
         console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
+        if journey.lesson.barred:
+            waiting = ", ".join(map(short_id, journey.lesson.barred))
+            console.print(f"No good examples yet, as they are on probation: {waiting}.", style="dim")
+    for rival, claims in journey.compared.contradicted.items() if journey.compared else ():
+        console.print(styled(("contradicts", "yellow"), f" {short_id(rival)}: {claims}"))
     if journey.cancelled:
         console.print(styled(("cancelled", "yellow"), f" {moment(journey.cancelled.at)}: {journey.cancelled.why}"))
     if journey.dead:

@@ -302,6 +302,22 @@ def test_a_new_memory_is_on_probation_until_others_that_were_shown_it_did_well(r
     assert recall.store.dense_of([new])[new] == pytest.approx(before)
 
 
+def test_probation_ends_by_tasks_where_one_submitter_has_all_of_them_beside_the_seeds_of_others(
+    recall: Recall, settle: Run
+) -> None:
+    seed = graded(recall, "A seed", "There was a seed", submitter="people", journey="seed")
+    settle(seed.model_copy(update={"task": seed.task.model_copy(update={"seed": True})}))
+    new = settle(graded(recall, "A lamp", "There was a lamp", submitter="anonymous")).memory_id
+    assert new is not None
+
+    for number in range(3):
+        shown = recall.store.page(Where(ids=[new]), 1).memories[0].status
+        assert shown == "probation"
+        settle(graded(recall, f"Task {number}", f"Yes {number}", submitter="anonymous", journey=f"{number}", shown=[new]))
+
+    assert recall.store.page(Where(ids=[new]), 1).memories[0].status == "active"
+
+
 def test_without_probation_a_new_memory_counts_at_once(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:
     settle = Settle(pool, redis_client, Lessons(share=1), probation=False)
 
