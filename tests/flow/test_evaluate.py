@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -16,6 +17,10 @@ from typing import Any
 
 import pytest
 
+from memshare.broker.settings import Settings
+from memshare.evaluation.expect import expect
+from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.request import request_of
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer, serving
 from tests.support.schema_value import schema_value
@@ -44,8 +49,8 @@ def number_of(text: str) -> float:
 
 
 def consistent(body: dict[str, Any]) -> Answer:
-    """The same reply to the same request: a question, a grade by the answer's text, labels by the examples' texts, or an
-    answer that cites the first memory shown."""
+    """The same reply to the same request: a question, a grade or labels by the texts, or an answer that cites the first
+    memory shown."""
     last = body["messages"][-1]["content"]
     wanted = body.get("response_format") or {}
     if wanted.get("type") != "json_schema":
@@ -65,7 +70,9 @@ def consistent(body: dict[str, Any]) -> Answer:
     return Answer(json.dumps(value), delay=0.02)
 
 
-def command(chat: ChatServer, folder: Path, out: str, model: str, *more: str) -> subprocess.Popen[str]:
+def command(
+    chat: ChatServer, folder: Path, out: str, model: str, *more: str, what: str = "memories"
+) -> subprocess.Popen[str]:
     data = folder / "data.jsonl"
     data.write_text("\n".join(json.dumps(line) for line in PAIRS + ANSWERS), encoding="utf-8")
     provider = model.partition(":")[0].upper()
@@ -78,7 +85,7 @@ def command(chat: ChatServer, folder: Path, out: str, model: str, *more: str) ->
         f"{provider}_BASE_URL": chat.url,
         f"{provider}_API_KEY": "test",
     }
-    arguments = ["evaluate", "memories", "--data", str(data), "--out", str(folder / out), "--yes", "--json", *more]
+    arguments = ["evaluate", what, "--data", str(data), "--out", str(folder / out), "--yes", "--json", *more]
     return subprocess.Popen(
         [sys.executable, "-m", "memshare", *arguments],
         env=environment,
@@ -179,3 +186,49 @@ def test_a_folder_with_another_run_is_not_touched(tmp_path: Path) -> None:
         assert (other.returncode, len(chat.requests)) == (2, before)
     assert "Give another --out" in said
     assert json.loads(found)["experiment"] == "memories"
+
+
+def grumpy(body: dict[str, Any]) -> Answer:
+    """The same, but no reply fits at once, so that each question with a form is asked twice; and it tells the
+    probabilities of its tokens, which makes a call of each label."""
+    if body.get("logprobs"):
+        share = 0.01 + 0.98 * number_of(body["messages"][-1]["content"])
+        return Answer("Yes", logprobs={"Yes": math.log(share), "No": math.log(1 - share)})
+    if (body.get("response_format") or {}).get("type") != "json_schema":
+        return consistent(body)
+    if "does not fit the schema" not in body["messages"][-1]["content"]:
+        return Answer("{}")
+    return consistent(body | {"messages": body["messages"][:-2]})
+
+
+def test_all_experiments_end_within_the_calls_that_were_announced_also_where_no_reply_fits_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMSHARE_TRIES", "1")  # else what is announced is six times as much
+    monkeypatch.setenv("MEMSHARE_LABELS", "logprobs")
+    with serving(grumpy) as chat:
+        model, judge = "openai:scripted", "openai:judge"
+        process = command(chat, tmp_path, "out", model, "--items", "5", "--judge", judge, what="all")
+        found, said = process.communicate(timeout=2 * WITHIN)
+        assert process.returncode == 0, said
+        made = Counter(f"openai:{body['model']}" for body in chat.requests)
+
+    results = [json.loads(line) for line in found.splitlines()]
+    assert [one["experiment"] for one in results] == list(EXPERIMENTS)
+    assert all(row["judge"] for one in results for row in one["rows"])
+    settings = Settings(model=model, tries=1, labels="logprobs")
+    requests = [
+        request_of(
+            one, [] if one.bundled else [tmp_path / "data.jsonl"], settings, 7, 5,
+            models=(model,), out=tmp_path / "none", judge=judge,
+        )
+        for one in EXPERIMENTS.values()
+    ]  # fmt: skip
+    expected = expect(requests, settings)
+    for name, one in zip(EXPERIMENTS, expected, strict=True):
+        calls = json.loads((tmp_path / "out" / name / "run.json").read_text())["calls"]
+        assert all(calls[each] <= one.most[each] for each in calls), (name, calls, one.most)
+    assert made == sum((Counter(json.loads((tmp_path / "out" / name / "run.json").read_text())["calls"])
+                        for name in EXPERIMENTS), Counter())  # fmt: skip
+    # What is announced as usual is too little here: the bound is what counts.
+    assert made[model] > sum(one.calls[model] for one in expected)

@@ -69,7 +69,7 @@ def result_of(measured: Sequence[Measured], **more: Any) -> Result:
         "seed": 7,
         "settings": {"encoder": "all-MiniLM-L6-v2"},
         "versions": {"python": "3.11"},
-        "rows": rows_of(measured, NO_MEMORIES),
+        "rows": rows_of(measured, NO_MEMORIES, with_judge=any(one.judged is not None for one in measured)),
     }
     return Result(**values | more)
 

@@ -229,7 +229,7 @@ def _result(
             else "bundled",
         },
         versions={"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
-        rows=rows_of(measured, experiment.baseline),
+        rows=rows_of(measured, experiment.baseline, with_judge=request.judge is not None),
     )
 
 

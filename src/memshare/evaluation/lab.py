@@ -203,7 +203,8 @@ class Lab:
                     memories=tuple(self._texts.get(one.id, ("", "")) for one in reply.shown),
                     retriever_version=reply.version,
                     length=length_of(reply.answer),
-                    marks=marks(item, reply.answer, [one.id for one in reply.shown]),
+                    # What was not verified says nothing.
+                    marks=marks(item, reply.answer if reply.grade else "", [one.id for one in reply.shown]),
                     error=reply.error,
                 )
             )

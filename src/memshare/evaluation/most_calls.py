@@ -29,8 +29,9 @@ class MostCalls:
         self.question = MOST_CALLS * self._tries
         self.comparison = MOST_CALLS * self._tries
         self.grade = MOST_CALLS * settings.scorer_votes * self._tries
-        # A call for each candidate where the model tells its probabilities; where these are of no use, one for all.
-        self.lesson = (2 * CANDIDATES + MOST_CALLS) * self._tries
+        # With log-probabilities a call for each candidate, and where these are of no use one for all.
+        first_tokens = 2 * CANDIDATES if settings.labels == "logprobs" else 0
+        self.lesson = (first_tokens + MOST_CALLS) * self._tries
 
     def has_engine(self, task: Task) -> bool:
         """Whether a task is answered in steps."""

@@ -68,14 +68,14 @@ class Result(Message):
     rows: tuple[Row, ...]
 
 
-def rows_of(measured: Sequence[Measured], baseline: str | None) -> tuple[Row, ...]:
+def rows_of(measured: Sequence[Measured], baseline: str | None, *, with_judge: bool = False) -> tuple[Row, ...]:
     """A row for all kinds and one for each, of each condition, phase and model, in the order of measuring."""
     groups: defaultdict[tuple[str, str, str, str], list[Measured]] = defaultdict(list)
     for one in measured:
         for kind in (ALL, one.kind or one.agent):
             groups[one.model, one.condition, one.phase, kind].append(one)
     base = {(one.model, one.item): one for one in measured if one.condition == baseline}
-    return tuple(_row(*name, group, base, compare=name[1] != baseline) for name, group in groups.items())
+    return tuple(_row(*name, group, base if name[1] != baseline else {}, with_judge) for name, group in groups.items())
 
 
 class Compared(NamedTuple):
@@ -106,9 +106,9 @@ def compared(
     )
 
 
-def judged(one: Measured) -> float | None:
-    """The second judge's score: 0 where there was nothing to judge, None where nobody judged."""
-    return one.judged if one.judged is not None or one.score is not None else 0.0
+def judged(one: Measured) -> float:
+    """The second judge's score: 0 where there was nothing to judge."""
+    return one.judged or 0.0
 
 
 def _row(
@@ -118,10 +118,8 @@ def _row(
     kind: str,
     group: Sequence[Measured],
     base: Mapping[tuple[str, str], Measured],
-    *,
-    compare: bool,
+    with_judge: bool,
 ) -> Row:
-    base = base if compare else {}
     graded = [one for one in group if one.score is not None]
     marks: defaultdict[str, list[float]] = defaultdict(list)
     for one in group:
@@ -129,9 +127,7 @@ def _row(
             marks[name].append(value)
     score = compared(group, base, lambda one: one.points)
     f1 = compared(group, base, lambda one: one.f1)
-    judge = (
-        compared(group, base, judged) if any(one.judged is not None for one in group) else Compared(None, None, None)
-    )
+    judge = compared(group, base, judged) if with_judge else Compared(None, None, None)
     versions = [one.retriever_version for one in graded if one.shown]
     return Row(
         condition=condition,

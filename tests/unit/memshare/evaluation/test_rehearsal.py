@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -15,7 +16,7 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.bias import DRAWS
 from memshare.evaluation.folder import Prepared
 from memshare.evaluation.lab import Lab
-from memshare.evaluation.queues import Task
+from memshare.evaluation.queues import Pair, Settled, Task
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request
 
@@ -90,6 +91,18 @@ def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp
 
     assert without.calls["teacher"] == 0 < with_lessons.calls["teacher"]
     assert without.calls["one"] == with_lessons.calls["one"]
+
+
+@pytest.mark.parametrize(("labels", "most"), [("json", 2), ("logprobs", 22)])
+def test_the_bound_of_a_lesson_counts_a_call_for_each_candidate_where_labels_are_asked_for_so(
+    labels: Literal["json", "logprobs"], most: int, tmp_path: Path
+) -> None:
+    settings = Settings(data=tmp_path, model="offline", model_trainer="teacher", tries=3, labels=labels)
+    rehearsal, item = Rehearsal(settings, load_roster(None)), items("q", 1, asked=True)[0]
+
+    rehearsal.settle("one", [Settled("logic", "logic", "logic", Pair(item, "So.", None, "one"))])
+
+    assert (rehearsal.calls["teacher"], rehearsal.most["teacher"]) == (1, 3 * most)
 
 
 def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path: Path) -> None:

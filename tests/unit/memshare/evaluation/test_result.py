@@ -65,7 +65,7 @@ def test_bertscore_and_the_second_judge_have_their_gain_and_their_p_too() -> Non
         for f1, one in ((0.1 * number, measured(item, condition, 50.0)) for number, item in enumerate("abcdef"))
     ]
 
-    rows = {(row.condition, row.kind): row for row in rows_of(some, "0 memories")}
+    rows = {(row.condition, row.kind): row for row in rows_of(some, "0 memories", with_judge=True)}
 
     three = rows["3 memories", ALL]
     assert (three.f1_gain, three.judge_gain) == (pytest.approx(0.1), pytest.approx(1))

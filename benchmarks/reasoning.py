@@ -1,0 +1,67 @@
+"""What the reasoning agent does in the running system: `python -m benchmarks.reasoning --models openai:NAME`.
+
+Three experiments of `memshare evaluate`, on the questions that come with them: complex questions by the engine and by
+one call; facts that are told, changed and deleted, asked for in other words; true and false statements side by side,
+which the system finds to contradict each other and the agent's own verdicts tell apart.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.report import print_figures
+from memshare.broker.settings import load_settings
+from memshare.evaluation.evaluate import OFFLINE_NOTE, evaluate
+from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.request import request_of
+from memshare.evaluation.result import ALL, Result, Row
+
+NAMES = ("complex", "facts", "contradictions")
+
+
+def main(
+    models: Annotated[str, typer.Option(help="Models of the agents, with commas.")] = "offline",
+    items: Annotated[int | None, typer.Option(min=1, help="Questions of each experiment at most.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to keep the experiments in; they go on from there.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of a table.")] = False,
+) -> None:
+    """Run the three experiments, and print the shares of answers that say what they should."""
+    using, settings = tuple(models.split(",")), load_settings()
+    with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name:
+        folder = out or Path(name)
+        figures: dict[str, Mapping[str, object]] = {}
+        notes: list[str] = []
+        for experiment in NAMES:
+            request = request_of(EXPERIMENTS[experiment], [], settings, 7, items, models=using, out=folder)
+            result = evaluate(request, settings, lambda _what, _count: None)
+            figures |= figures_of(result)
+            notes += result.notes
+    print_figures(
+        "The reasoning agent in the running system",
+        figures,
+        as_json=as_json,
+        notes=[*notes, *([OFFLINE_NOTE] if "offline" in using else [])],
+    )
+
+
+def figures_of(result: Result) -> dict[str, Mapping[str, object]]:
+    """A row for each condition, phase and model: score, and what was counted."""
+    return {_name(result, row): _of(row) for row in result.rows if row.kind == ALL}
+
+
+def _name(result: Result, row: Row) -> str:
+    return ", ".join(filter(None, (result.experiment, row.condition, row.phase, row.model)))
+
+
+def _of(row: Row) -> Mapping[str, object]:
+    score = {"score": row.score and round(row.score.mean, 1), "not verified": row.unverified}
+    return score | {name: round(mark.mean, 3) for name, mark in row.marks.items()}
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,93 @@
+"""Pairs of an experiment become memories as answers do: on real workers, with lessons, credit and no further grade."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Score, Shown, Usage
+from memshare.evaluation.data import Item
+from memshare.evaluation.queues import Pair, Settled
+from memshare.evaluation.real_queues import RealQueues
+from memshare.evaluation.settling import entry_of
+from memshare.memory_service.stores.store import Where
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import deployed
+
+POOL, OTHER = "made-for-it", "made-for-it-too"
+SUBJECTS = ("lamp", "river", "candle", "clock", "needle", "map", "bell", "road")
+
+
+def half_help(body: dict[str, Any]) -> Answer:
+    """Every other example helps; nothing contradicts anything."""
+    asked = json.loads(body["messages"][-1]["content"])
+    if "others" in asked:
+        nothing = {"claims": "They speak of different things.", "contradicts": False}
+        return Answer(json.dumps(dict.fromkeys(asked["others"], nothing)))
+    assert "criteria" not in asked, "the grade is known"
+    return Answer(json.dumps({name: 100 * (place % 2) for place, name in enumerate(asked["examples"])}))
+
+
+def settled(pool: str, number: int, total: float = 90.0, shown: tuple[UUID, ...] = ()) -> Settled:
+    subject = SUBJECTS[number]
+    item = Item(id=subject, agent="poem", kind="limerick", prompt=f"A limerick about a {subject}", answer="There was")
+    score = Score(
+        total=total, threshold=80, accepted=total >= 80, criteria={}, rubric="poem", rubric_version="1", model="m",
+        usage=Usage(),
+    )  # fmt: skip
+    seen = tuple(Shown(id=one, similarity=0.5) for one in shown)
+    return Settled(pool, "poem", "poem", Pair(item, f"There was a {subject} in Ware.", total, "m", score, seen))
+
+
+def test_the_message_that_settles_a_pair_is_the_same_each_time_and_another_for_another_step() -> None:
+    one, again = entry_of("step", settled(POOL, 0)), entry_of("step", settled(POOL, 0))
+
+    assert one == again
+    assert one.journey != one.id, "it has to be signed"
+    assert entry_of("other step", settled(POOL, 0)).id != one.id
+
+
+@pytest.mark.timeout(200)
+def test_pairs_are_remembered_learnt_from_and_give_credit_once(redis_folder: Path, tmp_path: Path) -> None:
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    with connect(settings.redis) as own:
+        own.flushall()
+        workers = [("poem", "scorer", "memory", "trainer")]
+        with (
+            serving(half_help) as chat,
+            deployed(settings, chat, tmp_path, workers, MEMSHARE_PROBATION="false") as deployment,
+        ):
+            queues = RealQueues(deployment.client, own, lambda _: None, lambda: None)
+            some = [settled(pool, number) for pool in (POOL, OTHER) for number in range(5)]
+
+            # 1. What is accepted becomes a memory of its pool, and from the third on each is a lesson.
+            queues.settle("seeds", some)
+
+            stats = deployment.client.memories.stats()
+            assert {pool: stats.by_pool[pool] for pool in (POOL, OTHER)} == {POOL: 5, OTHER: 5}
+            lessons = [body for body in chat.requests if "examples" in body["messages"][-1]["content"]]
+            assert len(lessons) == 2 * 3
+
+            # 2. An answer that is not accepted gives credit all the same to what it was shown.
+            lamp = some[0].pair.id(POOL)
+            bad = [settled(POOL, 5, 20.0, (lamp,)), settled(POOL, 6, 10.0, (lamp,))]
+            before = deployment.client.memories.page(Where(pool=POOL)).memories
+            queues.settle("answers", bad)
+
+            assert deployment.client.memories.page(Where(pool=POOL)).memories == before
+            credited = deployment.client.memories.judge_one(lamp).credibility
+            assert credited.credits == 2
+
+            # 3. Run again, nothing happens.
+            asked = len(chat.requests)
+            queues.settle("seeds", some)
+            queues.settle("answers", bad)
+            assert len(chat.requests) == asked
+            assert deployment.client.memories.judge_one(lamp).credibility == credited
