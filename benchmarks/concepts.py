@@ -90,12 +90,17 @@ def gap_top50(cards: tuple[Flashcard, ...], vectors: Vectors, encoder: Encoder) 
     topics = [key(card.concepts.topic) for card in cards]
     concepts = [{key(name) for names in card.concepts.levels().values() for name in names} for card in cards]
     named = Counter(name for topic, of in zip(topics, concepts, strict=True) for name in of - {topic})
+    graph = _graph(cards, [UUID(int=number) for number in range(len(cards))])
     first = []
     for topic in progress(sorted(one for one in set(topics) if named[one] >= NAMED_BY), "Removing topics"):
         left = [number for number, one in enumerate(topics) if one != topic]
         memories = [UUID(int=number) for number in left]
-        graph = _graph(cards, memories)
+        removed = [one for one in graph.index.memories() if topics[one.int] == topic]
+        for one in removed:
+            graph.forget(one)
         gaps = unexplained(graph, memories, vectors[left], lambda wanted: np.stack([meanings[one] for one in wanted]))
+        for one in removed:
+            graph.add(one, cards[one.int].concepts.levels())
         first.append(topic in [key(gap.names[0]) for gap in gaps[:50]])
     return round(sum(first) / len(first), 4)
 

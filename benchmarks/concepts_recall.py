@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.report import progress
@@ -84,21 +84,21 @@ class _Pool:
         """The cards in the order in which each way of searching finds them."""
         own, words, concepts = self._texts.dense[query], self._texts.words, self._texts.concepts
         dense = self._by(self._near @ own)
-        hybrid = self._fused(dense, self._by(self._words @ _row(self._texts.asked, query)))
+        hybrid = self._fused(dense, self._by(np.asarray(self._words @ _row(self._texts.asked, query))))
         hits, near = hybrid[: len(FEEDBACK)], dense[: len(FEEDBACK)]
         said = sum(weight * _row(words, hit) for weight, hit in zip(FEEDBACK, hits, strict=True))
         named = sum(weight * (_row(concepts, hit) > 0) for weight, hit in zip(FEEDBACK, hits, strict=True))
         return {
             "dense": dense,
-            "words": self._fused(dense, self._by(self._words @ said)),
-            "concepts": self._fused(dense, self._by(self._concepts @ np.sqrt(named))),
+            "words": self._fused(dense, self._by(np.asarray(self._words @ said))),
+            "concepts": self._fused(dense, self._by(np.asarray(self._concepts @ np.sqrt(named)))),
             "hybrid": hybrid,
             "rocchio": self._by(self._near @ (own + FEEDBACK @ self._texts.dense[near] / FEEDBACK.sum() / 2)),
-            "own_concepts": self._by(self._concepts @ _row(concepts, query)),
+            "own_concepts": self._by(np.asarray(self._concepts @ _row(concepts, query))),
         }
 
-    def _by(self, scores: ArrayLike) -> Order:
-        return self._cards[np.argsort(-np.asarray(scores), kind="stable")]
+    def _by(self, scores: NDArray[np.floating]) -> Order:
+        return self._cards[np.argsort(-scores, kind="stable")]
 
     def _fused(self, *orders: Order) -> Order:
         """By reciprocal rank."""
