@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import time
@@ -18,9 +17,10 @@ from memshare.broker.errors import MemshareError
 from memshare.broker.observe.metrics import METRICS
 from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare.evaluation.bill import bill
 from memshare.evaluation.data import Item, Split, same_text
 from memshare.evaluation.deployment import deployment, write_agents
-from memshare.evaluation.folder import Folder, Prepared, Run, read_preparation, write_preparation
+from memshare.evaluation.folder import Folder, Prepared, read_preparation, write_preparation
 from memshare.evaluation.judging import Judge
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import Pair, Queues
@@ -29,7 +29,6 @@ from memshare.evaluation.request import Request, plan_of, roster_of
 from memshare.evaluation.result import Result, rows_of
 from memshare.evaluation.tables import markdown
 from memshare.evaluation.variants import Setup
-from memshare.llm.limits.prices import load_prices
 
 OFFLINE_NOTE = (
     "The offline model is no language model: it copies the form of the examples in its prompt and grades by what can "
@@ -76,7 +75,7 @@ def evaluate(request: Request, settings: Settings, progress: Progress) -> Result
     from memshare.evaluation.charts import draw  # matplotlib takes a second to import
 
     draw(result, folder.path)
-    folder.write(measured, result, _bill(paid, started, settings), markdown(result))
+    folder.write(measured, result, bill(paid, started, settings), markdown(result))
     return result
 
 
@@ -230,29 +229,4 @@ def _result(
         },
         versions={"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
         rows=rows_of(measured, experiment.baseline, with_judge=request.judge is not None),
-    )
-
-
-def _bill(paid: dict[str, float], started: float, settings: Settings) -> Run:
-    """What was paid for, as the experiment's Redis has counted it."""
-    calls: dict[str, int] = {}
-    tokens: dict[str, dict[str, int]] = {}
-    money = 0.0
-    for field, amount in paid.items():
-        name, labels = json.loads(field)
-        if name == "memshare_model_calls_total":
-            calls[labels["model"]] = calls.get(labels["model"], 0) + round(amount)
-        elif name == "memshare_model_tokens_total":
-            of_model = tokens.setdefault(labels["model"], {})
-            of_model[labels["type"]] = of_model.get(labels["type"], 0) + round(amount)
-        elif name == "memshare_model_money_total":
-            money += amount
-    currency = load_prices(settings.prices).currency
-    return Run(
-        started=started,
-        seconds=round(time.time() - started, 1),
-        calls=calls,
-        tokens=tokens,
-        money=money if currency else None,
-        currency=currency,
     )
