@@ -37,6 +37,11 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+def cjk_characters(text: str) -> list[str]:
+    """The Chinese, Japanese and Korean characters of a text, one by one."""
+    return [] if text.isascii() else re.findall(f"[{_CJK}]", unicodedata.normalize("NFKC", text))
+
+
 def document(text: str) -> Sparse:
     """The vector a text is stored with: each token's saturated frequency, less in a longer text."""
     found = _indices(text)

@@ -53,11 +53,17 @@ def matching(where: Where) -> edge.Filter:
     must: list[edge.ConditionType] = [
         edge.FieldCondition(key, match=edge.MatchAny(values)) for key, values in points.conditions(where)
     ]
+    for key, low, high in points.ranges(where):
+        span = edge.RangeFloat(gte=low, lt=high) if key == "created" else edge.RangeFloat(gte=low, lte=high)
+        must.append(edge.FieldCondition(key, range=span))
+    must += [edge.FieldCondition(points.WORDS, match=edge.MatchValue(mark)) for mark in points.wanted_marks(where)]
     if where.ids is not None:
         must.append(edge.HasIdCondition(set(where.ids)))
     if where.without_task:
         must.append(edge.IsEmptyCondition("task_id"))
     apart: list[edge.ConditionType] = []
+    if where.ids_not:
+        apart.append(edge.HasIdCondition(set(where.ids_not)))
     if where.with_task:
         apart.append(edge.IsEmptyCondition("task_id"))
     if where.submitter_not:

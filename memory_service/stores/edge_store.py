@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast, get_args
 from uuid import UUID
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from memshare.broker.errors import TryAgain
 from memshare.memory_service.memory import Memory, Status
-from memshare.memory_service.stores import edge_folder, edge_requests, points
+from memshare.memory_service.stores import edge_folder, edge_indexes, edge_requests, points
 from memshare.memory_service.stores.edge_opening import Opened, close_engine, open_engine
 from memshare.memory_service.stores.engine_damage import no_panic
 from memshare.memory_service.stores.kept_counts import KeptCounts, Kind
 from memshare.memory_service.stores.store import (
     Hit,
     Layout,
+    Order,
     Page,
     Query,
     RawPage,
@@ -38,14 +39,6 @@ _FLUSH_EVERY = 10_000
 """Writes after which the engine's files are brought up to date. It takes as long for one write as for thousands (50 ms
 and more, for it waits for the disk file by file); until then the engine's log has them, some 5 kB each, and a log of
 this length is read again within a second or two after a kill."""
-
-_UNINDEXED = 10_000
-"""Vectors that are searched one by one, in some 1 ms; more get an index when the pool is opened. The engine builds none
-for less than 10 MB of vectors, which are 6,700 of the bundled encoder."""
-
-_LINKED = ("pool", "status")
-"""Fields by which the vector index is linked as well, so that it is as good for one pool as for all. Every search
-names these; each further one makes building slower, by half with all of them."""
 
 
 class EdgeStore:
@@ -75,7 +68,7 @@ class EdgeStore:
         store = cls(open_engine(folder, layout), folder)
         try:
             edge_folder.claim(folder, owner)
-            store._index()
+            edge_indexes.build(store._shard, folder)
         except BaseException:
             store.close()
             raise
@@ -88,8 +81,13 @@ class EdgeStore:
     def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
         for batch in points.batches(items):
             last = {memory.id: (memory, given) for memory, given in batch}
+            noted = self._credibility(list(last))
             made = [
-                edge.Point(one, edge_requests.vectors(given), points.payload(memory))
+                edge.Point(
+                    one,
+                    edge_requests.vectors(given),
+                    points.payload(memory) | {points.CREDIBILITY: noted.get(one, points.UNTRIED)},
+                )
                 for one, (memory, given) in last.items()
             ]
             self._write(edge.UpdateOperation.upsert_points(made), list(last), made)
@@ -144,6 +142,29 @@ class EdgeStore:
             found, following = self._shard.scroll(request)
         raw = [RawPoint(UUID(str(one.id)), dict(one.payload or {}), points.dense_of(one.vector)) for one in found]
         return RawPage(raw, cast("UUID | None", following))
+
+    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
+        direction = edge.Direction.Asc if order.ascending else edge.Direction.Desc
+        request = edge.ScrollRequest(
+            limit=limit,
+            filter=edge_requests.matching(where),
+            with_payload=[points.WHOLE],
+            order_by=edge.OrderBy(order.by, direction),
+        )
+        with no_panic(self._folder):
+            found, _ = self._shard.scroll(request)
+        return self._memories(found)
+
+    def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        with self._writing, no_panic(self._folder):
+            for one in self._credibility(list(noted)):
+                self._shard.update(edge.UpdateOperation.set_payload([one], {points.CREDIBILITY: noted[one]}))
+
+    def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
+        """What was noted of those memories that there are."""
+        with no_panic(self._folder):
+            found = self._shard.retrieve(list(ids), with_payload=[points.CREDIBILITY], with_vector=False)
+        return points.noted((one.id, one.payload) for one in found)
 
     def count(self, where: Where) -> dict[str, int]:
         with self._writing:
@@ -201,25 +222,6 @@ class EdgeStore:
             if self._unflushed >= _FLUSH_EVERY:
                 self._shard.flush()
                 self._unflushed = 0
-
-    def _index(self) -> None:
-        """Build what makes searches fast; the engine builds nothing by itself, and blocks every thread while it does.
-
-        In small steps while the pool is used it would cost more, and stop every request for seconds: measured, 5,000
-        more vectors take some 4 s at 10,000 and 6 s at 20,000, as the engine merges them with those before. So it is
-        done before there are requests; what comes later is searched one by one, at 0.1 ms for 1,000 memories.
-        """
-        info = self._shard.info()
-        for key in points.KEYWORDS:
-            if key not in info.payload_schema:
-                index = edge.KeywordIndexParams(enable_hnsw=key in _LINKED)
-                self._shard.update(edge.UpdateOperation.create_field_index(key, index))
-        # The engine counts two vectors a point, of which the sparse one always has its index.
-        unindexed = 2 * info.points_count - info.indexed_vectors_count
-        if unindexed > _UNINDEXED:
-            log.info("Building the vector index of %d memories; this takes a while.", unindexed)
-            self._shard.optimize()
-            self._shard.flush()
 
 
 def _digest(point: edge.Point | edge.Record) -> int:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.checking import readable
 from memshare.memory_service.memory import Memory, saying
+from memshare.memory_service.stores.bm25 import cjk_characters, document, query
 from memshare.memory_service.stores.store import Hit, Query, RawPoint, Where
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,18 @@ WHOLE = "memory"
 
 KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents", "saying")
 """The fields that a `Where` can name; each has an index."""
+
+NUMBERS = ("created", "score", "credibility")
+"""The fields by which memories are sorted, and found by a range; each has an index."""
+
+WORDS = "words"
+"""The field with the marks of a memory's words, by which it is found; it has an index."""
+
+CREDIBILITY = "credibility"
+UNTRIED = 1.0
+"""The credibility of a memory of which nobody has noted any."""
+
+_NO_SCORE = -1.0  # in place of a score, so that a memory without one is sorted, too
 
 RRF_K = 60
 """The k of reciprocal rank fusion (Cormack et al. 2009): a rank r counts 1 / (k + r), r from 0."""
@@ -57,6 +70,9 @@ def payload(memory: Memory) -> dict[str, Any]:
         "task_id": memory.task_id,
         "parents": [str(parent) for parent in memory.parents],
         "saying": saying(memory.answer),
+        "created": memory.created,
+        "score": _NO_SCORE if memory.score is None else memory.score,
+        WORDS: word_marks(f"{memory.prompt or ''}\n{memory.answer}"),
         WHOLE: memory.model_dump_json(),
     }
 
@@ -114,37 +130,58 @@ def conditions(where: Where) -> list[tuple[str, list[str]]]:
     return given
 
 
+def ranges(where: Where) -> list[tuple[str, float | None, float | None]]:
+    """Fields, each with the lowest and the highest value that it may have; `created` is below its highest."""
+    score_from = 0.0 if where.score_from is None and where.score_to is not None else where.score_from
+    given = [
+        ("created", where.created_from, where.created_before),
+        ("score", score_from, where.score_to),
+        (CREDIBILITY, where.credibility_from, where.credibility_to),
+    ]
+    return [(key, low, high) for key, low, high in given if low is not None or high is not None]
+
+
+def wanted_marks(where: Where) -> list[int]:
+    """The marks of words that a memory must all have."""
+    return sorted({mark for word in where.words for mark in query(word).indices})
+
+
+def word_marks(text: str) -> list[int]:
+    """The marks of a text's words: those of its BM25 vector, and of each Chinese or Japanese character by itself."""
+    return sorted({*document(text).indices, *query(" ".join(cjk_characters(text))).indices})
+
+
 def depth(limit: int) -> int:
     """How many candidates each of the two rankings gives to the fusion."""
     return max(limit, _FUSED_DEPTH)
 
 
-def is_fused(query: Query) -> bool:
+def is_fused(search: Query) -> bool:
     """Whether a search fuses two rankings."""
-    return query.dense is not None and query.sparse is not None
+    return search.dense is not None and search.sparse is not None
 
 
-def hits(query: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:
+def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:
     """What a search found, best first; equal scores, as fused ranks often have, by similarity and then by id."""
-    unsorted = [hit for one in found if (hit := _hit(query, *one, unreadable))]
+    unsorted = [hit for one in found if (hit := _hit(search, *one, unreadable))]
     return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
 
 
 def _hit(
-    query: Query, point: object, stored: Payload, score: float, vector: object, unreadable: set[UUID]
+    search: Query, point: object, stored: Payload, score: float, vector: object, unreadable: set[UUID]
 ) -> Hit | None:
     """One point. Searched by the dense vector alone, its score is the cosine; fused, `vector` brings what it takes."""
     found = _memory(point, stored, unreadable)
     if found is None or not math.isfinite(score):  # of a damaged vector
         return None
     own = dense_in(vector) if isinstance(vector, dict) else None
-    if query.dense is None:
+    if search.dense is None:
         return Hit(found, score, 0.0, own)
-    if not is_fused(query):
+    if not is_fused(search):
         return Hit(found, score, score, own)
     if own is None:
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
-    return Hit(found, score, _cosine(query.dense, own), own)
+    return Hit(found, score, _cosine(search.dense, own), own)
 
 
 def dense_in(vectors: Any) -> NDArray[np.float32]:
@@ -169,6 +206,11 @@ def _has_length_one(dense: NDArray[np.float32]) -> bool:
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def noted(found: Iterable[tuple[object, Payload]]) -> dict[UUID, float]:
+    """What was noted of the credibility of some points, of each that there is."""
+    return {UUID(str(point)): float((stored or {}).get(CREDIBILITY, UNTRIED)) for point, stored in found}
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

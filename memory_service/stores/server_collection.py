@@ -14,6 +14,7 @@ from memshare.memory_service.stores.store_metadata import StoreMetadata, place_o
 ALIAS = "memshare"
 
 _CONFLICT = 409
+_AT_ONCE = 256  # memories
 
 
 def current_collection(client: QdrantClient, layout: Layout, alias: str, address: str) -> str:
@@ -59,10 +60,29 @@ def _checked(client: QdrantClient, name: str, wanted: StoreMetadata, alias: str,
     info = client.get_collection(name)
     found = _metadata_of(info, name, alias, address)
     require_same(found, wanted, _place(name, address), "give MEMSHARE_QDRANT_URL another server")
-    for key in points.KEYWORDS:
+    if points.WORDS not in info.payload_schema:
+        _add_fields(client, name)
+    for key in (*points.KEYWORDS, *points.NUMBERS, points.WORDS):
         if key not in info.payload_schema:
             client.create_payload_index(name, key, _index(key), wait=True)
     return name
+
+
+def _add_fields(client: QdrantClient, name: str) -> None:
+    """Write what memories are sorted by, and found by ranges and words, where a pool of before has none of it yet."""
+    after: models.ExtendedPointId | None = None
+    while True:
+        found, after = client.scroll(name, limit=_AT_ONCE, offset=after, with_payload=[points.WHOLE])
+        changes: list[models.UpdateOperation] = []
+        for point in found:
+            for memory in points.memories([(point.id, point.payload)], set()):
+                fields = points.payload(memory) | {points.CREDIBILITY: points.UNTRIED}
+                given = models.SetPayload(payload=fields, points=[point.id])
+                changes.append(models.SetPayloadOperation(set_payload=given))
+        if changes:
+            client.batch_update_points(name, changes, wait=True)
+        if after is None:
+            return
 
 
 def _metadata_of(info: models.CollectionInfo, name: str, alias: str, address: str) -> StoreMetadata:
@@ -100,6 +120,10 @@ def _create(client: QdrantClient, name: str, metadata: StoreMetadata) -> None:
             raise
 
 
-def _index(key: str) -> models.KeywordIndexParams:
+def _index(key: str) -> models.KeywordIndexParams | models.FloatIndexParams | models.IntegerIndexParams:
+    if key in points.NUMBERS:
+        return models.FloatIndexParams(type=models.FloatIndexType.FLOAT)
+    if key == points.WORDS:
+        return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=False)
     # The points of one pool lie together on disk, and a search in a pool passes over the others.
     return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True if key == "pool" else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +14,18 @@ from memshare.memory_service.stores import points
 from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection
 from memshare.memory_service.stores.server_connection import connected
 from memshare.memory_service.stores.server_errors import answering
-from memshare.memory_service.stores.store import Hit, Layout, Page, Query, RawPage, RawPoint, Sparse, Vectors, Where
+from memshare.memory_service.stores.store import (
+    Hit,
+    Layout,
+    Order,
+    Page,
+    Query,
+    RawPage,
+    RawPoint,
+    Sparse,
+    Vectors,
+    Where,
+)
 
 
 class ServerStore:
@@ -48,12 +59,23 @@ class ServerStore:
 
     def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
         for batch in points.batches(items):
-            made = [
-                models.PointStruct(id=str(memory.id), vector=_vectors(given), payload=points.payload(memory))
-                for memory, given in batch
-            ]
             with answering(self._address):
+                noted = self._credibility([memory.id for memory, _ in batch])
+                made = [
+                    models.PointStruct(
+                        id=str(memory.id),
+                        vector=_vectors(given),
+                        payload=points.payload(memory) | {points.CREDIBILITY: noted.get(memory.id, points.UNTRIED)},
+                    )
+                    for memory, given in batch
+                ]
                 self._client.upsert(self._collection, made, wait=True)
+
+    def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
+        """What was noted of those memories that there are."""
+        named = [str(one) for one in ids]
+        found = self._client.retrieve(self._collection, named, with_payload=[points.CREDIBILITY]) if named else []
+        return points.noted((one.id, one.payload) for one in found)
 
     def search(
         self,
@@ -82,6 +104,29 @@ class ServerStore:
             )
         memories = points.memories(((point.id, point.payload) for point in found), self.unreadable)
         return Page(memories, UUID(str(following)) if following else None)
+
+    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
+        direction = models.Direction.ASC if order.ascending else models.Direction.DESC
+        with answering(self._address):
+            found, _ = self._client.scroll(
+                self._collection,
+                scroll_filter=_filter(where),
+                limit=limit,
+                order_by=models.OrderBy(key=order.by, direction=direction),
+            )
+        return points.memories(((point.id, point.payload) for point in found), self.unreadable)
+
+    def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        with answering(self._address):
+            there = self._credibility(list(noted))
+            changes: list[models.UpdateOperation] = [
+                models.SetPayloadOperation(
+                    set_payload=models.SetPayload(payload={points.CREDIBILITY: noted[one]}, points=[str(one)])
+                )
+                for one in there
+            ]
+            if changes:
+                self._client.batch_update_points(self._collection, changes, wait=True)
 
     def count(self, where: Where) -> dict[str, int]:
         with answering(self._address):
@@ -155,11 +200,20 @@ def _filter(where: Where) -> models.Filter:
     must: list[models.Condition] = [
         models.FieldCondition(key=key, match=models.MatchAny(any=values)) for key, values in points.conditions(where)
     ]
+    for key, low, high in points.ranges(where):
+        span = models.Range(gte=low, lt=high) if key == "created" else models.Range(gte=low, lte=high)
+        must.append(models.FieldCondition(key=key, range=span))
+    must += [
+        models.FieldCondition(key=points.WORDS, match=models.MatchValue(value=mark))
+        for mark in points.wanted_marks(where)
+    ]
     if where.ids is not None:
         must.append(models.HasIdCondition(has_id=[str(one) for one in where.ids]))
     if where.without_task:
         must.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     apart: list[models.Condition] = []
+    if where.ids_not:
+        apart.append(models.HasIdCondition(has_id=[str(one) for one in where.ids_not]))
     if where.with_task:
         apart.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     if where.submitter_not:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 from memshare.memory_service.memory import Memory, Status
@@ -51,6 +51,30 @@ class Where:
     saying: str | None = None
     """What `memshare.memory_service.memory.saying` gives for the answer."""
     ids: Sequence[UUID] | None = None
+    ids_not: Sequence[UUID] = ()
+    """None of these."""
+    created_from: float | None = None
+    created_before: float | None = None
+    """Unix times in seconds: made at the first or later, and before the second."""
+    score_from: float | None = None
+    score_to: float | None = None
+    """Both included; a memory without a score is in no range."""
+    credibility_from: float | None = None
+    credibility_to: float | None = None
+    """Both included, of the credibility that was noted last."""
+    words: Sequence[str] = ()
+    """Words that all stand in the prompt or the answer, whatever their case."""
+
+
+SortKey = Literal["created", "score", "credibility"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """By what memories are sorted: the highest first, or with `ascending` the lowest."""
+
+    by: SortKey
+    ascending: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,6 +166,17 @@ class Store(Protocol):
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
         """Memories in the order of their ids, from `after` on (itself included)."""
+        ...
+
+    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
+        """The first memories in an order; those without a score stand below all others."""
+        ...
+
+    def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        """Note how credible memories are, so that they are found and sorted by it; unknown ids are passed over.
+
+        It stays with a memory that is written again. One of which nothing was noted has 1.
+        """
         ...
 
     def count(self, where: Where) -> dict[str, int]:

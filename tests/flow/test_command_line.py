@@ -101,6 +101,44 @@ def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal:
     assert terminal.json("memories", "show", memory)["answer"] == "The echo."
 
 
+def test_two_opposite_statements_are_a_conflict_that_a_person_decides(terminal: Terminal) -> None:
+    about = "When is the castle closed?"
+    added = [
+        terminal.json("know", "add", f"The castle is closed on {day}.", "--about", about, "--pool", "logic")["id"]
+        for day in ("Mondays", "Tuesdays")
+    ]
+    pairs = wait_for(lambda: terminal.json("memories", "conflicts", "--pool", "logic"), 20, "the conflict")
+    assert {one["id"] for one in pairs[0]} == set(added)
+    assert "castle" in terminal.run("know", "why", added[0]).stdout.split("Contradicted")[1]
+
+    terminal.run("memories", "conflicts", "--confirm", *(one[:8] for one in added))
+    assert len(terminal.json("memories", "conflicts", "--pool", "logic")) == 1
+    assert terminal.json("memories", "conflicts", "--dismiss", *added)["contradict"] is False
+    assert terminal.json("memories", "conflicts", "--pool", "logic") == []
+    for one in added:
+        terminal.run("know", "delete", one)
+
+
+def test_a_conversation_is_submitted_from_a_file_and_shown_whole(terminal: Terminal) -> None:
+    talk = [("user", "A riddle"), ("assistant", "About what?"), ("user", "A well")]
+    turns = [{"role": role, "content": text} for role, text in talk]
+    file = terminal.data / "talk.json"
+    file.write_text(json.dumps({"messages": turns}))
+
+    task_id = terminal.run("submit", "logic", "--messages", str(file), "--no-remember").stdout.strip()
+    piped = terminal.run("submit", "logic", "--messages", "-", "--no-remember", stdin=json.dumps(turns)).stdout.strip()
+
+    journey = terminal.settled(task_id)
+    assert journey["prompt"] == "User: A riddle\nAssistant: About what?\nUser: A well"
+    assert terminal.settled(piped)["prompt"] == journey["prompt"]
+    file.write_text('["a"]')
+    assert "is no conversation" in terminal.run("submit", "logic", "--messages", str(file), code=2).stderr
+    file.write_text(json.dumps(turns[:2]))
+    assert (
+        "must end with a turn of role 'user'" in terminal.run("submit", "logic", "--messages", str(file), code=2).stderr
+    )
+
+
 def test_knowledge_is_added_changed_explained_and_deleted(terminal: Terminal) -> None:
     about = "When is the lamp museum open?"
     known = terminal.json("know", "add", "It opens at nine.", "--about", about, "--pool", "logic")["id"]

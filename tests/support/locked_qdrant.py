@@ -34,7 +34,7 @@ class _LockedQdrant:
         return locked
 
     def create_payload_index(
-        self, collection_name: str, field_name: str, field_schema: models.KeywordIndexParams, **_: Any
+        self, collection_name: str, field_name: str, field_schema: Any, **_: Any
     ) -> models.UpdateResult:
         """Remember the index, for the in-memory client would only warn that it has none."""
         index = models.PayloadIndexInfo(data_type=models.PayloadSchemaType.KEYWORD, params=field_schema, points=0)

@@ -63,6 +63,7 @@ def _scroll(client: QdrantClient, name: str, body: Body) -> object:
         offset=asked.offset,
         with_payload=asked.with_payload or False,
         with_vectors=asked.with_vector or False,
+        order_by=asked.order_by,
     )
     return models.ScrollResult(points=found, next_page_offset=following)
 
@@ -77,6 +78,10 @@ def _retrieve(client: QdrantClient, name: str, body: Body) -> object:
 def _facet(client: QdrantClient, name: str, body: Body) -> object:
     asked = models.FacetRequest.model_validate(body)
     return client.facet(name, asked.key, facet_filter=asked.filter, limit=asked.limit or 10)
+
+
+def _batch(client: QdrantClient, name: str, body: Body) -> object:
+    return client.batch_update_points(name, models.UpdateOperations.model_validate(body).operations)
 
 
 def _delete(client: QdrantClient, name: str, body: Body) -> object:
@@ -96,6 +101,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("POST", _COLLECTION + "/points/query/batch", _query),
     ("POST", _COLLECTION + "/points/scroll", _scroll),
     ("POST", _COLLECTION + "/points/delete", _delete),
+    ("POST", _COLLECTION + "/points/batch", _batch),
     ("POST", _COLLECTION + "/points", _retrieve),
     ("POST", _COLLECTION + "/facet", _facet),
 ]
