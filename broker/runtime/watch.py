@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import threading
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 RELEASE_EVERY = 1.0  # seconds; a task that is tried again, or was sent to run at a time, is as late as that
 RELEASED_AT_ONCE = 200  # messages
+COLLECT_EVERY = 30.0  # seconds; what a failed task leaves refers to itself, with 100 kB and sockets
 
 Pulse = Callable[[Settings, Sequence[str]], None]
 
@@ -61,7 +63,13 @@ class Watch(threading.Thread):
         signals.worker_shutdown.connect(self._withdraw, weak=False)
 
     def run(self) -> None:
-        others = {"memshare-releases": (self._release, RELEASE_EVERY), "memshare-sweeper": (self._sweep, INTERVAL)}
+        gc.collect()
+        gc.freeze()  # what is there by now stays, and makes looking for garbage slow
+        others = {
+            "memshare-releases": (self._release, RELEASE_EVERY),
+            "memshare-sweeper": (self._sweep, INTERVAL),
+            "memshare-garbage": (self._collect, COLLECT_EVERY),
+        }
         if self._pulses:
             others["memshare-pulses"] = (self._run_pulses, INTERVAL)
         for name, repeated in others.items():
@@ -81,6 +89,10 @@ class Watch(threading.Thread):
     def _announce(self) -> None:
         announce(self._client, self._presence)
         self._beat()
+
+    def _collect(self) -> None:
+        """Let go of garbage. Where few tasks fail, Python itself looks for the older part of it once an hour."""
+        gc.collect()
 
     def _sweep(self) -> None:
         sweep(self._app, self._client, self._settings.lease)

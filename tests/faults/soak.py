@@ -4,8 +4,8 @@ In the first quarter every worker is ended with SIGTERM and started again, one a
 the processes stay the same ones, so what they take at a quarter of the run and at its end can be compared.
 - Memory and open files of a worker are medians of a minute's looks. One task in eight is remembered, so that the
   memory service may grow by what it keeps: some kilobytes for each memory.
-- A journey leaves bytes in Redis for MEMSHARE_KEEP_DAYS; lessons, credits and dead letters stay too. What is left of
-  the keys is what workers work with, which must not grow.
+- A journey leaves bytes in Redis for MEMSHARE_KEEP_DAYS, and lessons, credits and dead letters stay. What is left of
+  the keys is what workers work with, which must not grow: the least of a minute's looks, for messages come and go.
 - Latency is from the moment at which a task is due until its answer. Compared are the second quarter and the last one,
   by the medians of what their parts came to, so that nothing hangs on one bad minute of the machine.
 Ends with status 1 when a task was lost or counted twice, or when anything drifts by more than 5 %.
@@ -25,7 +25,7 @@ from memshare.console import print_json
 from memshare.memory_service.stores.store import Where
 from tests.faults.cluster import Cluster, Setup, cluster
 from tests.faults.count import count
-from tests.faults.drift import drifts
+from tests.faults.drift import PARTS, drifts
 from tests.faults.load import Load
 from tests.faults.pace import Pace
 from tests.faults.soaked import Soaked, print_soak
@@ -51,10 +51,12 @@ def soak(folder: Path, minutes: float, rate: float, rounds: int = ROUNDS) -> Soa
             restarts = _restart_each(made, pace, rounds, quarter * RESTARTING)
             begin = max(quarter, pace.now)
             end = begin + 3 * quarter
+            part = (end - begin) / PARTS
             _until(pace, begin)
-            early = redis_bytes(made.direct, _last_ended(load, rate))
+            early = redis_bytes(made.direct, _last_ended(load, rate), part)
+            _until(pace, end - part)
+            late = redis_bytes(made.direct, _last_ended(load, rate), part)
             _until(pace, end)
-            late = redis_bytes(made.direct, _last_ended(load, rate))
         made.wait_for(lambda: made.open_messages() == 0, ENDS_WITHIN)
         return Soaked(
             begin=begin / 60,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 
 import psutil
 import redis
@@ -15,6 +16,7 @@ from memshare.broker.delivery.keys import DEAD, JOURNEY
 from tests.faults.fleet import Fleet
 
 LOOK_EVERY = 0.5  # seconds
+ROUNDS = 20  # of counting what comes and goes
 KEPT = (
     JOURNEY,
     "celery-task-meta-",
@@ -22,6 +24,7 @@ KEPT = (
     "memshare:retriever",
     "memshare:credibility:",
     "memshare:credited:",
+    "memshare:credits_by:",
     "memshare:conflicts:",
     DEAD,
 )
@@ -71,12 +74,15 @@ def watched(fleet: Fleet, now: Callable[[], float]) -> Iterator[list[Look]]:
         thread.join()
 
 
-def redis_bytes(client: redis.Redis, journeys: Sequence[str], rounds: int = 5) -> RedisBytes:
-    """Count the bytes of some journeys, and of what is not kept, which comes and goes: the median of some rounds."""
-    return RedisBytes(
-        of_a_journey=fmean(_bytes(client, [start + one for start in OF_A_JOURNEY]) for one in journeys),
-        working=median(_bytes(client, _working(client)) for _ in range(rounds)),
-    )
+def redis_bytes(client: redis.Redis, journeys: Sequence[str], seconds: float) -> RedisBytes:
+    """Count the bytes of some journeys, and of what is not kept: the least of some seconds, for it comes and goes."""
+    over = time.monotonic() + seconds
+    working = [_bytes(client, _working(client))]
+    while time.monotonic() < over:
+        time.sleep(seconds / ROUNDS)
+        working.append(_bytes(client, _working(client)))
+    left = fmean(_bytes(client, [start + one for start in OF_A_JOURNEY]) for one in journeys)
+    return RedisBytes(of_a_journey=left, working=min(working))
 
 
 def _working(client: redis.Redis) -> Sequence[str]:

@@ -1,7 +1,9 @@
 """The heartbeat of a worker, and the thread that gives it."""
 
+import gc
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -182,3 +184,22 @@ def test_a_worker_without_a_connection_yet_takes_none() -> None:
     consumer = SimpleNamespace(blueprint=SimpleNamespace(state=RUN), pool=SimpleNamespace(active=True), connection=None)
 
     assert takes_tasks(consumer) is False
+
+
+def test_what_refers_to_itself_is_let_go_of_though_nothing_makes_python_look_for_it(
+    start_watch: StartWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failure:
+        def __init__(self) -> None:
+            self.trace = self
+
+    monkeypatch.setattr(watch_module, "COLLECT_EVERY", 0.05)
+    gc.disable()
+    try:
+        start_watch()
+        wait_for(lambda: "memshare-garbage" in {thread.name for thread in threading.enumerate()}, 10, "the thread")
+        left = weakref.ref(Failure())
+
+        wait_for(lambda: left() is None, 10, "the garbage to be gone")
+    finally:
+        gc.enable()
