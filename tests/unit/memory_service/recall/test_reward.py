@@ -30,9 +30,19 @@ def context(chance: np.random.Generator) -> Array:
     return features(memory, "x" * int(chance.integers(0, 400)), float(chance.uniform(-0.2, 1)))
 
 
+def extreme(chance: np.random.Generator) -> Array:
+    """A context in which everything is as much or as little as it can be."""
+    status, score = str(chance.choice(["active", "probation"])), float(chance.choice([0, 100]))
+    memory = remembered("A lamp", status=status, score=score)[0]
+    return features(memory, str(chance.choice(["", "A lamp"])), float(chance.choice([0, 1])))
+
+
 def history(chance: np.random.Generator) -> list[Shown]:
-    """Times that one memory was shown; a third of the histories are in very few contexts."""
+    """Times that one memory was shown: in many contexts, in very few, or in extreme ones."""
     times = int(chance.integers(1, 60))
+    if chance.random() < 0.3:
+        few = [extreme(chance) for _ in range(int(chance.integers(1, 5)))]
+        return [Shown(few[int(chance.integers(len(few)))], 1.0) for _ in range(times)]
     contexts = [context(chance) for _ in range(int(chance.integers(1, 4)) if chance.random() < 0.3 else times)]
     shares = 10 ** chance.uniform(-3, 0, size=times)
     return [Shown(contexts[int(chance.integers(len(contexts)))], float(share)) for share in shares]
@@ -49,8 +59,19 @@ def test_no_series_of_verified_answers_puts_a_memory_below_an_untried_one_in_any
         for x, share in history(chance):
             arm = arm.credited(x, of_verdict(1), share)
             assert p_of(arm, x) > ALPHA
-        others = [context(chance) for _ in range(20)]
+        others = [some(chance) for some in (context, extreme) for _ in range(20)]
         assert min(p_of(arm, other) for other in others) >= ALPHA - 1e-9
+
+
+def test_what_is_certain_of_far_tasks_is_not_held_against_a_memory_in_a_near_one() -> None:
+    far = [(0.0, 0, 1_000), (0.1, 0, 1_000), (0.0, 10, 1_000), (0.0, 0, 60)]  # similarity, score, length of the task
+    arm = Arm.untried()
+    for similarity, score, length in far:
+        x = features(remembered("A lamp", score=score)[0], "x" * length, similarity)
+        arm = arm.credited(x, of_verdict(1), weight=20_000)
+        assert p_of(arm, x) >= ALPHA, "however certain it is"
+
+    assert p_of(arm, in_general(remembered("A lamp", score=100)[0])) >= ALPHA
 
 
 def test_a_rejected_answer_lowers_a_memory_the_more_the_larger_its_share() -> None:
