@@ -1,0 +1,1 @@
+"""The shared memory in the words of other libraries; each module needs the library of its name."""
