@@ -68,7 +68,14 @@ class Answering:
         if self.reasoner is None:
             began = time.monotonic()
             wanted = RecallRequest(
-                pool=self.agent.pool, text=text, k=k, mode=mode, not_shown=task.not_shown, new_pool=True
+                pool=self.agent.pool,
+                text=text,
+                k=k,
+                mode=mode,
+                not_shown=task.not_shown,
+                new_pool=True,
+                model=self.chat.name,
+                kind=task.kind,
             )
             with tracing.span("recall"):
                 recalled = self.memory.recall(wanted)

@@ -11,6 +11,7 @@ import redis
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Shown, VerdictTask
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall import reward
+from memshare.memory_service.recall.balance import Earned, note
 from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, Graded
 from memshare.memory_service.recall.credibility import features
 from memshare.memory_service.recall.recall import Recall
@@ -38,7 +39,7 @@ class Crediting:
         task, score = graded.task, graded.score.total
         earned = reward.of_score(score, reward.usual(self._client, task.pool, task.kind))
         rewards = {one.id: earned if one.share is None else reward.of_verdict(1) for one in task.shown}
-        return self._credit(recall, journey, task, rewards, Graded(task.kind, score))
+        return self._credit(recall, journey, task, rewards, Graded(task.kind, score), model=task.model)
 
     def judged(self, recall: Recall, task: VerdictTask) -> int:
         """Credit what an answer was shown that was found right or wrong; returns how many memories were credited."""
@@ -55,6 +56,7 @@ class Crediting:
         task: AnsweredTask | VerdictTask,
         rewards: Mapping[UUID, float],
         graded: Graded | None = None,
+        model: str | None = None,
     ) -> list[Memory]:
         shown = {one.id: one for one in task.shown}
         there = recall.store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
@@ -66,7 +68,11 @@ class Crediting:
                 earned[memory.pool].append(Credit(memory.id, x, rewards[memory.id], _weight(one)))
         for pool in dict.fromkeys((*earned, task.pool)):
             own = graded if pool == task.pool else None
-            self._arms.add(pool, task_id, earned.get(pool, ()), submitter=task.submitter, graded=own)
+            new = self._arms.add(pool, task_id, earned.get(pool, ()), submitter=task.submitter, graded=own)
+            if new and own:
+                of_pool = [memory for memory in there if memory.pool == pool]
+                sides = (Earned(one, rewards[one.id], _weight(shown[one.id])) for one in of_pool)
+                note(self._client, pool, own.kind, model, sides)
         return there
 
 

@@ -35,6 +35,8 @@ class RecallRequest(Message):
     words: tuple[Word, ...] = Field(default=(), max_length=10)
     not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
+    model: str | None = Field(default=None, description="who is to answer, where own and foreign memories are weighed")
+    kind: Label | None = Field(default=None, description="the kind of task, for the same")
 
 
 class Found(Message):

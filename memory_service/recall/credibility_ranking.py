@@ -10,6 +10,7 @@ import numpy as np
 import redis
 
 from memshare.memory_service.memory import SHOWN, Memory
+from memshare.memory_service.recall.balance import Balance, balance_key, factor, read_balances
 from memshare.memory_service.recall.bandit_arms import Arms, read_arms
 from memshare.memory_service.recall.conflicts import Conflicts, Rivals, read_rivals
 from memshare.memory_service.recall.credibility import FLOOR, corrected, features, in_general, upper_bounds
@@ -25,11 +26,13 @@ class Credibility(NamedTuple):
 
 
 class FoundFor(NamedTuple):
-    """What was found in a pool for the text of a task."""
+    """What was found in a pool for the text of a task, of a kind, that a model is to answer."""
 
     pool: str
     text: str
     hits: Sequence[Hit]
+    model: str | None = None
+    kind: str | None = None
 
 
 class CredibilityRanking:
@@ -59,17 +62,28 @@ class CredibilityRanking:
                 if some:
                     self.arms.ask(look, task.pool, some)
                     self.conflicts.ask(look, task.pool, some)
+                    look.hgetall(balance_key(task.pool))
             replies = iter(look.execute())
-        looks = [(read_arms(next(replies)), read_rivals(some, next(replies))) if some else ([], {}) for some in ids]
+        looks = [
+            (read_arms(next(replies)), read_rivals(some, next(replies)), read_balances(next(replies)))
+            if some
+            else ([], {}, {})
+            for some in ids
+        ]
         contexts = [features(hit.memory, task.text, hit.similarity) for task in tasks for hit in task.hits]
-        bounds = iter(upper_bounds([arm for arms, _ in looks for arm in arms], np.array(contexts)))
+        bounds = iter(upper_bounds([arm for arms, _, _ in looks for arm in arms], np.array(contexts)))
         ranked = []
-        for task, (_, rivals) in zip(tasks, looks, strict=True):
+        for task, (_, rivals, of_kinds) in zip(tasks, looks, strict=True):
             contested = [hit.memory for hit in task.hits if hit.memory.id in rivals]
             beaten = self._beaten(store, task.pool, contested, rivals)
             out = {one for one, how in beaten.items() if how.is_left_out}
             judged = [(hit, next(bounds)) for hit in task.hits]
-            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in out]
+            balance = of_kinds.get(task.kind or "", Balance())
+            kept = [
+                (corrected(hit.score, p) * factor(balance, hit.memory, task.model), hit)
+                for hit, p in judged
+                if p >= FLOOR and hit.memory.id not in out
+            ]
             ranked.append(behind_rivals([hit for _, hit in sorted(kept, key=lambda pair: -pair[0])], beaten))
         return ranked
 

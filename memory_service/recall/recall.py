@@ -112,7 +112,7 @@ class Recall:
     def _ranked(self, wanted: Sequence[Wanted], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
         if self._ranking is None:
             return list(hits)
-        tasks = [FoundFor(one.pool, one.text, some) for one, some in zip(wanted, hits, strict=True)]
+        tasks = [FoundFor(one.pool, one.text, some, one.model, one.kind) for one, some in zip(wanted, hits, strict=True)]
         return self._ranking.ranked(self.store, tasks)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:

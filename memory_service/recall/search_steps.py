@@ -21,7 +21,8 @@ class Wanted:
     """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
 
     `among` narrows by fields, whatever pool and status it names; `fits` by anything else, which looks at all that the
-    fields leave.
+    fields leave. `model` is who is to answer, and `kind` the kind of task
+    (`memshare.memory_service.recall.balance`).
     """
 
     pool: str
@@ -31,6 +32,8 @@ class Wanted:
     mode: Mode = "dense"
     among: Where = field(default_factory=Where)
     fits: Callable[[Memory], bool] = lambda _: True
+    model: str | None = None
+    kind: str | None = None
 
 
 class Search(NamedTuple):

@@ -26,6 +26,7 @@ KEPT = (
     "memshare:credited:",
     "memshare:credits_by:",
     "memshare:conflicts:",
+    "memshare:balance:",
     DEAD,
 )
 """What is to stay: of each journey its result and trace, of each pool its lessons, credits and conflicts."""

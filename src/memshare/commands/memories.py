@@ -8,6 +8,7 @@ import typer
 
 from memshare.broker.errors import BadInput
 from memshare.client import Client
+from memshare.commands.balance import balance_as_json, print_balance
 from memshare.commands.change_memories import add, edit
 from memshare.commands.check import check
 from memshare.commands.conflicts import conflicts
@@ -16,11 +17,13 @@ from memshare.commands.options import Json, MemoryId
 from memshare.commands.transfer import export, import_memories
 from memshare.commands.trash import purge, restore, trash
 from memshare.console import console, errors, moment, panel, print_json, short, styled, table
+from memshare.local.own_redis import connected
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool, say_unreadable
 from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.memory import Memory, Revision
+from memshare.memory_service.recall.balance import balances
 from memshare.memory_service.stores.store import Where
 
 app = typer.Typer(
@@ -139,19 +142,22 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
 @app.command()
 def stats(as_json: Json = False) -> None:
-    """Count the memories of each pool.
+    """Count the memories of each pool, and say whose help more: those of the model that answers, or those of others.
 
     Example: memshare memories stats
     """
     client = Client()
     found = client.memories.stats()
     say_unreadable(client)
+    with connected(client.settings) as redis_client:
+        balance = {pool: of for pool in sorted(found.by_pool) if (of := balances(redis_client, pool))}
     if as_json:
-        print_json(found.model_dump())
-    else:
-        console.print(
-            table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
-        )
+        print_json(found.model_dump() | {"balance": {pool: balance_as_json(of) for pool, of in balance.items()}})
+        return
+    console.print(
+        table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
+    )
+    print_balance(balance)
 
 
 def _show_revision(revision: Revision) -> None:
