@@ -21,10 +21,9 @@ from benchmarks.concepts_recall import recall
 from benchmarks.report import Aim, aim, print_figures, progress
 from memshare.concepts.clusters import find_clusters
 from memshare.concepts.flashcards import Flashcard, flashcards
-from memshare.concepts.gaps.unexplained import NAMED_BY, unexplained
+from memshare.concepts.gaps.unexplained import NAMED_BY, Encode, unexplained
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.names import key
-from memshare.memory_service.encoders.encoder import Encoder
 
 SIZES = (1_000, 10_000, 100_000)
 AIMS = (
@@ -55,7 +54,7 @@ def main(
         "clusters": clusters(cards, vectors),
         "peak_mb": growths[str(SIZES[-1])].peak_mb,
         "forget_exact": forget_exact(SIZES[0]),
-        "gap_top50": gap_top50(cards, vectors, encoder),
+        "gap_top50": gap_top50(cards, vectors, lambda names: np.asarray(encoder.encode(names))),
     }
     added = {size: {"p50": one.p50, "p99": one.p99} for size, one in growths.items()}
     if as_json:
@@ -83,10 +82,10 @@ def clusters(cards: tuple[Flashcard, ...], vectors: Vectors) -> dict[str, float]
     return {"together": round(together, 4), "chance": round(chance, 4)}
 
 
-def gap_top50(cards: tuple[Flashcard, ...], vectors: Vectors, encoder: Encoder) -> float:
+def gap_top50(cards: tuple[Flashcard, ...], vectors: Vectors, encode: Encode) -> float:
     """Of the topics that other cards name, the share that is among the first 50 gaps when its cards are removed."""
     names = sorted({name for card in cards for names in card.concepts.levels().values() for name in names})
-    meanings = dict(zip(names, np.asarray(encoder.encode(names)), strict=True))
+    meanings = dict(zip(names, encode(names), strict=True))
     topics = [key(card.concepts.topic) for card in cards]
     concepts = [{key(name) for names in card.concepts.levels().values() for name in names} for card in cards]
     named = Counter(name for topic, of in zip(topics, concepts, strict=True) for name in of - {topic})
