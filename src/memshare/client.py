@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
+from celery.states import EXCEPTION_STATES
 from pydantic import ValidationError
 
 from memshare.agents.roster import cards
@@ -28,6 +29,7 @@ from memshare.cancelling import Cancelling, cancel_journey
 from memshare.journey import Journey, read_journey
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.door.client import MemoryClient
+from memshare.reuse import reusable_id
 from memshare.submission import Submission, ended
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
@@ -63,6 +65,7 @@ class Client:
         submitter: str = "anonymous",
         documents: Sequence[str] = (),
         remember: bool = True,
+        reuse: bool = False,
         priority: int = INTERACTIVE,
     ) -> Submission:
         """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
@@ -70,7 +73,8 @@ class Client:
         `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
         many are shown, 0 to 20; by default as many as the agent's file says. `documents` are files and folders
         of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. Without `remember` the pair is graded, and
-        neither remembered, credited nor learnt from. `priority` is 0 (first) to 9.
+        neither remembered, credited nor learnt from. With `reuse` the same task of the same submitter, submitted so
+        earlier in this UTC day, answers this one, unless it failed. `priority` is 0 (first) to 9.
 
         Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
         seconds after which to come back, and `Unreachable`.
@@ -84,7 +88,10 @@ class Client:
             "documents": tuple(documents) or None,
             "remember": remember,
         }
-        return self.submit_task(agent, {name: value for name, value in body.items() if value is not None}, priority)
+        given = {name: value for name, value in body.items() if value is not None}
+        task_id = reusable_id(agent, self.check(agent, given), time.time()) if reuse else None
+        failed = task_id is not None and self.result(task_id).state in EXCEPTION_STATES
+        return self.submit_task(agent, given, priority, None if failed else task_id)
 
     def submit_task(
         self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE, task_id: str | None = None

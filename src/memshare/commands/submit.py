@@ -37,6 +37,9 @@ def submit(
     remember: Annotated[
         bool, typer.Option("--remember/--no-remember", help="Whether a good pair is remembered and learnt from.")
     ] = True,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Take the answer to the same task, if it was submitted so today (UTC).")
+    ] = False,
     priority: Annotated[
         int | None, typer.Option(min=0, max=9, help="0 goes first. [default: 3, and 6 for --file]")
     ] = None,
@@ -71,6 +74,8 @@ def submit(
     if file is not None:
         if prompt is not None or messages is not None:
             raise BadInput("Give a prompt, --messages or --file: one of them.")
+        if reuse:
+            raise BadInput("--reuse is for one task: a file is submitted once anyway.")
         if out is not None and not wait:
             raise BadInput("--out needs --wait: there are no results yet.")
         defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter, "documents": document}
@@ -100,6 +105,7 @@ def submit(
         submitter=submitter,
         documents=document or (),
         remember=remember,
+        reuse=reuse,
         priority=INTERACTIVE if priority is None else priority,
     )
     if not wait:

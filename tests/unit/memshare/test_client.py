@@ -234,3 +234,23 @@ def test_an_answer_cannot_be_waited_for_while_redis_is_down(alone: Client) -> No
 def test_a_memory_that_holds_half_a_character_is_refused_before_it_is_sent(alone: Client) -> None:
     with pytest.raises(BadInput, match="The request holds half a character"):
         alone.memories.add([NewMemory(pool="poem", answer="half \ud83d")])
+
+
+def test_the_same_task_of_a_submitter_is_reused_within_a_day_and_no_other(client: Client) -> None:
+    first = client.submit("poem", "A lamp", submitter="ada", reuse=True).id
+
+    assert client.submit("poem", "A lamp", submitter="ada", reuse=True, priority=9).id == first
+    others = [
+        client.submit("poem", "A lamp", submitter="bob", reuse=True),
+        client.submit("poem", "A lamp", submitter="ada", kind="limerick", reuse=True),
+        client.submit("poem", "A lamp", submitter="ada"),
+    ]
+    assert len({first, *(one.id for one in others)}) == 4
+    assert client.ledger.open_messages()["poem"] == 4
+
+
+def test_a_task_that_was_cancelled_is_not_reused(client: Client) -> None:
+    first = client.submit("poem", "A lamp", reuse=True).id
+    client.cancel(first)
+
+    assert client.submit("poem", "A lamp", reuse=True).id != first
