@@ -22,6 +22,9 @@ KNOWLEDGE = "knowledge"
 
 SHOWN: tuple[Status, ...] = ("active", "probation")
 
+FLOOR = 0.4
+"""Of credibility; a memory below it is not shown."""
+
 
 class Voucher(Message):
     """An accepted task that was shown a memory, and who submitted it."""

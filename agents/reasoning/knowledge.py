@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import date
+from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,9 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from memshare.agents.reasoning.short_term import Item
 from memshare.broker.observe import tracing
 from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.days import on_days
 from memshare.memory_service.door.messages import RecallRequest, Word
-from memshare.memory_service.memory import Memory, Mode
-from memshare.memory_service.stores.store import Where
+from memshare.memory_service.memory import FLOOR, SHOWN, Memory, Mode, Status
+from memshare.memory_service.stores.store import Order, SortKey, Where
+
+Sort = Literal["time", "score", "credibility"]
+_KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
 
 
 class Filters(BaseModel):
@@ -27,6 +33,12 @@ class Filters(BaseModel):
     since: date | None = Field(default=None, description="remembered on this day (UTC) or later")
     until: date | None = Field(default=None, description="remembered on this day (UTC) or earlier")
     words: list[Word] | None = Field(default=None, max_length=10, description="words that all stand in it")
+    score_from: float | None = Field(default=None, description="graded so high or higher, of 100")
+    score_to: float | None = Field(default=None, description="graded so high or lower")
+    credibility_from: float | None = Field(default=None, description="so credible or more; 1 is one never tried")
+    credibility_to: float | None = Field(default=None, description="so credible or less")
+    status: Status | None = Field(default=None, description="active: trusted; probation: new")
+    sort: Sort | None = Field(default=None, description="the highest of it first; null: the nearest first")
 
 
 class Knowledge:
@@ -50,19 +62,31 @@ class Knowledge:
             self._version = self._memory.recall(nothing).retriever_version
         return self._version
 
+    def _sorted(self, filters: Filters, order: Order) -> list[Item]:
+        """The first memories that agents may be shown, in an order."""
+        among = _among(filters)
+        credible = max(FLOOR, among.credibility_from or 0.0)
+        where = replace(
+            among,
+            pool=self._pool,
+            status=among.status if among.status in SHOWN else SHOWN,
+            credibility_from=credible,
+            ids_not=self._not_shown,
+        )
+        return [_item(memory, 0.0) for memory in self._memory.first(where, order, self._k)]
+
     def search(self, text: str, filters: Filters) -> list[Item]:
-        """The memories that are nearest to a text, best first."""
+        """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
         if self._k == 0:
             return []
+        if filters.sort is not None:
+            return self._sorted(filters, Order(_KEYS[filters.sort]))
         wanted = RecallRequest(
             pool=self._pool,
             text=text,
             k=self._k,
             mode=self._mode,
-            among=Where(agent=filters.agent, kind=filters.kind, submitter=filters.submitter),
-            since=filters.since,
-            until=filters.until,
-            words=tuple(filters.words or ()),
+            among=_among(filters),
             not_shown=self._not_shown,
             new_pool=True,
         )
@@ -72,6 +96,22 @@ class Knowledge:
         self.seconds.append(time.monotonic() - began)
         self._version = recalled.retriever_version
         return [_item(one.memory, one.similarity) for one in recalled.found]
+
+
+def _among(filters: Filters) -> Where:
+    """The memories that fulfil the conditions."""
+    where = Where(
+        agent=filters.agent,
+        kind=filters.kind,
+        submitter=filters.submitter,
+        status=filters.status,
+        words=tuple(filters.words or ()),
+        score_from=filters.score_from,
+        score_to=filters.score_to,
+        credibility_from=filters.credibility_from,
+        credibility_to=filters.credibility_to,
+    )
+    return on_days(where, filters.since, filters.until)
 
 
 def _item(memory: Memory, similarity: float) -> Item:

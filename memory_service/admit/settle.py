@@ -27,6 +27,7 @@ from memshare.memory_service.memory import SHOWN, Memory, Status, memory_id, say
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall, sparse_of
 from memshare.memory_service.stores.store import Store, Vectors, Where
 
@@ -87,13 +88,14 @@ class Settle:
         self._client = client
         self._crediting = Crediting(client, keep_days)
         self._conflicts = Conflicts(client)
+        self._ranking = CredibilityRanking(client)
         self._lessons = lessons
         self._alone: dict[tuple[str, str], tuple[bool, float]] = {}
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
-        task, score = graded.task, graded.score
+        task = graded.task
         if task.regrades is not None:
             return regrade(self._pool, self._client, graded, task.regrades, self._status)
         if not task.remember:
@@ -101,6 +103,12 @@ class Settle:
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
         recall = self._pool()
         shown = self._crediting.graded(recall, journey, graded)
+        outcome = self._keep(recall, journey, graded, shown)
+        self._ranking.note(self._pool().store, {memory.id for memory in shown})
+        return outcome
+
+    def _keep(self, recall: Recall, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> Outcome:
+        task, score = graded.task, graded.score
         kept = self._keep_learnt(task)
         learnt = tuple(memory.id for memory in kept.memories)
         if not score.accepted:
@@ -129,7 +137,9 @@ class Settle:
 
     def credit(self, task: VerdictTask) -> int:
         """Credit the memories of an answer that was found right or wrong; returns how many were credited."""
-        return self._crediting.judged(self._pool(), task)
+        credited = self._crediting.judged(self._pool(), task)
+        self._ranking.note(self._pool().store, {one.id for one in task.shown})
+        return credited
 
     def _remember(
         self,

@@ -86,6 +86,7 @@ class Curate:
             recall.store.put([(changed, recall.vectors([changed])[0])])
             if rewritten:
                 self._worths.drop([changed])
+                self._ranking.note(recall.store, [changed.id])
                 make_stale(recall, [one for one in derived_from(recall.store, [before]) if one.id != before.id])
         if rewritten:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])

@@ -22,6 +22,7 @@ from memshare.memory_service.curate.worth import Worth, Worths
 from memshare.memory_service.curate.write import write
 from memshare.memory_service.memory import SHOWN, Memory, Voucher
 from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.given_credit import GivenCredit, less
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Where, every
@@ -37,6 +38,7 @@ class Forgetting:
         self._client = client
         self._worths = Worths(client)
         self._trash = Trash(client)
+        self._ranking = CredibilityRanking(client)
         self._given = GivenCredit(client)
 
     def preview(self, forget: Forget) -> ForgetPreview:
@@ -108,6 +110,7 @@ class Forgetting:
             self._worths.put_back(item.memory, Worth(item.arm, item.rivals, item.confirmed, item.given), there)
         with self._pool.writing() as recall:
             no_longer_stale(recall, {one: how for item in back.values() for one, how in item.made_stale.items()})
+        self._ranking.note(self._pool().store, back.keys())
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
         self._trash.drop([*back, *same])
@@ -138,7 +141,9 @@ class Forgetting:
 
     def _take_credit_back(self, submitter: str) -> None:
         """From the memories of the pool, and from those in the trash, too."""
+        credited = self._given.credited_by(submitter)
         self._given.take_back(submitter)
+        self._ranking.note(self._pool().store, credited)
         items = [one for one in self._trash.every() if one.arm is not None and submitter in one.given]
         for item in items:
             left = {name: sums for name, sums in item.given.items() if name != submitter}

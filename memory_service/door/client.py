@@ -44,7 +44,7 @@ from memshare.memory_service.door.messages import (
 )
 from memshare.memory_service.door.methods import Method
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
+from memshare.memory_service.stores.store import Order, Where
 
 CONNECT_WITHIN = 5.0  # seconds
 KEEP_IDLE = 30.0  # seconds
@@ -93,6 +93,10 @@ class MemoryClient:
     def page(self, where: Where, limit: int = 200, after: UUID | None = None) -> MemoryPage:
         """Some memories in the order of their ids."""
         return self._ask(methods.PAGE, PageRequest(where=where, limit=limit, after=after))
+
+    def first(self, where: Where, order: Order, limit: int) -> tuple[Memory, ...]:
+        """The first memories in an order; those without a score stand below all others."""
+        return self._ask(methods.PAGE, PageRequest(where=where, limit=limit, order=order)).memories
 
     def every(self, where: Where) -> Iterator[Memory]:
         """All memories that are meant, in the order of their ids, page by page."""

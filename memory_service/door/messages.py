@@ -6,12 +6,12 @@ from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message
 from memshare.memory_service.memory import Memory, Mode
-from memshare.memory_service.stores.store import Where
+from memshare.memory_service.stores.store import Order, Where
 
 LONGEST_PAGE = 1_000  # memories
 
@@ -70,11 +70,18 @@ class SearchRequest(Message):
 
 
 class PageRequest(Message):
-    """Some memories in the order of their ids, from `after` on (itself included)."""
+    """Some memories in the order of their ids, from `after` on (itself included), or the first ones in another."""
 
     where: Where = Where()
     limit: int = Field(default=200, ge=1, le=LONGEST_PAGE)
     after: UUID | None = None
+    order: Order | None = None
+
+    @model_validator(mode="after")
+    def _one_order(self) -> PageRequest:
+        if self.order is not None and self.after is not None:
+            raise ValueError("'after' goes with the order of the ids: leave out 'order'")
+        return self
 
 
 class MemoryPage(Message):

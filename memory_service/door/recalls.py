@@ -6,14 +6,15 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from datetime import UTC, datetime
+from dataclasses import replace
 from queue import SimpleQueue
 
 from memshare.broker.wire.messages import Embedding
+from memshare.memory_service.door.days import on_days
 from memshare.memory_service.door.messages import Found, RecallRequest, Recollection
-from memshare.memory_service.memory import Memory, folded
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.search_steps import Wanted
+from memshare.memory_service.stores.store import Where
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ def recall_each(recall: Recall, requests: Sequence[RecallRequest]) -> list[Recol
     """What is recalled for each request, from one encoding and as few searches as there can be."""
     vectors = recall.encode([request.text for request in requests])
     wanted = [
-        Wanted(one.pool, one.text, vector, one.k, one.mode, one.among, _condition(one), one.model, one.kind)
+        Wanted(one.pool, one.text, vector, one.k, one.mode, _among(one), one.model, one.kind)
         for one, vector in zip(requests, vectors, strict=True)
     ]
     return [
@@ -84,18 +85,7 @@ def recall_each(recall: Recall, requests: Sequence[RecallRequest]) -> list[Recol
     ]
 
 
-def _condition(request: RecallRequest) -> Callable[[Memory], bool]:
-    """What no index of the store answers: the days, the words, and the memories that are left out."""
-    left_out, words = frozenset(request.not_shown), [folded(word) for word in request.words]
-
-    def fits(memory: Memory) -> bool:
-        if memory.id in left_out:
-            return False
-        if request.since or request.until:
-            day = datetime.fromtimestamp(memory.created, UTC).date()
-            if (request.since and day < request.since) or (request.until and day > request.until):
-                return False
-        text = folded(f"{memory.prompt or ''} {memory.answer}") if words else ""
-        return all(word in text for word in words)
-
-    return fits
+def _among(request: RecallRequest) -> Where:
+    """Which memories are meant: those of `among`, on the days, with the words, and without those left out."""
+    among = on_days(request.among, request.since, request.until)
+    return replace(among, words=(*among.words, *request.words), ids_not=(*among.ids_not, *request.not_shown))

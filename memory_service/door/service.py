@@ -56,6 +56,9 @@ class Service:
         return tuple(Found(memory=hit.memory, similarity=hit.similarity) for hit in hits)
 
     def page(self, request: PageRequest) -> MemoryPage:
+        if request.order is not None:
+            first = self._pool().store.first(request.where, request.order, request.limit)
+            return MemoryPage(memories=tuple(first), after=None)
         page = self._curate.page(request.where, request.limit, request.after)
         return MemoryPage(memories=tuple(page.memories), after=page.after)
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from memshare.memory_service.memory import Memory
 
 ALPHA = 1.0  # how much doubt counts in favour: an arm that was never tried has p = ALPHA
-FLOOR = 0.4  # of p; a memory below it is not shown
 WEIGHT = 0.2  # how far credibility moves a rank, as a share of the similarity
 LOWEST, HIGHEST = -1.0, 0.5  # of p - ALPHA, so that the correction is bounded
 FEATURES = ("bias", "similarity", "score", "is on probation", "is as long as the task", "rest")

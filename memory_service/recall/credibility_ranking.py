@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 import redis
 
-from memshare.memory_service.memory import SHOWN, Memory
+from memshare.memory_service.memory import FLOOR, SHOWN, Memory
 from memshare.memory_service.recall.balance import Balance, balance_key, factor, read_balances
 from memshare.memory_service.recall.bandit_arms import Arms, read_arms
 from memshare.memory_service.recall.conflicts import Conflicts, Rivals, read_rivals
-from memshare.memory_service.recall.credibility import FLOOR, corrected, features, in_general, upper_bounds
+from memshare.memory_service.recall.credibility import corrected, features, in_general, upper_bounds
 from memshare.memory_service.recall.rivalry import Strength, Weaker, behind_rivals, weaker
 from memshare.memory_service.stores.store import Hit, Store, Where
 
@@ -49,6 +49,18 @@ class CredibilityRanking:
         contexts = np.array([in_general(memory) for memory in memories])
         bounds = upper_bounds(arms, contexts)
         return [Credibility(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
+
+    def note(self, store: Store, ids: Collection[UUID]) -> None:
+        """Let the store find some memories by how credible they are now."""
+        wanted = sorted(ids)
+        memories = store.page(Where(ids=wanted), len(wanted)).memories if wanted else []
+        noted: dict[UUID, float] = {}
+        for pool in {memory.pool for memory in memories}:
+            of_pool = [memory for memory in memories if memory.pool == pool]
+            known = zip(of_pool, self.credibilities(pool, of_pool), strict=True)
+            noted |= {memory.id: how.p for memory, how in known}
+        if noted:
+            store.note_credibility(noted)
 
     def ranked(self, store: Store, tasks: Sequence[FoundFor]) -> list[list[Hit]]:
         """The hits for each task that may be shown, best first; one look at Redis for all of them.

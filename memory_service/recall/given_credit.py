@@ -10,6 +10,8 @@ import redis
 
 INDEX = "memshare:credits_by"
 """Set: whose tasks gave credit in which pools."""
+_KIND = "kind "
+"""With this begins a field of what tasks of a kind scored; every other one is a memory."""
 _BETWEEN = "\x1f"  # stands in no name of a pool or a submitter
 _AT_ONCE = 200  # Redis serves nobody else while a script runs
 
@@ -41,6 +43,11 @@ class GivenCredit:
         """Forget who gave credit to some memories, by their ids."""
         for submitter in self._submitters(pool):
             self._client.hdel(given_key(pool, submitter), *names)
+
+    def credited_by(self, submitter: str) -> set[UUID]:
+        """The memories to which a submitter's tasks gave credit."""
+        fields = (self._client.hkeys(given_key(pool, submitter)) for pool in self._pools(submitter))
+        return {UUID(str(field)) for some in fields for field in some if not str(field).startswith(_KIND)}
 
     def take_back(self, submitter: str) -> int:
         """Subtract all that a submitter's tasks gave, also to what is usual; returns how many memories had it."""

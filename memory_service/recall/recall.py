@@ -100,11 +100,7 @@ class Recall:
             places = list(asked)
             queries = [Query(*asked[place], turned[place], words[place]) for place in places]
             hits = self.store.search_batch(queries)
-            fitting = [
-                [hit for hit in some if wanted[place].fits(hit.memory)]
-                for place, some in zip(places, hits, strict=True)
-            ]
-            ranked = self._ranked([wanted[place] for place in places], fitting)
+            ranked = self._ranked([wanted[place] for place in places], hits)
             for place, some, best in zip(places, hits, ranked, strict=True):
                 go_on(place, Ranked(best, is_all=len(some) < asked[place].limit))
         return [Recalled(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
@@ -112,7 +108,9 @@ class Recall:
     def _ranked(self, wanted: Sequence[Wanted], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
         if self._ranking is None:
             return list(hits)
-        tasks = [FoundFor(one.pool, one.text, some, one.model, one.kind) for one, some in zip(wanted, hits, strict=True)]
+        tasks = [
+            FoundFor(one.pool, one.text, some, one.model, one.kind) for one, some in zip(wanted, hits, strict=True)
+        ]
         return self._ranking.ranked(self.store, tasks)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:

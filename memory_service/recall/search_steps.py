@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.memory import SHOWN, Memory, Mode
+from memshare.memory_service.memory import SHOWN, Mode, Status
 from memshare.memory_service.recall.select_shown import choose, used_up
 from memshare.memory_service.stores.store import Hit, Where
 
@@ -20,9 +20,8 @@ SPARE = 2  # memories looked at for each one that is shown, as some have the sam
 class Wanted:
     """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
 
-    `among` narrows by fields, whatever pool and status it names; `fits` by anything else, which looks at all that the
-    fields leave. `model` is who is to answer, and `kind` the kind of task
-    (`memshare.memory_service.recall.balance`).
+    `among` narrows, whatever pool it names; what is hidden or stale is never shown. `model` is who
+    is to answer, and `kind` the kind of task (`memshare.memory_service.recall.balance`).
     """
 
     pool: str
@@ -31,7 +30,6 @@ class Wanted:
     k: int
     mode: Mode = "dense"
     among: Where = field(default_factory=Where)
-    fits: Callable[[Memory], bool] = lambda _: True
     model: str | None = None
     kind: str | None = None
 
@@ -50,6 +48,14 @@ class Ranked(NamedTuple):
     is_all: bool
 
 
+def _shown(among: Where) -> Sequence[Status]:
+    """Those of the statuses that are meant with which memories are shown."""
+    if among.status is None:
+        return SHOWN
+    meant = [among.status] if isinstance(among.status, str) else among.status
+    return [one for one in SHOWN if one in meant]
+
+
 def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ranked | None, list[Hit]]:
     """Gives a search, is sent what it found, and so on; returns the memories to show, best first.
 
@@ -58,7 +64,8 @@ def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ra
     k = wanted.k
     if k == 0:
         return []
-    base = Search(replace(wanted.among, pool=wanted.pool, status=SHOWN), SPARE * k)
+    statuses = _shown(wanted.among)
+    base = Search(replace(wanted.among, pool=wanted.pool, status=statuses), SPARE * k)
     first: Ranked | None = None
     shown: list[Hit] = []
     seen: list[Hit] = []
@@ -76,7 +83,8 @@ def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ra
             if found.is_all:
                 break
             full, no_newcomer = used_up(shown, each)
-            narrower = replace(base.where, status="active" if no_newcomer else SHOWN, submitter_not=full)
+            left = [one for one in statuses if one != "probation"] if no_newcomer else statuses
+            narrower = replace(base.where, status=left, submitter_not=full)
             search = Search(narrower, SPARE * (search.limit if narrower == search.where else k))
         if not search.where.submitter_not:
             break  # nobody was left out, so all there is has been seen

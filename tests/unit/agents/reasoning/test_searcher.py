@@ -12,6 +12,7 @@ from memshare.agents.reasoning.sources import Link, Sources
 from memshare.broker.errors import TryAgain
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import CHECK, RESPOND, Links, answered, judged, planned, search, sources
@@ -58,6 +59,12 @@ def test_memories_are_found_by_words_and_by_meaning(recall: Recall, found: Calla
         ({"since": "2026-06-01"}, {"of July"}),
         ({"until": "2026-06-01"}, {"of May"}),
         ({"since": "2026-05-01", "until": "2026-05-01"}, {"of May"}),
+        ({"score_from": 80}, {"of July"}),
+        ({"score_to": 80}, {"of May"}),
+        ({"credibility_from": 1.1}, {"of July"}),
+        ({"credibility_to": 1.0}, {"of May"}),
+        ({"status": "probation"}, {"of July"}),
+        ({"status": "hidden"}, set()),
         ({"words": ["OF", "july"]}, {"of July"}),
         ({"words": ["lamp"]}, {"of May", "of July"}),
         ({"submitter": "ada", "words": ["july"]}, set()),
@@ -67,12 +74,31 @@ def test_memories_are_found_by_words_and_by_meaning(recall: Recall, found: Calla
 def test_filters_are_exact_and_all_must_hold(
     recall: Recall, found: Callable[..., Any], filters: dict[str, Any], expected: set[str]
 ) -> None:
-    remember(recall, "lamp one", "of May", agent="plan", kind="study", submitter="ada", created=MAY_FIRST)
-    remember(recall, "lamp two", "of July", agent="logic", kind="riddle", submitter="bob", created=JULY_FIRST)
+    may = {"agent": "plan", "kind": "study", "submitter": "ada", "created": MAY_FIRST, "score": 50}
+    july = {"agent": "logic", "kind": "riddle", "submitter": "bob", "created": JULY_FIRST, "score": 90}
+    remember(recall, "lamp one", "of May", **may)
+    remember(recall, "lamp two", "of July", **july, status="probation")
+    recall.store.note_credibility({one.id: 1.25 for one in recall.store.page(Where(status="probation"), 9).memories})
 
     texts, _ = found(search("lamp", "memory", **filters))
 
     assert set(texts) == expected
+
+
+def test_memories_are_sorted_and_what_agents_are_not_shown_is_left_out(
+    recall: Recall, found: Callable[..., Any]
+) -> None:
+    remember(recall, "lamp one", "oldest", created=1.0, score=70)
+    remember(recall, "lamp two", "newest", created=3.0, score=60)
+    remember(recall, "shoe", "best", created=2.0, score=90)
+    remember(recall, "lamp", "hidden", created=9.0, status="hidden")
+    remember(recall, "lamp", "not credible", created=8.0, score=95)
+    [untrusted] = recall.store.page(Where(score_from=95), 9).memories
+    recall.store.note_credibility({untrusted.id: 0.2})
+
+    assert found(search("lamp", "memory", sort="time"))[0] == ["newest", "best", "oldest"]
+    assert found(search("lamp", "memory", sort="score"))[0] == ["best", "oldest", "newest"]
+    assert found(search("lamp", "memory", sort="time", words=["lamp"], score_to=65))[0] == ["newest"]
 
 
 def test_what_is_hidden_is_not_found_by_any_filter(recall: Recall, found: Callable[..., Any]) -> None:

@@ -9,10 +9,10 @@ import redis
 from memshare.broker.wire.messages import GradedTask, Shown, VerdictTask
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.memory import Memory
+from memshare.memory_service.memory import FLOOR, Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Arms, Graded
-from memshare.memory_service.recall.credibility import ALPHA, FLOOR
+from memshare.memory_service.recall.credibility import ALPHA
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.reward import Usual, usual

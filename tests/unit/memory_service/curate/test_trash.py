@@ -163,7 +163,7 @@ def test_a_memory_that_cannot_be_read_is_forgotten_by_its_id(
 ) -> None:
     lamp, boat = memory("red lamp"), memory("green boat")
     curate.restore([lamp, boat])
-    unreadable = lamp.model_copy(update={"created": float("inf")})
+    unreadable = lamp.model_copy(update={"created": -1.0})
     store.put([(unreadable, recall.vectors([lamp])[0])])
 
     assert forgetting.forget(Forget(ids=(lamp.id,))) == [lamp.id]

@@ -13,7 +13,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from memshare.broker.errors import BadInput, GiveUp, TryAgain, Unreachable
-from memshare.memory_service.stores.points import KEYWORDS
+from memshare.memory_service.stores.points import KEYWORDS, NUMBERS, WORDS
 from memshare.memory_service.stores.server_store import ServerStore
 from memshare.memory_service.stores.store import Where
 from tests.support.memories import LAYOUT, remembered
@@ -147,7 +147,7 @@ def test_every_field_of_a_condition_has_an_index_and_the_pool_is_the_tenant() ->
         ServerStore.open(url, None, LAYOUT).close()
         schema = client.get_collection("memshare").payload_schema
 
-    assert set(schema) == set(KEYWORDS)
+    assert set(schema) == {*KEYWORDS, *NUMBERS, WORDS}
     kinds = {key: index.params for key, index in schema.items()}
     assert [key for key, kind in kinds.items() if getattr(kind, "is_tenant", None)] == ["pool"]
 
