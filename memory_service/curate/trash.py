@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import ceil
 from uuid import UUID
 
 import redis
@@ -39,7 +38,7 @@ class Trash:
         for start in range(0, len(items), _AT_ONCE):
             with self._client.pipeline() as change:
                 for item in items[start : start + _AT_ONCE]:
-                    change.set(f"{_ITEM}{item.memory.id}", pack(item.model_dump_json()), exat=ceil(item.until))
+                    change.set(f"{_ITEM}{item.memory.id}", pack(item.model_dump_json()), exat=int(item.until))
                     change.zadd(INDEX, {str(item.memory.id): item.until})
                 change.execute()
 

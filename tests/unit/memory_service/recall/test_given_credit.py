@@ -34,6 +34,7 @@ def test_what_a_submitters_tasks_gave_is_taken_back_and_the_rest_stays(
         arms.add("poem", f"m {number}", both, submitter="mallory", graded=Graded("sonnet", 10))
     arms.add("logic", "l", [Credit(BOAT, X, 1.0)], submitter="mallory")
     assert arms.of("poem", [LAMP])[0].credits == 301
+    assert given.credited_by("mallory") == {LAMP, BOAT}
 
     taken = [given.take_back("mallory"), given.take_back("mallory")]
 
