@@ -1,7 +1,8 @@
 """A whole deployment under a steady load for long: `make soak`, or `python -m tests.faults.soak` with options.
 
 In the first quarter every worker is ended with SIGTERM and started again, one after the other and twice. From then on
-the processes stay the same ones, so what they take at a quarter of the run and at its end can be compared.
+the processes stay the same ones, so what they take at a quarter of the run and at its end can be compared; before it a
+burst of tasks has kept all their threads busy, each of which keeps connections.
 - Memory and open files of a worker are medians of a minute's looks. One task in eight is remembered, so that the
   memory service may grow by what it keeps: some kilobytes for each memory.
 - A journey leaves bytes in Redis for MEMSHARE_KEEP_DAYS, and lessons, credits and dead letters stay. What is left of
@@ -36,6 +37,7 @@ MINUTES, RATE = 20.0, 8.0  # tasks a second: what the workers of a run take with
 LATENCY = 0.05  # seconds before each reply of the model
 ROUNDS = 2
 RESTARTING = 0.8  # of the first quarter
+BURST = 400  # tasks that keep every thread of every worker busy
 ENDED_BY_THEN = 5.0  # seconds after a task was due
 SAMPLED = 300  # tasks
 BACK_WITHIN, ENDS_WITHIN = 120.0, 300.0  # seconds
@@ -49,6 +51,7 @@ def soak(folder: Path, minutes: float, rate: float, rounds: int = ROUNDS) -> Soa
         pace = Pace(made.client, load, rate)
         with pace.kept(), watched(made.fleet, lambda: pace.now) as looks:
             restarts = _restart_each(made, pace, rounds, quarter * RESTARTING)
+            load.burst(BURST)
             begin = max(quarter, pace.now)
             end = begin + 3 * quarter
             part = (end - begin) / PARTS
