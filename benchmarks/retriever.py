@@ -3,7 +3,8 @@
 600 memories stream into a pool whose right examples share a form and not a topic. P@3, the share of right ones among
 the three memories shown, is measured on topics that are in no memory; a second pool, in which the topic makes an
 example right, gets no lessons. Encoder, store, Redis and all that learns are the real ones. Labels come from an oracle
-that knows the form, with a share of wrong ones, and not from a model.
+that knows the form, with a share of wrong ones, and not from a model. Over 1,000 memories it is counted what answering,
+grading and learning take (`benchmarks.retriever_budget`).
 - untrained: the encoder as it comes.
 - online: what `settle` and the trainer do with every memory, published when it ranks the held-out lessons no worse.
 - consolidated: the encoder trained on the lesson log at the end.
@@ -25,14 +26,18 @@ import typer
 
 from benchmarks import retriever_cost as cost
 from benchmarks.report import print_figures
+from benchmarks.retriever_budget import AGENT, Bill
 from benchmarks.retriever_consolidated import consolidate
-from benchmarks.retriever_data import MEMORIES, Oracle, exams
+from benchmarks.retriever_data import MEMORIES, Oracle, exams, more_memories
 from benchmarks.retriever_quality import MARKED_AT, stream_literal, stream_ours
 from benchmarks.retriever_tables import for_people, notes
+from memshare.agents.roster import load_roster
 from memshare.broker.settings import Settings
 from memshare.console import errors
 from memshare.local.own_redis import connected
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare.retriever_trainer.labels import Labeller
+from memshare.scorer.rubric import all_rubrics
 
 SEED = 0
 WRONG = 0.05  # share of the labels
@@ -43,7 +48,7 @@ Figures = dict[str, Any]
 
 def main(
     lesson_share: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of memories that become lessons, once the pool has 300.")
+        float, typer.Option(min=0, max=1, help="Share of memories that become lessons, once the pool has 200.")
     ] = Settings.model_fields["lesson_share"].default,
     out: Annotated[Path, typer.Option(help="Where the curves are drawn.")] = Path("retriever.png"),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
@@ -65,8 +70,10 @@ def main(
 
 def _measure(folder: Path, client: redis.Redis, share: float) -> Figures:
     threads = torch.get_num_threads()
-    encoder, oracle, pools = SentenceTransformerEncoder(None), Oracle(WRONG, SEED), exams(SEED)
-    marks = stream_ours(folder / "ours", client, encoder, pools, oracle, share)
+    bill = Bill(load_roster(None)[AGENT].instructions, all_rubrics(None)[AGENT])
+    encoder, oracle, pools = SentenceTransformerEncoder(None), Oracle(WRONG, SEED, bill), exams(SEED)
+    billed = (bill, more_memories(SEED))
+    marks = stream_ours(folder / "ours", client, encoder, pools, Labeller(oracle), share, billed)
     tuned = consolidate(folder / "tuned", client, encoder, pools, threads=threads, seed=SEED)
     learning, whole = cost.ours(folder / "sizes", client, encoder)
     torch.set_num_threads(threads)
@@ -107,6 +114,7 @@ def _measure(folder: Path, client: redis.Redis, share: float) -> Figures:
             "held_out_accuracy": tuned.check.held_out.model_dump(),
             "probe_ndcg": tuned.check.probe.model_dump(),
         },
+        **bill.figures(),
         "labels_by": "oracle",
         "labels_wrong": WRONG,
         "lesson_share": share,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import BaseModel
 
 from benchmarks import forms
 from benchmarks.forms import Task
+from benchmarks.retriever_budget import Bill
 from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import Usage
+from memshare.broker.wire.messages import Turn, Usage
+from memshare.llm.chat import FirstToken, NoLogprobs, Reply
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.retriever_trainer.labels import Labeller, Labels
 
@@ -19,6 +23,7 @@ LEARNING, UNTOUCHED = "forms", "questions"
 
 SHOWN = 3
 MEMORIES, TEST_TASKS = 600, 240
+BILLED = 1_000  # memories for which it is counted what they take: those, and others on the same topics
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,20 +62,43 @@ def exams(seed: int) -> tuple[Exam, Exam]:
     )
 
 
+def more_memories(seed: int) -> list[Memory]:
+    """Memories that come once the exam is over, in other words than those before them."""
+    tasks = forms.memories(BILLED - MEMORIES, seed + 2_000)
+    there = {task.prompt for task in forms.memories(MEMORIES, seed)}
+    return [_memory(LEARNING, task, task.form) for task in tasks if task.prompt not in there]
+
+
 def _memory(pool: str, task: Task, kind: str) -> Memory:
     identity = memory_id(pool, task.prompt, task.answer)
     return Memory(id=identity, pool=pool, prompt=task.prompt, answer=task.answer, kind=kind, score=90, created=0)
 
 
-class Oracle(Labeller):
-    """Labels by the form, with a share of wrong ones: what a model would say, without its time and its price."""
+class Oracle:
+    """A chat model that labels by the form, with a share of wrong ones; it is asked as the trainer asks any model.
 
-    def __init__(self, wrong: float, seed: int) -> None:
-        self._wrong, self._seed = wrong, seed
+    `bill` is told of each call.
+    """
 
-    def label(self, task: LessonTask) -> Labels:
-        values = (self.contradiction(task.prompt, one.prompt or "") for one in task.candidates)
-        return Labels(tuple(values), "json", Usage())
+    name = "oracle"
+
+    def __init__(self, wrong: float, seed: int, bill: Bill | None = None) -> None:
+        self._wrong, self._seed, self._bill = wrong, seed, bill
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:  # noqa: ARG002
+        """The percentages of a lesson's examples."""
+        if self._bill:
+            self._bill.called("learn", turns)
+        lesson = json.loads(turns[-1].content)
+        percentages = {
+            name: round(100 * self.contradiction(lesson["prompt"], example["prompt"]))
+            for name, example in lesson["examples"].items()
+        }
+        return Reply(text=json.dumps(percentages), model=self.name, usage=Usage())
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:  # noqa: ARG002
+        """It gives no log-probabilities."""
+        raise NoLogprobs("The oracle gives no log-probabilities.")
 
     def contradiction(self, prompt: str, example: str) -> float:
         """P(¬Y) of an example for a prompt, the same whoever asks."""

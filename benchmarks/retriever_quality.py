@@ -7,6 +7,7 @@ labels, learns and publishes, and `Retriever` takes up what was published.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from benchmarks.literal import CANDIDATES, Literal, pair_text
 from benchmarks.recall import FixedAdapter
 from benchmarks.report import progress
+from benchmarks.retriever_budget import Bill
 from benchmarks.retriever_data import LEARNING, SHOWN, Exam, Oracle
 from memshare.broker.wire.lessons import LessonTask
+from memshare.memory_service.admit.lesson_share import lesson_share
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.encoders.encoder import Encoder
 from memshare.memory_service.memory import Memory
@@ -28,6 +31,7 @@ from memshare.memory_service.recall.retriever import Adapter, Retriever
 from memshare.memory_service.stores.bm25 import query
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Layout, Vectors, Where
+from memshare.retriever_trainer.labels import Labeller
 from memshare.retriever_trainer.learn import Learn
 
 MARKED_AT = (50, 100, 150, 200, 320, 450, 600)  # memories in the pool
@@ -41,9 +45,18 @@ class Marks(NamedTuple):
 
 
 def stream_ours(
-    folder: Path, client: redis.Redis, encoder: Encoder, exams: tuple[Exam, Exam], oracle: Oracle, share: float
+    folder: Path,
+    client: redis.Redis,
+    encoder: Encoder,
+    exams: tuple[Exam, Exam],
+    labeller: Labeller,
+    share: float,
+    billed: tuple[Bill, Sequence[Memory]] | None = None,
 ) -> dict[str, Marks]:
-    """`untrained` and learning `online`, on the same store; the share is of memories beyond 300 that are lessons."""
+    """`untrained` and learning `online`, on the same store; the share is of a grown pool's memories that are lessons.
+
+    With `billed` what each memory takes is counted, of those and of more that come once all is marked.
+    """
     torch.set_num_threads(1)  # as the trainer's worker does
     learning, other = exams
     asked = {exam: encoder.encode(exam.prompts) for exam in exams}
@@ -52,23 +65,35 @@ def stream_ours(
         "untrained": Recall(store, encoder, FixedAdapter(Adapter())),
         "online": Recall(store, encoder, Retriever(client, encoder)),
     }
-    lessons, learn = Lessons(share), Learn(client, oracle, kept=2_000, keep_days=1)
+    lessons = Lessons(share, partial(lesson_share, client))
+    learn = Learn(client, labeller, kept=2_000, keep_days=1)
     curves: dict[str, list[float]] = {name: [] for name in recalls}
     try:
         store.put(list(zip(other.memories, vectors_of(encoder, other.memories), strict=True)))
         vectors = vectors_of(encoder, learning.memories)
         pairs = list(zip(learning.memories, vectors, strict=True))
         for number, (memory, given) in enumerate(progress(pairs, "Learning online"), start=1):
-            _settle(memory, given, recalls["online"], lessons, learn)
+            _settle(memory, given, recalls["online"], lessons, learn, billed and billed[0])
             if number in MARKED_AT:
                 for name, recall in recalls.items():
                     curves[name].append(p_at_3(recall, learning, asked[learning]))
-        return {name: Marks(curves[name], p_at_3(recall, other, asked[other])) for name, recall in recalls.items()}
+        marks = {name: Marks(curves[name], p_at_3(recall, other, asked[other])) for name, recall in recalls.items()}
+        if billed:
+            bill, more = billed
+            later = list(zip(more, vectors_of(encoder, more), strict=True))
+            for memory, given in progress(later, "Learning on, for the bill"):
+                _settle(memory, given, recalls["online"], lessons, learn, bill)
+        return marks
     finally:
         store.close()
 
 
-def _settle(memory: Memory, given: Vectors, recall: Recall, lessons: Lessons, learn: Learn) -> None:
+def _settle(
+    memory: Memory, given: Vectors, recall: Recall, lessons: Lessons, learn: Learn, bill: Bill | None = None
+) -> None:
+    if bill:
+        hits = recall.nearest(memory.pool, memory.key, given.dense, SHOWN).hits
+        bill.stored(memory, [hit.memory for hit in hits])
     following = lessons.following(str(memory.id), recall, memory, given.dense)
     recall.store.put([(memory, given)])
     if following and isinstance(following.body, LessonTask):

@@ -11,6 +11,7 @@ from benchmarks.report import aim, readable
 from benchmarks.retriever_data import MEMORIES
 
 AIM_GAIN, AIM_RATIO = 0.3, 1.1
+AIM_CALLS, AIM_TOKENS = 2.3, 2_500  # for each memory
 
 
 def for_people(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +31,9 @@ def for_people(figures: Mapping[str, Any]) -> dict[str, Any]:
         "cost, 100,000 to 1,000": figures["cost_ratio_100k_over_1k"],
         "literal before any training": figures["literal_before"],
         "share of wrong labels": figures["labels_wrong"],
-        "share of lessons from 300 memories on": figures["lesson_share"],
+        "calls a memory": {**figures["calls_by"], "all": figures["calls_per_memory"]},
+        "prompt tokens a memory": {**figures["tokens_by"], "all": figures["tokens_per_memory"]},
+        "largest share of lessons in a grown pool": figures["lesson_share"],
     }
 
 
@@ -48,6 +51,8 @@ def notes(figures: Mapping[str, Any], chart: Path) -> list[str]:
         aim("gain of learning online at 320 memories", figures["gain_at_320"], AIM_GAIN, "P@3"),
         aim("change of the untouched pool by learning online", change, 0.0, "P@3", at_most=True),
         aim("cost of an update at 100,000 memories to that at 1,000", ratio, AIM_RATIO, "times", at_most=True),
+        aim("model calls for each memory", figures["calls_per_memory"], AIM_CALLS, "calls", at_most=True),
+        aim("prompt tokens for each memory", figures["tokens_per_memory"], AIM_TOKENS, "tokens", at_most=True),
         f"The consolidated encoder {verdict}: held-out accuracy {measured[0]}, nDCG on the probe {measured[1]}.",
         "Labels come from an oracle and not from a model, whose time and price are in no figure.",
         f"The literal way's cost at 100,000 memories was measured on {cost.SAMPLE:,} of them.",

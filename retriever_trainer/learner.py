@@ -17,6 +17,7 @@ from memshare.retriever_trainer.learning import step
 from memshare.retriever_trainer.lesson_log import Head, LessonLog
 from memshare.retriever_trainer.reservoir import is_held_out
 
+STEPS = 2  # on each new lesson: labels are dear, and steps are cheap
 REPLAYED = 31  # earlier lessons in each step
 FEWEST_HELD_OUT = 3  # lessons; with fewer nothing can be said of a version
 OLDER = 2 / 3  # of the held-out lessons, on which alone a version must not get worse either
@@ -84,13 +85,14 @@ class Learner:
         self._head = head._replace(counted=head.checkpoint_at, version=0)
 
     def take_in(self, lesson: KeptLesson) -> None:
-        """Hold a lesson out, or make one step on it and on some earlier ones, the same at every trainer."""
+        """Hold a lesson out, or make steps on it and on some earlier ones, the same at every trainer."""
         if is_held_out(lesson.number):
             self._keep(lesson, self._held_out)
             return
         drawn = random.Random(f"{self._log.pool} {lesson.number}")
-        replayed = drawn.sample(sorted(self._lessons), min(REPLAYED, len(self._lessons)))
-        self._state = step(self._state, [lesson.example(), *(self._lessons[slot].example for slot in replayed)])
+        for _ in range(STEPS):
+            replayed = drawn.sample(sorted(self._lessons), min(REPLAYED, len(self._lessons)))
+            self._state = step(self._state, [lesson.example(), *(self._lessons[slot].example for slot in replayed)])
         self._keep(lesson, self._lessons)
 
     def _keep(self, lesson: KeptLesson, target: dict[int, OutcomeRecord]) -> None:

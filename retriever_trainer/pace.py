@@ -6,7 +6,8 @@ A lesson costs a call of the model, and what it brings can be measured. After `W
 - gain ≥ `LEAST_GAIN`: the share of memories that become lessons doubles (at most 1);
 - else it is halved, or quartered where no lesson had anything to tell apart (at least `LEAST_SHARE`).
 
-As long as no version can be checked yet, nothing is known of the gain, and the share stays.
+The first `PATIENCE` lessons that had something to tell apart are not judged by their gain: a retriever that has just
+begun publishes little, and would learn nothing more if it were thinned out for that.
 
 A pool drifts when what is learnt no longer fits what comes in. Each lesson is an exam before it is learnt: how well
 does the version in use rank its candidates? Once `ENOUGH` new ones are ranked worse by `DRIFT` than those of the window
@@ -18,7 +19,8 @@ from __future__ import annotations
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import Message
 
-WINDOW = 20  # lessons
+WINDOW = 40  # lessons
+PATIENCE = 200
 LEAST_GAIN = 0.01  # of held-out accuracy, 0 to 1, in a window
 LEAST_SHARE = 1 / 16  # of new memories, so that a drift is seen
 ENOUGH = 6  # lessons that tell of a drift: their mean is off by about .1 by chance
@@ -32,7 +34,6 @@ class Window(Message):
 
     lessons: int = 0
     telling: int = 0
-    checked: int = 0
     gain: float = 0.0
     examined: int = 0
     accuracy: float = 0.0
@@ -45,7 +46,6 @@ class Window(Message):
         return Window(
             lessons=self.lessons + 1,
             telling=self.telling + (lesson.outcome != "no update"),
-            checked=self.checked + (lesson.accuracy_after is not None),
             gain=self.gain + gained,
             examined=self.examined + (lesson.accuracy_at_first is not None),
             accuracy=self.accuracy + (lesson.accuracy_at_first or 0.0),
@@ -53,9 +53,13 @@ class Window(Message):
 
 
 class Pace(Message):
-    """The share of new memories that become lessons, 0 to 1, and what it is worked out from."""
+    """The share of new memories that become lessons, 0 to 1, and what it is worked out from.
+
+    `told` counts the lessons of all windows so far that had something to tell apart.
+    """
 
     share: float = 1.0
+    told: int = 0
     now: Window = Window()
     before: Window = Window()
 
@@ -66,14 +70,15 @@ class Pace(Message):
             return Pace()
         if now.lessons < WINDOW:
             return self.model_copy(update={"now": now})
-        return Pace(share=min(1.0, max(LEAST_SHARE, self.share * _factor(now))), before=now)
+        told = self.told + now.telling
+        return Pace(share=min(1.0, max(LEAST_SHARE, self.share * _factor(now, told))), told=told, before=now)
 
 
-def _factor(window: Window) -> float:
-    """By how much a window changes the share."""
+def _factor(window: Window, told: int) -> float:
+    """By how much a window changes the share, once so many lessons had something to tell apart."""
     if not window.telling:
         return 1 / 4
-    if not window.checked:
+    if told < PATIENCE:
         return 1.0
     return 2.0 if window.gain >= LEAST_GAIN else 1 / 2
 

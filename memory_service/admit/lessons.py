@@ -15,7 +15,7 @@ from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Where
 
-ALL_UNTIL = 150  # memories of a pool; nothing is to be seen of what was learnt before about 100
+ALL_UNTIL = 200  # memories of a pool; nothing is to be seen of what was learnt before about 100
 FEWEST_CANDIDATES = 2  # a lesson says that one is better than another
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer; enough to see what it is like
 

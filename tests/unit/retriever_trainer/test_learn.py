@@ -133,18 +133,18 @@ def test_lessons_say_how_well_the_version_in_use_ranked_them_and_thin_out_once_t
     assert all(record.accuracy_at_first is not None for record in records)
     assert pace.read().share == 1
     assert again == records[-1]
-    assert sum(window.lessons for window in (pace.read().before, pace.read().now)) == WINDOW
+    assert (pace.read().before.lessons, pace.read().now.lessons) == (WINDOW, 60 - WINDOW)
 
     class Unsure(FormLabeller):
         def label(self, task: LessonTask) -> Labels:
             return super().label(task)._replace(values=tuple(0.2 for _ in task.candidates))
 
     idle = trainer(redis_client, Unsure())
-    for number in range(60, 100):
+    for number in range(60, 60 + 3 * WINDOW):
         teach(idle, lesson(number))
 
     assert pace.read().share == lesson_share(redis_client, "poem", ENCODER) == LEAST_SHARE
-    assert log.counts()["no update"] == 40
+    assert log.counts()["no update"] == 3 * WINDOW
 
 
 def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again(redis_client: redis.Redis) -> None:

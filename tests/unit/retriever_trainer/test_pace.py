@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from memshare.broker.wire.lessons import Lesson
-from memshare.retriever_trainer.pace import LEAST_SHARE, WINDOW, Pace
+from memshare.retriever_trainer.pace import LEAST_SHARE, PATIENCE, WINDOW, Pace
 
 NOTHING_TO_TELL = Lesson(outcome="no update", reason="all help")
 UNCHECKED = Lesson(outcome="learnt", reason="no version yet")
+GROWN = Pace(told=PATIENCE)  # it has learnt for long enough to be judged
 
 
 def taught(gain: float, at_first: float = 0.8) -> Lesson:
@@ -35,14 +36,14 @@ def lessons_until(pace: Pace, share: float, lesson: Lesson) -> int:
     pytest.fail(f"the share never came down to {share}")
 
 
-def test_lessons_that_never_tell_anything_apart_are_thinned_out_to_the_least_after_forty() -> None:
+def test_lessons_that_never_tell_anything_apart_are_thinned_out_to_the_least_in_two_windows() -> None:
     assert lessons_until(Pace(), LEAST_SHARE, NOTHING_TO_TELL) == 2 * WINDOW
 
 
 def test_lessons_that_bring_nothing_halve_the_share_and_never_end_it() -> None:
     idle = [taught(0.0)] * WINDOW
 
-    shares = [after(Pace(), *idle * times).share for times in range(1, 8)]
+    shares = [after(GROWN, *idle * times).share for times in range(1, 8)]
 
     assert shares == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16, 1 / 16, 1 / 16]
 
@@ -50,22 +51,23 @@ def test_lessons_that_bring_nothing_halve_the_share_and_never_end_it() -> None:
 def test_lessons_that_bring_something_keep_coming_and_come_back() -> None:
     useful = [taught(0.002)] * WINDOW
 
-    assert after(Pace(), *useful * 5).share == 1
-    assert after(Pace(share=1 / 8), *useful).share == 1 / 4
+    assert after(GROWN, *useful * 5).share == 1
+    assert after(Pace(share=1 / 8, told=PATIENCE), *useful).share == 1 / 4
 
 
-def test_as_long_as_no_version_can_be_checked_all_memories_are_lessons() -> None:
-    assert after(Pace(), *[UNCHECKED] * 5 * WINDOW).share == 1
+def test_a_retriever_that_has_just_begun_is_not_judged_by_its_gain() -> None:
+    assert after(Pace(), *[UNCHECKED] * (PATIENCE - 1)).share == 1
+    assert after(Pace(), *[UNCHECKED] * (PATIENCE + WINDOW)).share < 1
 
 
 def test_a_lesson_that_is_refused_brings_nothing() -> None:
     refused = taught(-0.2).model_copy(update={"version": None, "refused": True})
 
-    assert after(Pace(), *[refused] * WINDOW).share == 1 / 2
+    assert after(GROWN, *[refused] * WINDOW).share == 1 / 2
 
 
 def test_a_pool_that_drifts_is_learnt_from_in_full_again_within_a_few_lessons() -> None:
-    settled = after(Pace(), *[taught(0.0)] * 4 * WINDOW)
+    settled = after(GROWN, *[taught(0.0)] * 4 * WINDOW)
     assert settled.share == LEAST_SHARE
 
     drifted = after(settled, *[taught(0.0, at_first=0.4)] * 6)
