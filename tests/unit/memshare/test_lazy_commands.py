@@ -33,7 +33,16 @@ def test_the_line_in_the_help_is_the_commands_own(name: str) -> None:
 def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
     listed = {command.target.partition(":")[0] for command in COMMANDS.values()}
     parts = {"budget_show", "consolidate", "demo_reasoning", "options", "retriever_status", "submit_file", "trace_tree"}
-    parts |= {"before_forgetting", "change_memories", "check", "conflicts", "forget", "forgetting", "know_import"}
+    parts |= {
+        "before_forgetting",
+        "change_memories",
+        "check",
+        "conflicts",
+        "find_memories",
+        "forget",
+        "forgetting",
+        "know_import",
+    }
     parts |= {"rubric_drafting", "transfer", "trash", "unlearning"}
     files = {file.stem for file in (ROOT / "src" / "memshare" / "commands").glob("*.py")}
 

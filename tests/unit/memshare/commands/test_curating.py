@@ -193,6 +193,30 @@ def test_know_delete_and_memories_forget_do_the_same(terminal: Terminal, memory:
         assert set(gone.get("deleted") or gone["forgotten"]) == {statement, child}
 
 
+def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Terminal, memory: MemoryClient) -> None:
+    def put(prompt: str, created: float, score: float, **fields: object) -> str:
+        made = remembered(prompt, answer=f"About {prompt}.", created=created, score=score, **fields)[0]
+        return str(memory.restore([made])[0])
+
+    may = put("red lamp", 1_777_593_600, 50, submitter="ada")
+    july = put("blue lamp", 1_782_864_000, 90, submitter="bob", status="probation")
+    hidden = put("old lamp", 1_782_864_000, 70, status="hidden")
+
+    def listed(*words: str) -> list[str]:
+        return [one["id"] for one in terminal.json("memories", "list", "--pool", "poem", *words)]
+
+    assert listed("--sort", "score") == [july, hidden, may]
+    assert listed("--sort", "time", "--ascending", "--limit", "1") == [may]
+    assert listed("--since", "2026-06-01", "--status", "probation") == [july]
+    assert listed("--score-from", "60", "--score-to", "80") == [hidden]
+    assert set(listed("--word", "lamp", "--word", "ABOUT", "--until", "2026-07-01")) == {may, july, hidden}
+    assert listed("--credibility-from", "1.1") == []
+    assert len(terminal.json("memories", "list", "--sort", "credibility", "--limit", "2")) == 2
+    found = terminal.json("memories", "search", "a lamp", "--pool", "poem", "--submitter", "ada", "--score-to", "50")
+    assert [one["memory"]["id"] for one in found] == [may]
+    assert "At most 1,000" in terminal.run("memories", "list", "--sort", "score", "--limit", "2000", code=2).stderr
+
+
 def test_statements_of_before_that_have_no_kind_are_statements_too(terminal: Terminal, memory: MemoryClient) -> None:
     old = remembered(None, answer="Lamps are red.")[0]
     memory.restore([old])
