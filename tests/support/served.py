@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import uvicorn
+
 from memshare.serve.backend import Backend
 from memshare.serve.server import listen, server_of
 from tests.support.deployment import wait_for
@@ -17,8 +19,14 @@ from tests.support.raw_server import RawServer, raw_server
 @contextmanager
 def served(backend: Backend) -> Iterator[str]:
     """Serve on loopback while the block runs; gives the address."""
+    with running(server_of(backend)) as url:
+        yield url
+
+
+@contextmanager
+def running(server: uvicorn.Server) -> Iterator[str]:
+    """Run a server while the block does; gives the address."""
     with listen("127.0.0.1", 0) as listening:
-        server = server_of(backend)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="serve")
         thread.start()
         try:

@@ -34,6 +34,7 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
     listed = {command.target.partition(":")[0] for command in COMMANDS.values()}
     parts = {"budget_show", "consolidate", "demo_reasoning", "options", "retriever_status", "submit_file", "trace_tree"}
     parts |= {
+        "balance",
         "before_forgetting",
         "change_memories",
         "check",

@@ -313,7 +313,9 @@ def test_probation_ends_by_tasks_where_one_submitter_has_all_of_them_beside_the_
     for number in range(3):
         shown = recall.store.page(Where(ids=[new]), 1).memories[0].status
         assert shown == "probation"
-        settle(graded(recall, f"Task {number}", f"Yes {number}", submitter="anonymous", journey=f"{number}", shown=[new]))
+        settle(
+            graded(recall, f"Task {number}", f"Yes {number}", submitter="anonymous", journey=f"{number}", shown=[new])
+        )
 
     assert recall.store.page(Where(ids=[new]), 1).memories[0].status == "active"
 

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from memshare import Memory, NoToken
+from memshare.serve.backend import Backend
 from memshare.serve.same_user import is_same_user
+from memshare.serve.server import server_of
+from tests.support.served import running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a connection is")
 
@@ -62,3 +66,26 @@ def test_a_connection_of_another_user_is_not_taken_for_ones_own(
         other.stdout.readline()
         assert not is_same_user(theirs, port)
         print(file=other.stdin, flush=True)
+
+
+def test_the_kernel_is_asked_once_for_a_connection(backend: Backend) -> None:
+    asked: list[int] = []
+    server = server_of(backend)
+    server.config.app.state.is_same_user = lambda peer, _: not asked.append(peer)
+
+    with running(server) as url:
+        for _ in range(2):
+            with Memory(url) as one:
+                assert one.stats().memories == one.stats().memories == 0
+
+    assert len(asked) == len(set(asked)) == 2
+
+
+def test_a_connection_of_another_user_is_refused_at_every_request(backend: Backend) -> None:
+    server = server_of(backend)
+    server.config.app.state.is_same_user = lambda *_: False
+
+    with running(server) as url, Memory(url) as one:
+        for _ in range(2):
+            with pytest.raises(NoToken):
+                one.stats()
