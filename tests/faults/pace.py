@@ -15,7 +15,7 @@ from memshare.broker.errors import GiveUp
 from memshare.client import Client
 from tests.faults.load import Load
 
-WAITING = 200  # tasks that may be waited for at a time
+WAITING = 40  # tasks that are waited for at a time; each takes two connections, and a client of Redis has 100
 ANSWERED_WITHIN = 300.0  # seconds
 EVERY_REMEMBERED = 8
 
