@@ -15,6 +15,9 @@ from memshare.serve.errors import NoToken
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 """Headers that a proxy adds: then who asks is not who is connected."""
 
+OF_CONNECTION = "of_connection"
+"""What requests have in their state that is their connection's."""
+
 _bearer = HTTPBearer(auto_error=False, description="A token that `memshare token create` printed.")
 
 
@@ -61,8 +64,16 @@ def is_local(request: Request) -> bool:
         and _is_loopback(request.client.host)
         and not any(name in headers for name in FORWARDED)
         and all(_is_loopback(_host(name)) for name in names)
-        and request.app.state.is_same_user(request.client.port, request.scope["server"][1])
+        and _is_same_user(request, request.client.port)
     )
+
+
+def _is_same_user(request: Request, port: int) -> bool:
+    """Whether a connection is this user's: asked once for a connection, for the kernel's answer may take 10 ms."""
+    known: dict[str, bool] = request.scope.get("state", {}).get(OF_CONNECTION, {})
+    if "is_same_user" not in known:
+        known["is_same_user"] = request.app.state.is_same_user(port, request.scope["server"][1])
+    return known["is_same_user"]
 
 
 def _host(place: str) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from typing import Literal
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memshare.broker.errors import BadInput
 from memshare.broker.observe.logs import Json, Text
 from memshare.serve.app import rest_app
+from memshare.serve.authentication import OF_CONNECTION
 from memshare.serve.backend import Backend
 
 BACKLOG = 2048
@@ -32,10 +35,19 @@ def run(backend: Backend, listening: socket.socket) -> None:
     server_of(backend).run(sockets=[listening])
 
 
+class Connection(HttpToolsProtocol):
+    """A connection whose requests share what was found out about it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state = {**self.app_state, OF_CONNECTION: {}}
+        super().connection_made(transport)
+
+
 def server_of(backend: Backend) -> uvicorn.Server:
     """The server, not yet running."""
     config = uvicorn.Config(
         rest_app(backend),
+        http=Connection,
         log_config=None,
         log_level="warning",
         access_log=False,
