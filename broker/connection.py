@@ -24,6 +24,9 @@ from memshare.broker.sentinels import SCHEME, parse_sentinels
 DOWN = (RedisConnectionError, RedisTimeoutError)
 T = TypeVar("T")
 
+MOST_CONNECTIONS = 10_000
+"""Of one client: each thread that waits for an answer has one. redis-py's own limit is 100."""
+
 
 class NoTls(RedisConnectionError):
     """What listens there does not speak TLS."""
@@ -36,6 +39,7 @@ def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
         "socket_timeout": timeout,
         "socket_connect_timeout": min(timeout, 5),
         "health_check_interval": 25,
+        "max_connections": MOST_CONNECTIONS,
         "retry": _WhereItMayHelp(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
         "retry_on_error": list(DOWN),
     }

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import Unreachable
 from memshare.broker.redis_server import server_binary
+from memshare.broker.settings import Settings
 from tests.support.deployment import wait_for
 
 
@@ -83,3 +85,12 @@ def test_tls_to_a_port_that_answers_something_else_is_called_that() -> None:
 
 def test_a_redis_that_is_not_there_is_called_that(tmp_path: Path) -> None:
     assert "Start `memshare up`" in refusal(f"unix://{tmp_path}/redis.sock?db=0")
+
+
+def test_more_threads_than_a_hundred_may_wait_on_one_client(settings: Settings) -> None:
+    with connect(settings.redis) as client, ExitStack() as listening:
+        for number in range(150):
+            news = listening.enter_context(closing(client.pubsub()))
+            news.subscribe(f"news-{number}")
+
+        assert client.ping()
