@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import readable
+from memshare.broker.wire.conversation import as_pair
 from memshare.json_lines import read_lines, read_object, refuse
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.memory import Memory
@@ -24,7 +25,7 @@ def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -
     faults: list[str] = []
     for number, line in read_lines(file):
         try:
-            value = read_object(line)
+            value = as_pair(read_object(line))
             if "id" in value:
                 whole.append(Memory.model_validate(value))
                 continue

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
 from memshare.broker.wire.checking import readable
+from memshare.broker.wire.conversation import as_pair
 from memshare.broker.wire.messages import Message
 from memshare.client import Client
 from memshare.json_lines import read_lines, read_object, refuse
@@ -41,7 +42,7 @@ def read_standard_answers(
     found, faults = [], []
     for number, text in read_lines(file):
         try:
-            line = given | read_object(text)
+            line = given | as_pair(read_object(text))
             if "agent" not in line:
                 raise BadInput('no agent: give one as "agent" in the line, or with --agent')
             found.append(_checked(StandardAnswer.model_validate(line), cards, limit, with_prompts))

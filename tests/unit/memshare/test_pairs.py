@@ -153,3 +153,38 @@ def test_a_name_in_any_script_and_with_marks_is_a_name(tmp_path: Path) -> None:
     [whole], _ = read_pairs(write(tmp_path, text), None, POOLS)
 
     assert (whole.pool, whole.submitter) == ("詩 [/] (1)", "Zoë O’Neill")
+
+
+def said(*turns: str) -> list[dict[str, str]]:
+    """Turns of the user and the assistant by turns, from the user's first."""
+    return [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(turns)]
+
+
+def test_a_conversation_is_a_pair_whose_last_turn_is_the_answer(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        {"messages": said("A lamp", "There was"), "pool": "poem"},
+        {"messages": said("A lamp", "Which?", "A red one", "There was a red lamp"), "pool": "poem"},
+    )
+
+    _, pairs = read_pairs(file, None, POOLS)
+
+    assert [(one.prompt, one.answer) for one in pairs] == [
+        ("A lamp", "There was"),
+        ("User: A lamp\nAssistant: Which?\nUser: A red one", "There was a red lamp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ({"messages": said("A lamp")}, "ends with the assistant's answer"),
+        ({"messages": "A lamp"}, "ends with the assistant's answer"),
+        ({"messages": said("A lamp", "There was"), "answer": "x"}, "not both"),
+        ({"messages": [{"role": "system", "content": "Rhyme"}, *said("A lamp", "There was")]}, "the system turn"),
+        ({"messages": [*said("A lamp", "So?"), {"role": "assistant", "content": "There was"}]}, "of role 'user'"),
+    ],
+)
+def test_messages_that_are_no_pair_are_refused_with_the_reason(tmp_path: Path, line: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        read_pairs(write(tmp_path, line | {"pool": "poem"}), None, POOLS)
