@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memshare.broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
     from memshare.client import Client
+    from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+    from memshare.memory_service.door.messages import SearchRequest
+    from memshare.memory_service.stores.store import Where
     from memshare.remote.memory import AsyncMemory, Memory
     from memshare.serve.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
 
@@ -16,23 +19,31 @@ __all__ = [
     "BadInput",
     "Client",
     "Conflict",
+    "Edit",
     "Forbidden",
+    "Forget",
     "GiveUp",
     "Memory",
     "MemshareError",
+    "NewMemory",
     "NoToken",
     "NotFound",
     "QueueFull",
+    "SearchRequest",
     "Stale",
     "TooLarge",
     "TryAgain",
     "Unreachable",
+    "Where",
 ]
 
 _ELSEWHERE = {
     "AsyncMemory": "memshare.remote.memory",
     "Client": "memshare.client",
     "Memory": "memshare.remote.memory",
+    "SearchRequest": "memshare.memory_service.door.messages",
+    "Where": "memshare.memory_service.stores.store",
+    **dict.fromkeys(["Edit", "Forget", "NewMemory"], "memshare.memory_service.curate.requests"),
     **dict.fromkeys(["Conflict", "Forbidden", "NoToken", "NotFound", "Stale", "TooLarge"], "memshare.serve.errors"),
 }
 

@@ -18,7 +18,7 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare.broker.delivery.publish import publish
-from memshare.broker.errors import BadInput, TryAgain, Unreachable
+from memshare.broker.errors import BadInput, TryAgain
 from memshare.broker.presence import AgentCard, Presence, present
 from memshare.broker.settings import Settings, load_settings
 from memshare.broker.wire.checking import readable
@@ -41,7 +41,8 @@ class Client:
 
     Cheap to make, safe to share between threads.
 
-    >>> Client().submit("poem", "A limerick about a lighthouse", kind="limerick").get(timeout=60)["answer"]
+    >>> with Client() as client:
+    ...     client.submit("poem", "A limerick about a lighthouse", kind="limerick").get(timeout=60)["answer"]
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -218,19 +219,18 @@ class Client:
         with reaching(self.settings.redis):
             return present(self._redis)
 
-    def require_worker(self, queue: str) -> None:
-        """Raises `Unreachable` when no worker serves a queue."""
-        if not any(queue in worker.queues for worker in self.workers()):
-            raise Unreachable(
-                f"No worker serves the queue {queue!r}. Start `memshare up`, or `memshare worker {queue}`."
-            )
-
     def close(self) -> None:
         """Let go of Redis and of the memory service."""
         self.memories.close()
         self.app.close()
         self._redis.close()
         self._waiting.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _card(self, agent: str) -> AgentCard:
         card = self._cards.get(agent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -64,6 +65,10 @@ class Submission:
         if meta["status"] in EXCEPTION_STATES:
             raise meta["result"]
         return dict(meta["result"])
+
+    async def aget(self, timeout: float | None = None) -> dict[str, Any]:
+        """`get`, awaited: it waits in a thread."""
+        return await asyncio.to_thread(self.get, timeout)
 
     def _wait(self, deadline: float) -> dict[str, Any]:
         with closing(self._patient.pubsub()) as news:  # type: ignore[no-untyped-call]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import redis
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.states import FAILURE, SUCCESS
 
+import memshare
 from memshare.broker.delivery.dead_letters import letter_for
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import MESSAGES
@@ -20,6 +22,7 @@ from memshare.broker.presence import AgentCard, Presence, announce
 from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.door.client import MemoryClient
 from memshare.submission import Submission
 from tests.support.deployment import wait_for
 
@@ -254,3 +257,30 @@ def test_a_task_that_was_cancelled_is_not_reused(client: Client) -> None:
     client.cancel(first)
 
     assert client.submit("poem", "A lamp", reuse=True).id != first
+
+
+def test_a_client_is_closed_by_its_block_and_its_memories_are_typed(
+    memory: MemoryClient, settings: Settings, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    assert memory
+    own = settings.model_copy(update={"redis_url": settings.redis, "data": tmp_path})
+
+    with memshare.Client(own) as client:
+        [identity] = client.memories.add([memshare.NewMemory(pool="logic", answer="A pier has piles.", new_pool=True)])
+        wanted = memshare.SearchRequest(text="a pier", k=3, where=memshare.Where(pool="logic"))
+        assert [one.memory.id for one in client.memories.search(wanted)] == [identity]
+        edited = client.memories.edit(memshare.Edit(id=identity, answer="A pier stands on piles."))
+        assert edited.answer == "A pier stands on piles."
+        assert client.memories.forget(memshare.Forget(ids=(identity,))) == [identity]
+
+        connected = len(redis_client.client_list())
+        client.workers()
+        assert len(redis_client.client_list()) == connected + 1
+
+    assert len(redis_client.client_list()) == connected
+
+
+def test_an_answer_can_be_awaited(client: Client, redis_client: redis.Redis) -> None:
+    redis_client.set("celery-task-meta-1", json.dumps({"status": SUCCESS, "result": {"answer": "A buoy."}}))
+
+    assert asyncio.run(client.result("1").aget(timeout=5)) == {"answer": "A buoy."}
