@@ -40,7 +40,7 @@ def through_the_door(memories: int) -> dict[str, Any]:
     world = Synthetic()
     with (
         tempfile.TemporaryDirectory(prefix="memshare-bench-") as name,
-        _memory_service(Settings(data=Path(name), redis_url=None, concurrency=CALLERS)) as client,
+        memory_service(Settings(data=Path(name), redis_url=None, concurrency=CALLERS)) as client,
     ):
         started = time.perf_counter()
         for _ in progress(range(0, memories, BATCH), f"Importing {memories:,} memories"):
@@ -62,7 +62,7 @@ def through_the_door(memories: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _memory_service(settings: Settings) -> Iterator[MemoryClient]:
+def memory_service(settings: Settings) -> Iterator[MemoryClient]:
     """A memory worker on a Redis of its own, and a client of it."""
     environment = os.environ | {"MEMSHARE_DATA": str(settings.data), "MEMSHARE_MODEL": "offline"}
     command = [sys.executable, "-m", "celery", "-A", "memshare.memory_service.worker", "worker", "-Q", "memory"]

@@ -1,12 +1,22 @@
-"""mem0 in a folder, with vectors that are known already; `benchmarks.peers` measures it."""
+"""mem0 in a folder, with vectors that are known already, or an encoder.
+
+`benchmarks.peers` measures it, and `benchmarks.doors` its recall over HTTP.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.synthetic import DIMENSION, Query
+from memshare.memory_service.encoders.encoder import Encoder
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import points
 
@@ -24,6 +34,17 @@ class KnownVectors:
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002 - mem0's signature
         return self._vectors[text]
+
+
+class Encoded:
+    """An embedder, as mem0 asks one, that is the encoder our memory service has."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002 - mem0's signature
+        vector: list[float] = self._encoder.encode([text])[0].tolist()
+        return vector
 
 
 class Mem0:
@@ -52,10 +73,30 @@ class Mem0:
         metadata = {name: value for name, value in payload.items() if name not in ("pool", "prompt", "answer")}
         self._memory.add(text_of(memory), user_id=memory.pool, metadata=metadata, infer=False)
 
+    def fill(self, pairs: Sequence[tuple[Memory, NDArray[np.float32]]]) -> None:
+        """Write many memories at once as `add` would have, without the lines of its history."""
+        payloads = []
+        for memory, _ in pairs:
+            payload = points.payload(memory)
+            text, now = text_of(memory), datetime.now(UTC).isoformat()
+            own = {name: value for name, value in payload.items() if name not in ("pool", "prompt", "answer")}
+            said = {"data": text, "hash": md5(text.encode()).hexdigest(), "text_lemmatized": text}
+            payloads.append(own | said | {"user_id": memory.pool, "created_at": now, "updated_at": now})
+        vectors, ids = [vector.tolist() for _, vector in pairs], [str(memory.id) for memory, _ in pairs]
+        self._memory.vector_store.insert(vectors, payloads, ids)
+
+    def embed_with(self, encoder: Encoder) -> None:
+        """Encode texts from now on, in place of looking them up."""
+        self._memory.embedding_model = Encoded(encoder)
+
     def search(self, query: Query, limit: int) -> list[Any]:
         """The nearest active memories of the query's pool."""
-        filters = {"user_id": query.pool, "status": "active"}
-        found: list[Any] = self._memory.search(query.text, top_k=limit, filters=filters)["results"]
+        return self.search_text(query.pool, query.text, limit)
+
+    def search_text(self, pool: str, text: str, limit: int) -> list[Any]:
+        """The active memories of a pool that are nearest to a text."""
+        filters = {"user_id": pool, "status": "active"}
+        found: list[Any] = self._memory.search(text, top_k=limit, filters=filters)["results"]
         return found
 
     def close(self) -> None:
