@@ -112,12 +112,19 @@ def problem(point: RawPoint) -> str | None:
         return read
     if read.id != point.id:
         return f"it says that it is the memory {read.id}"
-    wrong = [key for key, value in payload(read).items() if point.payload.get(key) != value]
+    wrong = [key for key, value in payload(read).items() if not _same(point.payload.get(key), value)]
     if wrong:
         return f"its field {wrong[0]!r} is {point.payload.get(wrong[0])!r}"
     if point.dense is None or not _has_length_one(point.dense):
         return "its vector is damaged"
     return None
+
+
+def _same(stored: object, value: object) -> bool:
+    """Whether a field is what was written; the engine gives some numbers back with another last bit."""
+    if isinstance(stored, float) and isinstance(value, float):
+        return math.isclose(stored, value, rel_tol=1e-12)
+    return stored == value
 
 
 def conditions(where: Where) -> list[tuple[str, list[str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -109,3 +110,20 @@ def test_what_is_wrong_with_a_memory_is_said(
     found = points.problem(point)
     assert found is None if said is None else found is not None and found.startswith(said)
     assert points.problem(point._replace(dense=at(0) * 3)) == (found or "its vector is damaged")
+
+
+def test_no_number_makes_a_memory_look_damaged(store: Store) -> None:
+    """The engine gives about one number in twenty back with another last bit."""
+    numbers = random.Random(7)
+    items = [
+        (
+            remembered(f"lamp {number}")[0].model_copy(
+                update={"created": 1_795_000_000 + numbers.random() * 1e6, "score": numbers.random() * 100}
+            ),
+            remembered(f"lamp {number}")[1],
+        )
+        for number in range(200)
+    ]
+    store.put(items)
+
+    assert [points.problem(point) for point in store.raw(1_000).points] == [None] * len(items)

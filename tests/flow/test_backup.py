@@ -227,7 +227,7 @@ def test_a_restore_that_was_broken_off_keeps_the_deployment_from_starting_until_
     with redis_of(second) as direct:
         direct.set(RESTORING, str(backed.file))
 
-    failed = second.run("up", "--flower-port", "0", code=1).stderr
+    failed = second.run("up", "--flower-port", "0", "--port", "0", code=1).stderr
     second.run("restore", str(backed.file))
 
     assert "was broken off" in failed or "ended at once" in failed

@@ -207,7 +207,6 @@ def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
         (["know", "add", " ", "--pool", "poem"], "empty"),
         (["know", "import", "no-such-file.txt", "--pool", "poem"], "no-such-file"),
         (["know", "import", "no-document.zip", "--pool", "poem"], ".pdf"),
-        (["memories", "list", "--sort", "colour"], "credibility"),
         (["memories", "conflicts", "--pool", "nowhere"], "poem"),
         (["memories", "list", "--pool", "nowhere"], "poem"),
         (["memories", "export", "x.jsonl", "--pool", "nowhere"], "poem"),
@@ -221,7 +220,7 @@ def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], expec
 
 
 def test_a_second_up_and_a_second_owner_of_the_pool_are_told_who_is_there(terminal: Terminal) -> None:
-    assert "runs already" in terminal.run("up", "--flower-port", "0", code=1).stderr
+    assert "runs already" in terminal.run("up", "--flower-port", "0", "--port", "0", code=1).stderr
     assert "is open already" in terminal.run("worker", "memory", code=1).stderr.splitlines()[-1]
 
 
@@ -289,7 +288,7 @@ def test_up_says_at_once_what_it_cannot_work_with(
     terminal = Terminal(tmp_path)
     terminal.environment[name] = value
 
-    done = terminal.run("up", "--flower-port", "0", code=code)
+    done = terminal.run("up", "--flower-port", "0", "--port", "0", code=code)
 
     assert expected in done.stderr
     assert children_of(tmp_path) == []
