@@ -156,7 +156,9 @@ def test_a_backup_under_load_is_restored_whole_and_nothing_of_it_counts_twice(ba
         assert asked.retriever_version == VERSION
         assert asked.found[0].similarity > 0.9
 
-        known = [name.rpartition(":")[2] for name in map(str, direct.scan_iter("memshare:journey:*", count=1000))]
+        journeys = [name.rpartition(":")[2] for name in map(str, direct.scan_iter("memshare:journey:*", count=1000))]
+        compared = {one for one in journeys if client.ledger.journey(one).keys() & {"compare", "answer"} == {"compare"}}
+        known = [one for one in journeys if one not in compared]  # what was imported is compared, and no task
         told = count(client, direct, known, list(found.values()))
         assert not set(known) & set(backed.later)
         assert told.submitted > TASKS
