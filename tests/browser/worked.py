@@ -27,7 +27,7 @@ LAST = (
     ("logic", "riddle", "Write a riddle whose answer is a lighthouse."),
 )
 LEARNT_WITHIN = 120  # seconds
-UP = ("up", "--agents", "1")
+UP = ("up", "--agents", "1", "--port", "0")
 WORKERS = ("memory-", "logic-plan-poem-reasoning-", "scorer-", "trainer-")
 """How the names of its workers begin."""
 
