@@ -28,6 +28,12 @@ SCORES = {"poem 1": 90, "poem 2": 95, "poem 3": 40, "poem 4": 100, "poem 5": 70,
 }  # fmt: skip
 REFUSED, STUMBLED = "logic 6", "poem 2"  # the model refuses the one, and fails at the first call for the other
 ACCEPTED = {"poem": 4, "logic": 3}  # at a threshold of 81
+SUBJECTS = (
+    "a lighthouse in fog", "how bread rises", "taxes of small firms", "the moons of Jupiter", "a goalkeeper's fear",
+    "violin strings", "why cats purr", "railway timetables", "a recipe for soup", "melting ice", "the price of tin",
+    "an old chess problem", "lost luggage", "a dentist's morning",
+)  # fmt: skip
+"""So unlike that no two are compared for contradictions."""
 PRICES = 'currency = "EUR"\n["openai:grader"]\nprompt = 2.0\ncompletion = 8.0\n'
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -243,7 +249,7 @@ def run(deployment: Deployment, *tasks: str) -> list[dict]:
     ids = []
     for task in tasks:
         agent = task.split()[0]
-        ids.append(deployment.client.submit(agent, f"{task}: describe the lighthouse in words of its own").id)
+        ids.append(deployment.client.submit(agent, f"{task}: {SUBJECTS[len(ids)]}").id)
         deployment.settled(ids[-1], within=60)
     journeys = [deployment.client.ledger.journey(one) for one in ids]
     assert [task for task, journey in zip(tasks, journeys, strict=True) if "dead" in journey] in ([REFUSED], [])
