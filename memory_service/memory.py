@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -16,6 +16,9 @@ Status = Literal["active", "probation", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
+
+ConceptLevel = Literal["-1", "0", "1", "2", "3", "4"]
+Concepts = Annotated[tuple[Label, ...], Field(max_length=30)]
 
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
@@ -68,6 +71,10 @@ class Memory(Message):
     status: Status = "active"
     history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
     vouchers: tuple[Voucher, ...] = Field(default=(), description="what speaks for it, until it is trusted")
+    concepts: dict[ConceptLevel, Concepts] = Field(
+        default={},
+        description="names by level: -1 subjects, 0 the topic, 1 to 4 ever more general; none: not known yet",
+    )
 
     @property
     def key(self) -> str:

@@ -128,7 +128,9 @@ def _begun_anew(changed: Memory, before: Memory, by: str) -> Memory:
     revision = Revision(
         prompt=before.prompt, answer=before.answer, until=time.time(), by=by, score=before.score, model=before.model
     )
-    cleared: dict[str, object] = {"score": None, "model": None, "criteria": {}, "rubric_version": None, "vouchers": ()}
+    cleared: dict[str, object] = {
+        "score": None, "model": None, "criteria": {}, "rubric_version": None, "vouchers": (), "concepts": {},
+    }  # fmt: skip
     if changed.status == "stale":
         cleared["status"] = "active"  # a person has looked at it
     return changed.model_copy(update={"history": (*before.history, revision), **cleared})
