@@ -66,6 +66,8 @@ class Method(Generic[Request, Reply]):
 
 RECALL: Method[RecallRequest, Recollection] = Method("recall", RecallRequest, Recollection)
 EMBED: Method[EmbedRequest, Embedding] = Method("embed", EmbedRequest, Embedding)
+EMBED_EACH: Method[list[str], list[Embedding]] = Method("embed_each", list[str], list[Embedding])
+VECTORS: Method[list[UUID], dict[UUID, Embedding]] = Method("vectors", list[UUID], dict[UUID, Embedding])
 SEARCH: Method[SearchRequest, tuple[Found, ...]] = Method("search", SearchRequest, tuple[Found, ...])
 PAGE: Method[PageRequest, MemoryPage] = Method("page", PageRequest, MemoryPage)
 RAW: Method[RawRequest, RawMemories] = Method("raw", RawRequest, RawMemories, seconds=120.0)
@@ -87,6 +89,6 @@ CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[
 DECIDE: Method[ConflictDecision, None] = Method("decide", ConflictDecision, None, reads=False)
 
 METHODS: tuple[Method[Any, Any], ...] = (
-    RECALL, EMBED, SEARCH, PAGE, RAW, DROP_DAMAGED, STATS, GET, ADD, RESTORE, EDIT, FORGET_PREVIEW, FORGET, TRASH,
-    RESTORE_FORGOTTEN, PURGE, JUDGE, CONFLICTS, DECIDE,
+    RECALL, EMBED, EMBED_EACH, VECTORS, SEARCH, PAGE, RAW, DROP_DAMAGED, STATS, GET, ADD, RESTORE, EDIT,
+    FORGET_PREVIEW, FORGET, TRASH, RESTORE_FORGOTTEN, PURGE, JUDGE, CONFLICTS, DECIDE,
 )  # fmt: skip

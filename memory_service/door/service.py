@@ -48,6 +48,14 @@ class Service:
     def embed(self, request: EmbedRequest) -> Embedding:
         return self._pool().embed(request.text)
 
+    def embed_each(self, texts: Sequence[str]) -> list[Embedding]:
+        recall = self._pool()
+        return [Embedding.pack(recall.encoder_name, vector) for vector in recall.encode(texts)] if texts else []
+
+    def vectors(self, ids: Sequence[UUID]) -> dict[UUID, Embedding]:
+        recall = self._pool()
+        return {one: Embedding.pack(recall.encoder_name, vector) for one, vector in recall.store.dense_of(ids).items()}
+
     def search(self, request: SearchRequest) -> tuple[Found, ...]:
         recall = self._pool()
         words = query(request.text) if request.mode == "hybrid" else None
