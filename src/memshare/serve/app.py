@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import Route
 
 from memshare.serve.backend import Backend
 from memshare.serve.body_limit import LARGEST_BODY, BodyLimit
@@ -25,6 +26,11 @@ def _name(route: APIRoute) -> str:
     return route.name
 
 
+async def _health(_: Request) -> Response:
+    """For probes, without a token: whether this process answers. It asks nobody else."""
+    return Response("ok", media_type="text/plain")
+
+
 def rest_app(backend: Backend) -> FastAPI:
     """The app; it closes nothing that it is given."""
     mcp = McpDoor(backend, LARGEST_BODY)
@@ -41,7 +47,7 @@ def rest_app(backend: Backend) -> FastAPI:
     add_handlers(app)
     for module in (sharing, journeys, memories, looking):
         app.include_router(module.router, prefix="/v1")
-    app.router.routes.append(mcp.route)
+    app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"])]
 
     described = app.openapi
 

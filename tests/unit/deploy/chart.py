@@ -42,10 +42,14 @@ ALL_ON = {
     "settings": {"MODEL": "openai:gpt-5.6-luna", "TRIES": 4},
     "prices": 'currency = "EUR"\n["openai:gpt-5.6-luna"]\nprompt = 2.0\ncompletion = 8.0\n',
     "env": {"OPENAI_BASE_URL": "http://vllm.models:8000/v1"},
-    "networkPolicy": {"clients": [{"podSelector": {"matchLabels": {"app": "shop"}}}]},
+    "networkPolicy": {
+        "clients": [{"podSelector": {"matchLabels": {"app": "shop"}}}],
+        "serveClients": [{"podSelector": {"matchLabels": {"app": "bot"}}}],
+    },
 }
 ALL_OFF = {
     "autoscaling": {"enabled": False},
+    "serve": {"enabled": False},
     "flower": {"enabled": False},
     "metrics": {"enabled": False},
     "networkPolicy": {"enabled": False},

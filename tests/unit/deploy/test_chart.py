@@ -37,7 +37,7 @@ def workers(values: dict) -> dict:
 def test_every_queue_has_a_deployment_a_scaler_and_a_disruption_budget() -> None:
     assert set(workers({})) == QUEUES
     assert set(of_kind({}, "ScaledObject")) == QUEUES
-    assert set(of_kind({}, "PodDisruptionBudget")) == QUEUES
+    assert set(of_kind({}, "PodDisruptionBudget")) == QUEUES | {"serve"}
     assert {container(one)["args"][1] for one in workers({}).values()} == QUEUES
 
 
@@ -64,7 +64,7 @@ def test_the_prices_lie_where_the_setting_says() -> None:
 def test_every_process_that_reads_the_agents_files_rolls_when_they_change() -> None:
     def hashes(text: str) -> dict[str, str]:
         found = of_kind(OWN_AGENT | {"agentFiles": {"haiku.toml": text}}, "Deployment")
-        assert {"haiku", "scorer", "flower", "metrics"} <= set(found)
+        assert {"haiku", "scorer", "serve", "flower", "metrics"} <= set(found)
         pods = {name: one["spec"]["template"]["metadata"] for name, one in found.items()}
         return {name: pod["annotations"]["memshare/files"] for name, pod in pods.items()}
 

@@ -59,7 +59,7 @@ def test_the_memory_service_is_ready_when_it_answers_and_alive_by_its_heartbeat(
 
 
 def test_only_what_has_encoder_and_pool_runs_the_full_image_and_knows_qdrant() -> None:
-    found = {**workers({}), **{name: of_kind({}, "Deployment")[name] for name in ("flower", "metrics")}}
+    found = {**workers({}), **{name: of_kind({}, "Deployment")[name] for name in ("serve", "flower", "metrics")}}
 
     assert {name for name, one in found.items() if container(one)["image"].endswith("-full")} == HAVE_POOL
     assert {name for name, one in found.items() if "MEMSHARE_QDRANT_URL" in environment(one)} == HAVE_POOL
@@ -86,12 +86,12 @@ def test_nobody_else_has_a_way_to_qdrant(values: Object) -> None:
 
 def test_the_door_is_open_to_memshares_workers_and_to_named_clients_alone() -> None:
     [rule] = of_kind({}, "NetworkPolicy")["memory"]["spec"]["ingress"]
-    [peer] = rule["from"]
+    labels = [peer["podSelector"]["matchLabels"] for peer in rule["from"]]
 
     assert rule["ports"] == [{"port": 8077}]
-    assert set(peer) == {"podSelector"}  # of this namespace
-    assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "worker"
-    assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/instance"] == "demo"
+    assert all(set(peer) == {"podSelector"} for peer in rule["from"])  # of this namespace
+    assert [one["app.kubernetes.io/component"] for one in labels] == ["worker", "serve"]
+    assert {one["app.kubernetes.io/instance"] for one in labels} == {"demo"}
     named = of_kind(ALL_ON, "NetworkPolicy")["memory"]["spec"]["ingress"][0]["from"]
     assert [one for one in named if one["podSelector"]["matchLabels"] == {"app": "shop"}]
 

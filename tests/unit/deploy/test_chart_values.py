@@ -18,7 +18,7 @@ WRONG = {
     "an agent called as a stage": ({"agents": {"scorer": {}}}, "scorer"),
     **{
         f"an agent called as the chart's {part}": ({"agents": {part: {}}}, part)
-        for part in ("redis", "qdrant", "flower", "metrics")
+        for part in ("redis", "qdrant", "serve", "flower", "metrics")
     },
     "no task at a time": ({"worker": {"concurrency": 0}}, "/worker/concurrency"),
     "text for a number": ({"grace": "long"}, "/grace"),

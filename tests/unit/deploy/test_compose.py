@@ -56,7 +56,7 @@ def test_a_worker_may_finish_before_it_is_killed() -> None:
 def test_only_this_machine_reaches_the_published_ports() -> None:
     published = [port for one in compose()["services"].values() for port in one.get("ports", [])]
 
-    assert {port.rsplit(":", 1)[1] for port in published} >= {"6379", "8077", "6333", "5555", "3000"}
+    assert {port.rsplit(":", 1)[1] for port in published} >= {"6379", "8077", "6333", "8780", "5555", "3000"}
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
@@ -95,7 +95,7 @@ def test_only_what_has_the_pool_gets_to_qdrant_and_has_the_full_image() -> None:
     services = compose()["services"]
 
     assert heavy == {"memory", "trainer"}
-    for name in QUEUES | {"flower", "metrics"}:
+    for name in QUEUES | {"serve", "flower", "metrics"}:
         target = "full" if name in heavy else "light"
         assert services[name]["build"]["target"] == target
         assert services[name]["image"].endswith("-full}") is (name in heavy)

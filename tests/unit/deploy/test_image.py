@@ -112,7 +112,17 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
     [
         (
             "light",
-            ["worker", "agents.worker", "scorer.worker", "local.flower", "commands.metrics", "commands.memories"],
+            [
+                "worker",
+                "agents.worker",
+                "scorer.worker",
+                "local.flower",
+                "commands.metrics",
+                "commands.memories",
+                "commands.serve",
+                "commands.token",
+                "serve.app",
+            ],
         ),
         ("full", ["worker", "memory_service.worker", "retriever_trainer.worker", "commands.retriever_status"]),
     ],

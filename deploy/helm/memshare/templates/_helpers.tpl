@@ -103,6 +103,28 @@ redis://{{ $login }}{{ $external.host }}:{{ int $external.port }}/{{ int $extern
   value: {{ include "memshare.redisUrl" . | quote }}
 {{- end }}
 
+{{/* What every process that hands tasks in or takes them needs besides: the memory service, and the secret of messages. */}}
+{{- define "memshare.memberEnv" -}}
+{{ include "memshare.redisEnv" . }}
+- {name: MEMSHARE_MEMORY_URL, value: http://{{ include "memshare.name" . }}-memory:8077}
+- name: MEMSHARE_MEMORY_TOKEN
+  valueFrom:
+    secretKeyRef: {{ include "memshare.memorySecret" . }}
+- name: MEMSHARE_SECRET
+  valueFrom:
+    secretKeyRef: {{ include "memshare.signingSecret" . }}
+{{- end }}
+
+{{/* The prices and settings that all of these have. */}}
+{{- define "memshare.settingsEnv" -}}
+{{- if .Values.prices }}
+- {name: MEMSHARE_PRICES, value: /etc/memshare/prices/prices.toml}
+{{- end }}
+{{- range $name, $value := .Values.settings }}
+- {name: MEMSHARE_{{ $name }}, value: {{ include "memshare.text" $value | quote }}}
+{{- end }}
+{{- end }}
+
 {{- define "memshare.agentsEnv" -}}
 {{- if .Values.agentFiles -}}
 - {name: MEMSHARE_AGENTS_DIR, value: /etc/memshare/agents}

@@ -1,14 +1,7 @@
 {{/* The environment of a worker: (dict "root" $ "own" its values "queue" its name) */}}
 {{- define "memshare.workerEnv" -}}
 {{- $values := .root.Values -}}
-{{ include "memshare.redisEnv" .root }}
-- {name: MEMSHARE_MEMORY_URL, value: http://{{ include "memshare.name" .root }}-memory:8077}
-- name: MEMSHARE_MEMORY_TOKEN
-  valueFrom:
-    secretKeyRef: {{ include "memshare.memorySecret" .root }}
-- name: MEMSHARE_SECRET
-  valueFrom:
-    secretKeyRef: {{ include "memshare.signingSecret" .root }}
+{{ include "memshare.memberEnv" .root }}
 {{- if eq .queue "memory" }}
 - {name: MEMSHARE_MEMORY_LISTEN, value: "0.0.0.0:8077"}
 {{- end }}
@@ -39,18 +32,13 @@
 {{- end }}
 {{- end }}
 {{- with include "memshare.agentsEnv" .root }}{{ . | nindent 0 }}{{ end }}
-{{- if $values.prices }}
-- {name: MEMSHARE_PRICES, value: /etc/memshare/prices/prices.toml}
-{{- end }}
 {{- if $values.documents.claim }}
 - {name: MEMSHARE_DOCUMENTS, value: /documents}
 {{- end }}
 {{- if include "memshare.redisTls" .root }}
 - {name: REDIS_TLS, value: enable} # for KEDA, which reads it from here
 {{- end }}
-{{- range $name, $value := $values.settings }}
-- {name: MEMSHARE_{{ $name }}, value: {{ include "memshare.text" $value | quote }}}
-{{- end }}
+{{- include "memshare.settingsEnv" .root }}
 {{- range $name, $value := merge (deepCopy .own.env) $values.env }}
 - {name: {{ $name }}, value: {{ include "memshare.text" $value | quote }}}
 {{- end }}
