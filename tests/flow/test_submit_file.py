@@ -150,7 +150,9 @@ def test_the_ids_of_a_file_are_the_same_when_it_is_submitted_again_and_new_for_a
 def test_what_is_not_utf_8_is_refused_and_nothing_is_queued(
     deployment: Deployment, terminal: Terminal, words: list[str | bytes], stdin: bytes, expected: str
 ) -> None:
-    before = deployment.client.ledger.done(), deployment.client.ledger.open_messages()
+    ledger = deployment.client.ledger
+    wait_for(lambda: not ledger.open_messages()["poem"], 60, "the answers to the tasks of other tests")
+    before = ledger.done(), ledger.open_messages()
 
     done = subprocess.run(
         [sys.executable, "-m", "memshare", *words],
@@ -160,7 +162,7 @@ def test_what_is_not_utf_8_is_refused_and_nothing_is_queued(
     assert done.returncode == 2
     assert expected in done.stderr.decode()
     assert len(done.stderr.strip().splitlines()) == 1
-    assert (deployment.client.ledger.done(), deployment.client.ledger.open_messages()) == before
+    assert (ledger.done(), ledger.open_messages()) == before
 
 
 def test_a_byte_order_mark_is_no_part_of_a_prompt(deployment: Deployment, terminal: Terminal) -> None:
