@@ -59,54 +59,54 @@ class Connection:
     """A blocking connection. Safe to share between threads."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self._pool = httpcore2.ConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
+        self.place = place
+        self.pool = httpcore2.ConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
 
     def ask(self, call: Call[Reply]) -> Reply:
         """The reply to a call; raises `MemshareError`."""
-        request = self._place.request(call)
+        request = self.place.request(call)
         tried = 0
         while True:
             answer: Answer | Silence
             try:
-                answer = _answer(self._pool.request(**request))
+                answer = answer_of(self.pool.request(**request))
             except NETWORK as error:
-                answer = Silence(error, sent=not isinstance(error, UNSENT))
+                answer = silence_of(error)
             tried += 1
-            wait = wait_before(call, answer, tried, self._place.tries)
+            wait = wait_before(call, answer, tried, self.place.tries)
             if wait is None:
-                return read(call, answer, self._place.url)
+                return read(call, answer, self.place.url)
             time.sleep(wait)
 
     def close(self) -> None:
-        self._pool.close()
+        self.pool.close()
 
 
 class AsyncConnection:
     """The same for asyncio; of one event loop."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self._pool = httpcore2.AsyncConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
+        self.place = place
+        self.pool = httpcore2.AsyncConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
 
     async def ask(self, call: Call[Reply]) -> Reply:
         """The reply to a call; raises `MemshareError`."""
-        request = self._place.request(call)
+        request = self.place.request(call)
         tried = 0
         while True:
             answer: Answer | Silence
             try:
-                answer = _answer(await self._pool.request(**request))
+                answer = answer_of(await self.pool.request(**request))
             except NETWORK as error:
-                answer = Silence(error, sent=not isinstance(error, UNSENT))
+                answer = silence_of(error)
             tried += 1
-            wait = wait_before(call, answer, tried, self._place.tries)
+            wait = wait_before(call, answer, tried, self.place.tries)
             if wait is None:
-                return read(call, answer, self._place.url)
+                return read(call, answer, self.place.url)
             await asyncio.sleep(wait)
 
     async def close(self) -> None:
-        await self._pool.aclose()
+        await self.pool.aclose()
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
@@ -121,6 +121,12 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         raise BadInput(f"The request cannot be sent: {error}.") from error
 
 
-def _answer(response: httpcore2.Response) -> Answer:
+def answer_of(response: httpcore2.Response) -> Answer:
+    """What a response that was read says."""
     wait = dict(response.headers).get(b"retry-after", b"")
     return Answer(response.status, response.content, float(wait) if wait.isdigit() else None)
+
+
+def silence_of(error: Exception) -> Silence:
+    """What a connection that failed says."""
+    return Silence(error, sent=not isinstance(error, UNSENT))

@@ -27,6 +27,12 @@ def get_journey(journey_id: str, *, wait: float = 0.0) -> Call[JourneyReply]:
     return Call("GET", path, "JourneyReply", query={"wait": wait or None}, waits=wait)
 
 
+def journey_events(journey_id: str, quiet: float) -> Call[JourneyReply]:
+    """The stream of what becomes of it; each event is one reply. `quiet` are the seconds between two words."""
+    path = f"/v1/journeys/{quote(journey_id, safe='')}/events"
+    return Call("GET", path, "JourneyReply", headers={"Accept": "text/event-stream"}, waits=quiet)
+
+
 def cancel(journey_id: str) -> Call[Cancelled]:
     """End a journey that is not through."""
     return Call("DELETE", f"/v1/journeys/{quote(journey_id, safe='')}", "Cancelled")

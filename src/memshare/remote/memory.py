@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
 from memshare.remote import calls, item_calls
 from memshare.remote.calls import Turns
 from memshare.remote.connection import AsyncConnection, Connection, Place
+from memshare.remote.following import QUIET, follow, follow_async
 from memshare.remote.methods import asynchronous, blocking
 from memshare.remote.task import AsyncTask, Task
 from memshare.serve.address import PORT
+
+if TYPE_CHECKING:
+    from memshare.serve.replies import JourneyReply
 
 URL = f"http://127.0.0.1:{PORT}"
 TIMEOUT = 30.0  # seconds
@@ -73,6 +80,14 @@ class Journeys:
 
     get = blocking(item_calls.get_journey)
     cancel = blocking(item_calls.cancel)
+
+    def events(self, journey_id: str) -> Iterator[JourneyReply]:
+        """The journey now and at each of its changes, until it has ended.
+
+        A stream that breaks off, or is silent for 45 seconds, is asked for again; no state comes twice. Raises
+        `Unreachable` where that fails `tries` times in a row. Leave the loop when you have seen enough.
+        """
+        return follow(self._connection, item_calls.journey_events(journey_id, QUIET))
 
 
 class Memories:
@@ -145,6 +160,10 @@ class AsyncJourneys:
 
     get = asynchronous(item_calls.get_journey)
     cancel = asynchronous(item_calls.cancel)
+
+    def events(self, journey_id: str) -> AsyncIterator[JourneyReply]:
+        """The journey now and at each of its changes, until it has ended, as `Journeys.events` gives it."""
+        return follow_async(self._connection, item_calls.journey_events(journey_id, QUIET))
 
 
 class AsyncMemories:

@@ -13,7 +13,7 @@ from memshare.serve.journeys import LONGEST_WAIT, cancel, follow, own_journey, w
 from memshare.serve.problems import RESPONSES
 from memshare.serve.replies import Cancelled, JourneyReply
 
-LONGEST_STREAM = 3_600.0  # seconds
+LONGEST_STREAM = 300.0  # seconds; who follows asks again then, with a token that is good still
 
 router = APIRouter(tags=["journeys"], responses=RESPONSES)
 

@@ -1,0 +1,87 @@
+"""Follows a journey by its server-sent events, and connects anew where they break off."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+from memshare.remote.answers import read
+from memshare.remote.call import Answer, Call, Silence, wait_before
+from memshare.remote.connection import NETWORK, AsyncConnection, Connection, Place, answer_of, silence_of
+from memshare.remote.event_stream import EventStream
+
+if TYPE_CHECKING:
+    from memshare.serve.replies import JourneyReply
+
+QUIET = 45.0  # seconds without a word after which a stream is counted as broken: the server sends one every 15
+OVER = Silence(EOFError("the stream of events ended before the journey"), sent=True)
+
+
+class _Follower:
+    """What is known of a journey while it is followed: what is new of it, and when to connect again."""
+
+    def __init__(self, call: Call[JourneyReply], place: Place) -> None:
+        self._call, self._place = call, place
+        self._last: JourneyReply | None = None
+        self._failed = 0
+        self.ended = False
+
+    def news(self, stream: EventStream, piece: bytes) -> Iterator[JourneyReply]:
+        """The states that are not those of before: each new connection begins with the state of now."""
+        for data in stream.feed(piece):
+            journey = read(self._call, Answer(200, data), self._place.url)
+            self._failed = 0
+            if journey != self._last:
+                self._last, self.ended = journey, journey.ended
+                yield journey
+
+    def pause(self, found: Answer | Silence) -> float:
+        """The seconds after which to connect again; raises what was refused, or has failed too often in a row."""
+        self._failed += 1
+        wait = wait_before(self._call, found, self._failed, self._place.tries)
+        if wait is None:
+            read(self._call, found, self._place.url)
+        return wait or 0.0
+
+
+def follow(connection: Connection, call: Call[JourneyReply]) -> Iterator[JourneyReply]:
+    """The journey at each of its changes, until it has ended."""
+    follower, request = _Follower(call, connection.place), connection.place.request(call)
+    while not follower.ended:
+        found: Answer | Silence = OVER
+        try:
+            with connection.pool.stream(**request) as response:
+                if response.status != 200:
+                    response.read()
+                    found = answer_of(response)
+                else:
+                    stream = EventStream()
+                    for piece in response.iter_stream():
+                        yield from follower.news(stream, piece)
+        except NETWORK as error:
+            found = silence_of(error)
+        if not follower.ended:
+            time.sleep(follower.pause(found))
+
+
+async def follow_async(connection: AsyncConnection, call: Call[JourneyReply]) -> AsyncIterator[JourneyReply]:
+    """The same for asyncio."""
+    follower, request = _Follower(call, connection.place), connection.place.request(call)
+    while not follower.ended:
+        found: Answer | Silence = OVER
+        try:
+            async with connection.pool.stream(**request) as response:
+                if response.status != 200:
+                    await response.aread()
+                    found = answer_of(response)
+                else:
+                    stream = EventStream()
+                    async for piece in response.aiter_stream():
+                        for journey in follower.news(stream, piece):
+                            yield journey
+        except NETWORK as error:
+            found = silence_of(error)
+        if not follower.ended:
+            await asyncio.sleep(follower.pause(found))
