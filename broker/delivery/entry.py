@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from memshare.broker.wire.messages import Message, Priority, Record
-from memshare.broker.wire.signing import digest
+from memshare.broker.wire.signing import Signer, digest
 
 
 class Entry(Message):
@@ -35,6 +35,10 @@ class Entry(Message):
     def owner(self) -> str:
         """Which message a journey of this id belongs to; nothing where another stage's message began it."""
         return digest(self.body) if self.begins and self.id == self.journey else ""
+
+    def signed(self, signer: Signer) -> Entry:
+        """The same message with a signature of this deployment."""
+        return self.model_copy(update={"signature": signer.sign(self.task, self.id, self.journey, self.body)})
 
 
 class Parked(Message):

@@ -8,8 +8,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
+from memshare.broker.delivery.entry import Entry
 from memshare.broker.observe.metrics import Sample
-from memshare.broker.wire.messages import Message
+from memshare.broker.wire.messages import Message, Priority, derived_id
 
 M = TypeVar("M", bound=Message)
 
@@ -23,6 +24,21 @@ class Following(NamedTuple):
     body: Message
     journey: str | None = None
     """A journey of its own, which its body names; None: the one that it follows from."""
+
+    def entry(self, journey: str, priority: Priority = 3, *, begins: bool = False, decides: bool = True) -> Entry:
+        """The message as the ledger has it, not yet signed; it is the same one however often it is made."""
+        of = self.journey or journey
+        return Entry(
+            id=str(derived_id(of, self.stage)),
+            task=self.task,
+            queue=self.queue,
+            body=self.body.model_dump(mode="json"),
+            journey=of,
+            stage=self.stage,
+            priority=priority,
+            begins=begins,
+            decides=decides,
+        )
 
 
 class Outcome(NamedTuple):

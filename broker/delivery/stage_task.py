@@ -26,13 +26,13 @@ from memshare.broker.delivery.entry import Cancelled, Entry
 from memshare.broker.delivery.incoming import DUE, read_message
 from memshare.broker.delivery.ledger import Facts, IdTaken, Ledger
 from memshare.broker.delivery.publish import ACKNOWLEDGED, outgoing
-from memshare.broker.delivery.stage import Following, M, Outcome, Stage
+from memshare.broker.delivery.stage import M, Outcome, Stage
 from memshare.broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import count
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.presence import WORKER_INCARNATION
-from memshare.broker.wire.messages import Record, derived_id
+from memshare.broker.wire.messages import Record
 from memshare.broker.wire.signing import Signer
 
 log = logging.getLogger(__name__)
@@ -155,7 +155,10 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
     committed = services.ledger.commit(
         entry,
         record,
-        [outgoing(task.app, _entry_of(one, entry, services.signer), entry.id) for one in outcome.followings],
+        [
+            outgoing(task.app, one.entry(entry.journey, entry.priority).signed(services.signer), entry.id)
+            for one in outcome.followings
+        ],
         result=success(task.app, entry.id, record, task.request) if stage.has_result else None,
         counted=(count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended), *outcome.counted),
         facts=_facts(stage, outcome, record),
@@ -173,22 +176,6 @@ def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
     """What is known for ever of the journey, if it is kept."""
     told = {field: record[field] for field in stage.kept or () if record.get(field) is not None}
     return told | dict(outcome.kept)
-
-
-def _entry_of(following: Following, parent: Entry, signer: Signer) -> Entry:
-    journey = following.journey or parent.journey
-    message_id = str(derived_id(journey, following.stage))
-    body = following.body.model_dump(mode="json")
-    return Entry(
-        id=message_id,
-        task=following.task,
-        queue=following.queue,
-        body=body,
-        journey=journey,
-        stage=following.stage,
-        priority=parent.priority,
-        signature=signer.sign(following.task, message_id, journey, body),
-    )
 
 
 def _countdown(error: TryAgain, retries: int) -> float:

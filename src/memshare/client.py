@@ -148,8 +148,7 @@ class Client:
     def _signed(self, entry: Entry) -> Entry:
         if entry.journey == entry.id:  # anybody may begin a journey
             return entry
-        signature = open_signer(self.settings).sign(entry.task, entry.id, entry.journey, entry.body)
-        return entry.model_copy(update={"signature": signature})
+        return entry.signed(open_signer(self.settings))
 
     def kept(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
         """What is known of journeys that were sent to be kept; the others are left out."""

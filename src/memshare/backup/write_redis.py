@@ -89,7 +89,6 @@ def _signed(kept: Kept, signer: Signer) -> Kept:
     for one, text in kept.pairs:
         entry = Entry.model_validate_json(text.encode("latin-1"))
         if entry.signature is not None:
-            signature = signer.sign(entry.task, entry.id, entry.journey, entry.body)
-            text = entry.model_copy(update={"signature": signature}).model_dump_json().encode().decode("latin-1")
+            text = entry.signed(signer).model_dump_json().encode().decode("latin-1")
         made += [one, text]
     return kept.model_copy(update={"value": made})

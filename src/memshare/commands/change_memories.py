@@ -9,10 +9,10 @@ from uuid import uuid4
 import typer
 
 from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
-from memshare.broker.wire.messages import AnsweredTask, derived_id
+from memshare.broker.wire.messages import AnsweredTask
 from memshare.client import INTERACTIVE, Client
 from memshare.commands.options import Json, MemoryId
 from memshare.console import console, print_json, print_text
@@ -114,15 +114,6 @@ def _grade(client: Client, memory: Memory) -> str:
         shown=(),
         regrades=memory.id,
     )
-    entry = Entry(
-        id=str(derived_id(name, "score")),
-        task="scorer.score",
-        queue=SCORER_QUEUE,
-        body=pair.model_dump(mode="json"),
-        journey=name,
-        stage="score",
-        priority=INTERACTIVE,
-        begins=True,
-    )
-    client.send(entry)
+    message = Following("scorer.score", SCORER_QUEUE, "score", pair)
+    client.send(message.entry(name, INTERACTIVE, begins=True))
     return name

@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import MemshareError
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Usage, derived_id
 from memshare.client import BULK, Client
@@ -62,15 +63,7 @@ def entry_of(step: str, settled: Settled) -> Entry:
         shown=pair.shown,
     )
     body = GradedTask(task=task, score=pair.grade or _grade_of(pair, rubric))
-    return Entry(
-        id=str(derived_id(journey, "settle")),
-        task="memory_service.settle",
-        queue=MEMORY_QUEUE,
-        body=body.model_dump(mode="json"),
-        journey=journey,
-        stage="settle",
-        priority=BULK,
-    )
+    return Following("memory_service.settle", MEMORY_QUEUE, "settle", body).entry(journey, BULK)
 
 
 def _grade_of(pair: Pair, rubric: str) -> Score:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memshare.broker.app import MEMORY_QUEUE
-from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import journey_key
 from memshare.broker.delivery.packed_json import pack
+from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import Shown, VerdictTask, derived_id
 from memshare.serve.audit import audit
@@ -75,16 +75,8 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
         shown=(shown,),
         verdict=reward,
     )
-    entry = Entry(
-        id=str(derived_id(name, "credit")),
-        task="memory_service.credit",
-        queue=MEMORY_QUEUE,
-        body=verdict.model_dump(mode="json"),
-        journey=name,
-        stage="credit",
-        decides=False,
-    )
-    return backend.client.send(entry)
+    message = Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
+    return backend.client.send(message.entry(name, decides=False))
 
 
 def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float]) -> None:
