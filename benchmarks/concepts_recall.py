@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.report import progress
-from memshare.concepts import search_vectors
 from memshare.concepts.flashcards import Flashcard
-from memshare.memory_service.stores import bm25
+from memshare.memory_service.stores import bm25, concept_vectors
 from memshare.memory_service.stores.store import Sparse
 
 SEEDS, FOLDS = 5, 5
 WITHIN = 3  # places
 FUSION = 60
-FEEDBACK = 1 / np.arange(1, search_vectors.HITS + 1)
+FEEDBACK = 1 / np.arange(1, concept_vectors.HITS + 1)
 
 Matrix = sparse.csr_array[np.float64]
 Order = NDArray[np.intp]
@@ -49,7 +48,7 @@ def recall(cards: Sequence[Flashcard], vectors: NDArray[np.float32]) -> dict[str
     words, asked = _matrices(
         [bm25.document(f"{card.prompt}\n{card.answer}") for card in cards], [bm25.query(card.prompt) for card in cards]
     )
-    [concepts] = _matrices([search_vectors.document(card.concepts.levels()) for card in cards])
+    [concepts] = _matrices([concept_vectors.document(card.concepts.levels()) for card in cards])
     texts = Texts(vectors, words, asked, concepts)
     measured: dict[str, list[Found]] = {}
     for inside, queries in progress(list(_folds(len(cards))), "Searching"):

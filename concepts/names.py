@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from memshare.memory_service.stores.concept_vectors import key
+
+__all__ = ["LONGEST", "clean", "key", "may_merge"]
+
 LONGEST = 60  # characters
 
 _SMALL = {"a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
-_HYPHEN = re.compile(r"(?<=\w)[-\u2010-\u2015\u2212](?=\w)")
 
 
 def clean(name: str) -> str:
@@ -35,18 +38,6 @@ def clean(name: str) -> str:
     return " ".join([_capitalised(first), *(one if one in _SMALL else _capitalised(one) for one in others)])
 
 
-def key(name: str) -> str:
-    """What two spellings of one concept have in common: NFKC, no case, no hyphens, the last word in the singular.
-
-    A name of a single character stays as it is: `C` is a language, and `c` the speed of light.
-    """
-    text = " ".join(unicodedata.normalize("NFKC", name).split())
-    if len(text) <= 1:
-        return text
-    words = _HYPHEN.sub(" ", text).casefold().split()
-    return " ".join([*words[:-1], _singular(words[-1])]) if words else text
-
-
 def may_merge(name: str) -> bool:
     """Whether a name may be merged with one of similar meaning: not with a digit or a single letter among its words.
 
@@ -58,14 +49,3 @@ def may_merge(name: str) -> bool:
 
 def _capitalised(word: str) -> str:
     return word[0].upper() + word[1:] if word.islower() and len(word) > 1 else word
-
-
-def _singular(word: str) -> str:
-    """A word without its plural ending. It need not be a correct singular, only the same for singular and plural."""
-    if len(word) < 4 or not word.isalpha() or not word.endswith("s") or word.endswith(("ss", "us", "is", "ics")):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "ches", "shes", "xes", "zzes")):
-        return word[:-2]
-    return word[:-1]

@@ -84,7 +84,7 @@ def _left_by_a_killed_one(folder: Path, engine: Path) -> Sum | None:
 def loaded(folder: Path, engine: Path, layout: Layout) -> edge.EdgeShard:
     """The engine on its files, as they are; raises as `open_engine` does."""
     try:
-        return edge.EdgeShard.load(str(engine), edge_requests.config(layout))
+        return _load(engine, layout)
     except BaseException as error:
         if is_panic(error):
             raise damaged(folder, f"the engine could not open it ({error})") from None
@@ -93,3 +93,13 @@ def loaded(folder: Path, engine: Path, layout: Layout) -> edge.EdgeShard:
         if "WouldBlock" in str(error):
             raise edge_folder.taken(folder) from error
         raise edge_folder.unwritable(folder, error) from error
+
+
+def _load(engine: Path, layout: Layout) -> edge.EdgeShard:
+    try:
+        return edge.EdgeShard.load(str(engine), edge_requests.config(layout))
+    except Exception as error:
+        if "expected vector storages with keys" not in str(error):
+            raise
+        # A pool from before memories had concepts: what else of the layout differs was found out by its metadata.
+        return edge.EdgeShard.load(str(engine))

@@ -6,7 +6,9 @@ from typing import cast
 
 import qdrant_edge as edge
 
+from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import points
+from memshare.memory_service.stores.concept_vectors import document
 from memshare.memory_service.stores.store import Layout, Query, Vectors, Where
 
 
@@ -14,13 +16,21 @@ def config(layout: Layout) -> edge.EdgeConfig:
     """The engine for vectors of this layout."""
     return edge.EdgeConfig(
         vectors={points.DENSE: edge.EdgeVectorParams(layout.dimension, edge.Distance.Cosine)},
-        sparse_vectors={points.SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        sparse_vectors={
+            name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for name in (points.SPARSE, points.CONCEPTS)
+        },
     )
 
 
-def vectors(given: Vectors) -> dict[str, edge.NamedVector]:
-    """The two vectors of a point, by their names."""
-    return {points.DENSE: given.dense.tolist(), points.SPARSE: edge.SparseVector(*given.sparse)}
+def vectors(memory: Memory, given: Vectors) -> dict[str, edge.NamedVector]:
+    """The vectors of a point, by their names."""
+    named: dict[str, edge.NamedVector] = {
+        points.DENSE: given.dense.tolist(),
+        points.SPARSE: edge.SparseVector(*given.sparse),
+    }
+    if memory.concepts:
+        named[points.CONCEPTS] = edge.SparseVector(*document(memory.concepts))
+    return named
 
 
 def request(query: Query) -> edge.QueryRequest:
@@ -31,6 +41,8 @@ def request(query: Query) -> edge.QueryRequest:
         rankings.append(edge.Query.Nearest(query.dense.tolist(), points.DENSE))
     if query.sparse is not None:
         rankings.append(edge.Query.Nearest(edge.SparseVector(*query.sparse), points.SPARSE))
+    if query.concepts is not None:
+        rankings.append(edge.Query.Nearest(edge.SparseVector(*query.concepts), points.CONCEPTS))
     if not points.is_fused(query):
         return edge.QueryRequest(
             query.limit,

@@ -85,7 +85,7 @@ class EdgeStore:
             made = [
                 edge.Point(
                     one,
-                    edge_requests.vectors(given),
+                    edge_requests.vectors(memory, given),
                     points.payload(memory) | {points.CREDIBILITY: noted.get(one, points.UNTRIED)},
                 )
                 for one, (memory, given) in last.items()

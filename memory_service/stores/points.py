@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 DENSE = "dense"
 SPARSE = "bm25"
+CONCEPTS = "concepts"
+"""The vector of the concepts; a memory without any has none."""
 WHOLE = "memory"
 
 KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents", "saying")
@@ -159,13 +161,13 @@ def word_marks(text: str) -> list[int]:
 
 
 def depth(limit: int) -> int:
-    """How many candidates each of the two rankings gives to the fusion."""
+    """How many candidates each of the rankings gives to the fusion."""
     return max(limit, _FUSED_DEPTH)
 
 
 def is_fused(search: Query) -> bool:
-    """Whether a search fuses two rankings."""
-    return search.dense is not None and search.sparse is not None
+    """Whether a search fuses several rankings."""
+    return sum(one is not None for one in (search.dense, search.sparse, search.concepts)) > 1
 
 
 def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:

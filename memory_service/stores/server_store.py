@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from uuid import UUID
 
 import numpy as np
@@ -11,7 +12,8 @@ from qdrant_client import QdrantClient, models
 
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import points
-from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection
+from memshare.memory_service.stores.concept_vectors import document
+from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection, has_concepts
 from memshare.memory_service.stores.server_connection import connected
 from memshare.memory_service.stores.server_errors import answering
 from memshare.memory_service.stores.store import (
@@ -64,12 +66,22 @@ class ServerStore:
                 made = [
                     models.PointStruct(
                         id=str(memory.id),
-                        vector=_vectors(given),
+                        vector=self._vectors(memory, given),
                         payload=points.payload(memory) | {points.CREDIBILITY: noted.get(memory.id, points.UNTRIED)},
                     )
                     for memory, given in batch
                 ]
                 self._client.upsert(self._collection, made, wait=True)
+
+    @cached_property
+    def _has_concepts(self) -> bool:
+        return has_concepts(self._client, self._collection)
+
+    def _vectors(self, memory: Memory, given: Vectors) -> dict[str, models.Vector]:
+        named: dict[str, models.Vector] = {points.DENSE: given.dense.tolist(), points.SPARSE: _sparse(given.sparse)}
+        if memory.concepts and self._has_concepts:
+            named[points.CONCEPTS] = _sparse(document(memory.concepts))
+        return named
 
     def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
         """What was noted of those memories that there are."""
@@ -163,10 +175,6 @@ class ServerStore:
                 self.unreadable -= set(ids)
 
 
-def _vectors(given: Vectors) -> dict[str, models.Vector]:
-    return {points.DENSE: given.dense.tolist(), points.SPARSE: _sparse(given.sparse)}
-
-
 def _sparse(given: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=given.indices, values=given.values)
 
@@ -178,6 +186,8 @@ def _request(query: Query) -> models.QueryRequest:
         rankings.append(models.Prefetch(query=query.dense.tolist(), using=points.DENSE, filter=chosen))
     if query.sparse is not None:
         rankings.append(models.Prefetch(query=_sparse(query.sparse), using=points.SPARSE, filter=chosen))
+    if query.concepts is not None:
+        rankings.append(models.Prefetch(query=_sparse(query.concepts), using=points.CONCEPTS, filter=chosen))
     if not points.is_fused(query):
         return models.QueryRequest(
             query=rankings[0].query,

@@ -24,7 +24,10 @@ class Sparse(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """The two vectors of a memory: dense of shape (dimension,) with length 1, and BM25."""
+    """The vectors of a memory's text: dense of shape (dimension,) with length 1, and BM25.
+
+    A store adds that of the memory's concepts.
+    """
 
     dense: NDArray[np.float32]
     sparse: Sparse
@@ -81,25 +84,29 @@ class Order:
 class Query:
     """One search: which memories are meant, how many are wanted, and the vectors to compare them with.
 
-    At least one of `dense`, of shape (dimension,), and `sparse` is given; with both, the two rankings are fused.
+    At least one of `dense`, of shape (dimension,), `sparse` (BM25) and `concepts` is given; of several, the rankings
+    are fused.
     """
 
     where: Where
     limit: int
     dense: NDArray[np.float32] | None = None
     sparse: Sparse | None = None
+    concepts: Sparse | None = None
 
 
 class Hit(NamedTuple):
     """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
 
-    `vector` is its dense vector, of shape (dimension,), where it was fetched.
+    `vector` is its dense vector, of shape (dimension,), where it was fetched. `moved` is the share of itself by which
+    its rank was moved, as own and foreign memories are balanced (`memshare.memory_service.recall.balance`).
     """
 
     memory: Memory
     score: float
     similarity: float
     vector: NDArray[np.float32] | None = None
+    moved: float = 0.0
 
 
 class Page(NamedTuple):

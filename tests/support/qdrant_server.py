@@ -36,6 +36,10 @@ def _create(client: QdrantClient, name: str, body: Body) -> bool:
     )
 
 
+def _add_concepts(client: QdrantClient, name: str, body: Body) -> object:
+    return client.create_vector_name(name, "concepts", models.SparseVectorNameConfig.model_validate(body))
+
+
 def _aliases(client: QdrantClient, _: str, body: Body) -> bool:
     return client.update_collection_aliases(models.ChangeAliasesOperation.model_validate(body).actions)
 
@@ -97,6 +101,7 @@ ROUTES: list[tuple[str, str, Call]] = [
     ("PUT", _COLLECTION, _create),
     ("DELETE", _COLLECTION, lambda client, name, _: client.delete_collection(name)),
     ("PUT", _COLLECTION + "/index", _index),
+    ("PUT", _COLLECTION + "/vectors/concepts", _add_concepts),
     ("PUT", _COLLECTION + "/points", _upsert),
     ("POST", _COLLECTION + "/points/query/batch", _query),
     ("POST", _COLLECTION + "/points/scroll", _scroll),

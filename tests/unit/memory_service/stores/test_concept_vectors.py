@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from memshare.concepts.search_vectors import document, query
+from memshare.memory_service.stores.concept_vectors import document, query
 
 CAT, DOG = zlib.crc32(b"cat"), zlib.crc32(b"dog")
 
