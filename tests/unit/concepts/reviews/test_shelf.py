@@ -1,0 +1,55 @@
+"""The cards of a person in Redis."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import redis
+
+from memshare.concepts.reviews.card import Review
+from memshare.concepts.reviews.shelf import Fitted, Shelf
+from memshare.memory_service.curate.reviews import drop_cards, forget_person
+
+ONE, OTHER = uuid4(), uuid4()
+
+
+def test_what_was_typed_is_kept_until_it_is_graded(redis_client: redis.Redis) -> None:
+    shelf = Shelf(redis_client, "Ada")
+
+    shelf.note_answer("plan", ONE, "Because.")
+
+    assert Shelf(redis_client, "Ada").cards("plan")[ONE].answered == "Because."
+    shelf.review("plan", [ONE], "hard", 5.0)
+    card = Shelf(redis_client, "Ada").cards("plan")[ONE]
+    assert (card.answered, card.reviews) == (None, (Review(grade="hard", at=5.0),))
+
+
+def test_a_grade_counts_for_all_memories_that_the_question_needed(redis_client: redis.Redis) -> None:
+    shelf = Shelf(redis_client, "Ada")
+    shelf.review("plan", [ONE], "again", 1.0)
+
+    shelf.review("plan", [ONE, OTHER], "good", 2.0)
+
+    grades = {one: [review.grade for review in card.reviews] for one, card in shelf.cards("plan").items()}
+    assert grades == {ONE: ["again", "good"], OTHER: ["good"]}
+
+
+def test_nobody_sees_the_cards_of_another_person_or_pool(redis_client: redis.Redis) -> None:
+    Shelf(redis_client, "Ada").review("plan", [ONE], "good", 1.0)
+
+    assert Shelf(redis_client, "Bob").cards() == {}
+    assert Shelf(redis_client, "Ada").cards("poem") == {}
+
+
+def test_cards_go_with_their_memories_and_with_their_person(redis_client: redis.Redis) -> None:
+    for name in ("Ada", "Bob"):
+        Shelf(redis_client, name).review("plan", [ONE, OTHER], "good", 1.0)
+    fitted = Fitted(reviews=400, usual_loss=0.3, fitted_loss=0.2, parameters=(1.0,), at=1.0)
+    Shelf(redis_client, "Ada").keep_fitted(fitted)
+
+    drop_cards(redis_client, [ONE])
+    forget_person(redis_client, "Ada")
+
+    assert Shelf(redis_client, "Ada").cards() == {}
+    assert Shelf(redis_client, "Ada").fitted() is None
+    assert set(Shelf(redis_client, "Bob").cards()) == {OTHER}
