@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from memshare.serve.replies import (
         Accepted,
         AgentReply,
-        DeadLetterReply,
         FeedbackTaken,
         PoolReply,
         Recalled,
@@ -113,11 +112,6 @@ def agents() -> Call[list[AgentReply]]:
 def rubrics() -> Call[list[RubricReply]]:
     """How the answers of your pools are graded."""
     return Call("GET", "/v1/rubrics", "RubricReply", many=True)
-
-
-def dead_letters() -> Call[list[DeadLetterReply]]:
-    """What was given up in your pools, oldest first."""
-    return Call("GET", "/v1/dead-letters", "DeadLetterReply", many=True)
 
 
 def stats() -> Call[StatsReply]:

@@ -15,7 +15,7 @@ from memshare.remote.event_stream import EventStream
 if TYPE_CHECKING:
     from memshare.serve.replies import JourneyReply
 
-QUIET = 45.0  # seconds without a word after which a stream is counted as broken: the server sends one every 15
+QUIET = 15.0  # seconds between two words of the server at most; `timeout` more, and a stream counts as broken
 OVER = Silence(EOFError("the stream of events ended before the journey"), sent=True)
 
 

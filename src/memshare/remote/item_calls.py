@@ -1,4 +1,4 @@
-"""The calls about one journey or one memory, and those that look for memories."""
+"""The calls about one journey, dead letter or memory, and those that look for memories."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from memshare.memory_service.memory import Mode, Status
     from memshare.serve.replies import (
         Cancelled,
+        DeadLetterReply,
+        Dropped,
         Forgotten,
         JourneyReply,
         MemoriesReply,
         MemoryReply,
+        Retried,
         SearchReply,
     )
 
@@ -36,6 +39,21 @@ def journey_events(journey_id: str, quiet: float) -> Call[JourneyReply]:
 def cancel(journey_id: str) -> Call[Cancelled]:
     """End a journey that is not through."""
     return Call("DELETE", f"/v1/journeys/{quote(journey_id, safe='')}", "Cancelled")
+
+
+def list_letters() -> Call[list[DeadLetterReply]]:
+    """What was given up in your pools, oldest first."""
+    return Call("GET", "/v1/dead-letters", "DeadLetterReply", many=True)
+
+
+def retry(letter_id: str) -> Call[Retried]:
+    """Put a message back into its queue, under its old id."""
+    return Call("POST", f"/v1/dead-letters/{quote(letter_id, safe='')}/retry", "Retried", repeatable=False)
+
+
+def drop(letter_id: str) -> Call[Dropped]:
+    """Forget a message for good; its journey keeps the reason."""
+    return Call("DELETE", f"/v1/dead-letters/{quote(letter_id, safe='')}", "Dropped", repeatable=False)
 
 
 def search(

@@ -37,6 +37,7 @@ class Memory:
         self._connection = Connection(Place(url, token, timeout, tries))
         self.journeys = Journeys(self._connection)
         self.memories = Memories(self._connection)
+        self.dead_letters = DeadLetters(self._connection)
 
     recall = blocking(calls.recall)
     pairs = blocking(calls.pairs)
@@ -45,7 +46,6 @@ class Memory:
     pools = blocking(calls.pools)
     agents = blocking(calls.agents)
     rubrics = blocking(calls.rubrics)
-    dead_letters = blocking(calls.dead_letters)
     stats = blocking(calls.stats)
 
     def task(
@@ -84,8 +84,8 @@ class Journeys:
     def events(self, journey_id: str) -> Iterator[JourneyReply]:
         """The journey now and at each of its changes, until it has ended.
 
-        A stream that breaks off, or is silent for 45 seconds, is asked for again; no state comes twice. Raises
-        `Unreachable` where that fails `tries` times in a row. Leave the loop when you have seen enough.
+        A stream that breaks off, or is silent for 15 seconds and `timeout`, is asked for again; no state comes twice.
+        Raises `Unreachable` where that fails `tries` times in a row. Leave the loop when you have seen enough.
         """
         return follow(self._connection, item_calls.journey_events(journey_id, QUIET))
 
@@ -104,6 +104,17 @@ class Memories:
     forget = blocking(item_calls.forget)
 
 
+class DeadLetters:
+    """What was given up: list it, put it back into its queue, or drop it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    list = blocking(item_calls.list_letters)
+    retry = blocking(item_calls.retry)
+    drop = blocking(item_calls.drop)
+
+
 class AsyncMemory:
     """`Memory` for asyncio: every method is awaited. Of one event loop.
 
@@ -117,6 +128,7 @@ class AsyncMemory:
         self._connection = AsyncConnection(Place(url, token, timeout, tries))
         self.journeys = AsyncJourneys(self._connection)
         self.memories = AsyncMemories(self._connection)
+        self.dead_letters = AsyncDeadLetters(self._connection)
 
     recall = asynchronous(calls.recall)
     pairs = asynchronous(calls.pairs)
@@ -125,7 +137,6 @@ class AsyncMemory:
     pools = asynchronous(calls.pools)
     agents = asynchronous(calls.agents)
     rubrics = asynchronous(calls.rubrics)
-    dead_letters = asynchronous(calls.dead_letters)
     stats = asynchronous(calls.stats)
 
     def task(
@@ -178,3 +189,14 @@ class AsyncMemories:
     add = asynchronous(item_calls.add)
     edit = asynchronous(item_calls.edit)
     forget = asynchronous(item_calls.forget)
+
+
+class AsyncDeadLetters:
+    """What was given up: list it, put it back into its queue, or drop it."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    list = asynchronous(item_calls.list_letters)
+    retry = asynchronous(item_calls.retry)
+    drop = asynchronous(item_calls.drop)

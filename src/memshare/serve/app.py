@@ -12,7 +12,7 @@ from memshare.serve.backend import Backend
 from memshare.serve.body_limit import LARGEST_BODY, BodyLimit
 from memshare.serve.mcp_door.http import McpDoor
 from memshare.serve.problems import Problem, add_handlers
-from memshare.serve.routes import journeys, looking, memories, sharing
+from memshare.serve.routes import dead_letters, journeys, looking, memories, sharing
 from memshare.serve.same_user import is_same_user
 
 DESCRIPTION = """\
@@ -45,7 +45,7 @@ def rest_app(backend: Backend) -> FastAPI:
     app.state.backend, app.state.is_same_user = backend, is_same_user
     app.add_middleware(BodyLimit)  # FastAPI's own limit answers in plain text
     add_handlers(app)
-    for module in (sharing, journeys, memories, looking):
+    for module in (sharing, journeys, memories, looking, dead_letters):
         app.include_router(module.router, prefix="/v1")
     app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"])]
 

@@ -1,11 +1,9 @@
-"""What there is: pools, agents, rubrics, dead letters and how much is open."""
+"""What there is: pools, agents, rubrics and how much is open."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-from memshare.broker.delivery.dead_letters import DeadLetter
 from memshare.scorer.rubric import Rubric, all_rubrics
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
@@ -13,7 +11,6 @@ from memshare.serve.errors import NotFound
 from memshare.serve.replies import (
     AgentReply,
     CriterionReply,
-    DeadLetterReply,
     PoolReply,
     RubricReply,
     StatsReply,
@@ -60,22 +57,6 @@ def rubric(backend: Backend, caller: Caller, name: str) -> RubricReply:
     raise NotFound(f"No rubric is called {name!r}.")
 
 
-def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
-    """What was given up in the caller's pools, oldest first."""
-    caller.require("admin")
-    with backend.reaching():
-        letters = backend.client.dead_letters.all()
-    found = [(letter, _pool_of(backend, letter)) for letter in letters]
-    return [
-        DeadLetterReply(
-            id=letter.entry.id, journey=letter.entry.journey, task=letter.entry.task, pool=pool, reason=letter.reason,
-            error=letter.error, tries=letter.tries, died=letter.died,
-        )
-        for letter, pool in found
-        if caller.sees(pool)
-    ]  # fmt: skip
-
-
 def stats(backend: Backend, caller: Caller) -> StatsReply:
     """How many memories the caller's pools have; who sees all pools is told what is open in every queue, too."""
     counts = backend.client.memories.stats().by_pool
@@ -96,14 +77,3 @@ def _rubric(rubric: Rubric) -> RubricReply:
         name=rubric.name, domain=rubric.domain, version=rubric.version, approved=rubric.approved,
         threshold=rubric.threshold, criteria=criteria,
     )  # fmt: skip
-
-
-def _pool_of(backend: Backend, letter: DeadLetter) -> str | None:
-    """The pool that a message was about: it says so itself, or its agent does."""
-    body: Any = letter.entry.body
-    for _ in range(2):
-        if isinstance(body, dict):
-            if isinstance(pool := body.get("pool"), str):
-                return pool
-            body = body.get("task")
-    return backend.pool_of(letter.entry.queue)

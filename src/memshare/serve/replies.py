@@ -177,6 +177,20 @@ class DeadLetterReply(Message):
     error: str
     tries: int
     died: float
+    retriable: bool = Field(description="false for one that could not be read, or proved nothing")
+
+
+class Retried(Message):
+    """A message that is back in its queue; `retried` is false where somebody else was first."""
+
+    id: str
+    retried: bool
+
+
+class Dropped(Message):
+    """A message that is forgotten; its journey keeps the reason."""
+
+    id: str
 
 
 class StatsReply(Message):

@@ -1,4 +1,4 @@
-"""What there is: pools, agents, rubrics, dead letters and counts."""
+"""What there is: pools, agents, rubrics and counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from memshare.serve import looking
 from memshare.serve.authentication import BackendNow, CallerNow
 from memshare.serve.problems import RESPONSES
-from memshare.serve.replies import AgentReply, DeadLetterReply, PoolReply, RubricReply, StatsReply
+from memshare.serve.replies import AgentReply, PoolReply, RubricReply, StatsReply
 
 router = APIRouter(tags=["what there is"], responses=RESPONSES)
 
@@ -38,12 +38,6 @@ def get_rubric(
 ) -> RubricReply:
     """One rubric."""
     return looking.rubric(backend, caller, name)
-
-
-@router.get("/dead-letters")
-def get_dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply]:
-    """What was given up in your pools, oldest first; it takes the right `admin`."""
-    return looking.dead_letters(backend, caller)
 
 
 @router.get("/stats")

@@ -15,11 +15,25 @@ import redis
 
 import memshare
 from memshare import AsyncMemory, BadInput, Forbidden, Memory, NotFound, NoToken, Stale, TooLarge, TryAgain
+from memshare.broker.delivery.dead_letters import letter_for, unreadable
 from memshare.broker.delivery.keys import MESSAGES
 from memshare.serve.backend import Backend
+from tests.unit.memshare.serve.conftest import bury
 
 TASK = "new lamp by the sea"
-PATHS = {"recall", "pairs", "feedback", "tasks", "journeys", "memories", "pools", "agents", "rubrics", "stats"}
+PATHS = {
+    "recall",
+    "pairs",
+    "feedback",
+    "tasks",
+    "journeys",
+    "memories",
+    "pools",
+    "agents",
+    "rubrics",
+    "stats",
+    "dead_letters",
+}
 
 
 def open_bodies(client: redis.Redis) -> list[dict]:
@@ -68,8 +82,29 @@ def test_what_there_is_is_listed(client: Memory, shelf: dict[str, str]) -> None:
     assert {pool.name: pool.memories for pool in client.pools()}.items() >= dict.fromkeys(shelf, 1).items()
     assert "logic" in [agent.name for agent in client.agents()]
     assert "logic" in [rubric.name for rubric in client.rubrics()]
-    assert client.dead_letters() == []
     assert client.stats().by_pool == dict.fromkeys(shelf, 1)
+
+
+def test_what_was_given_up_is_listed_put_back_or_dropped(
+    client: Memory, backend: Backend, redis_client: redis.Redis
+) -> None:
+    back, gone = bury(backend, "logic", "first"), bury(backend, "poem", "second")
+    unread = unreadable("no json", "logic", None)
+    backend.client.dead_letters.add(letter_for(unread, BadInput("No JSON."), tries=1, kind="malformed"))
+
+    assert [(one.id, one.pool, one.retriable) for one in client.dead_letters.list()] == [
+        (back, "logic", True), (gone, "poem", True), (unread.id, "logic", False),
+    ]  # fmt: skip
+    assert client.dead_letters.retry(back).retried
+    assert client.dead_letters.drop(gone).id == gone
+    with pytest.raises(BadInput, match="cannot be retried"):
+        client.dead_letters.retry(unread.id)
+
+    assert [one.id for one in client.dead_letters.list()] == [unread.id]
+    assert list(redis_client.hkeys(MESSAGES)) == [back]
+    for again in (client.dead_letters.retry, client.dead_letters.drop):
+        with pytest.raises(NotFound):
+            again(gone)
 
 
 def test_every_refusal_is_an_error_of_memshare(client: Memory, backend: Backend, url: str) -> None:

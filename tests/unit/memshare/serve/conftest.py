@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.broker.delivery.dead_letters import letter_for
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.errors import GiveUp
 from memshare.broker.settings import Settings
 from memshare.broker.wire.secret import open_signer
 from memshare.memory_service.curate.requests import NewMemory
@@ -62,3 +66,13 @@ def shelf(memory: MemoryClient) -> dict[str, str]:
 def bodies(client: redis.Redis) -> list[str]:
     """The open messages, as the ledger has them."""
     return list(client.hvals("memshare:messages"))
+
+
+def bury(backend: Backend, agent: str, said: str) -> str:
+    """Give up a task of an agent; its id."""
+    entry = Entry(
+        id=str(uuid4()), task=f"agents.{agent}", queue=agent, body={"prompt": said}, journey=str(uuid4()),
+        stage="answer",
+    )  # fmt: skip
+    backend.client.dead_letters.add(letter_for(entry, GiveUp(said), tries=1))
+    return entry.id

@@ -22,6 +22,7 @@ from memshare.serve.caller import local_caller
 from memshare.serve.forms import OfferForm
 from memshare.serve.journeys import cancel
 from memshare.serve.offering import offer
+from tests.unit.memshare.serve.conftest import bury
 from tests.unit.memshare.serve.test_tokens import OPERATIONS
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -46,7 +47,12 @@ def test_every_request_is_answered_as_described(
     pair = OfferForm(agent="logic", prompt="x", answer="y")
     journey = offer(backend, local_caller(), pair).id
     cancel(backend, local_caller(), journey)  # nothing waits for it, then
-    known = {"memory_id": shelf["logic"], "journey_id": journey, "name": "logic"}
+    known = {
+        "memory_id": shelf["logic"],
+        "journey_id": journey,
+        "name": "logic",
+        "letter_id": bury(backend, "logic", "x"),
+    }
     known_or_made = cycle([True, False])
     takes_something = method != "GET" or "{" in path or path == "/v1/memories"
     modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE) if takes_something else (GenerationMode.POSITIVE,)

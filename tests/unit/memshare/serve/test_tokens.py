@@ -11,15 +11,13 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.broker.delivery.dead_letters import letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import BadInput, GiveUp
+from memshare.broker.errors import BadInput
 from memshare.broker.observe.masking import masked
 from memshare.broker.settings import Settings
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
 from memshare.serve.tokens import TOKENS
-from tests.unit.memshare.serve.conftest import Tokened
+from tests.unit.memshare.serve.conftest import Tokened, bury
 
 OPERATIONS = [
     (method.upper(), path)
@@ -53,19 +51,22 @@ def of_poem(here: TestClient, shelf: dict[str, str], backend: Backend) -> dict[s
     recall_id = here.post("/v1/recall", json={"pool": "poem", "prompt": f"a {SECRET}"}).json()["recall_id"]
     pair = {"agent": "poem", "prompt": f"a {SECRET}", "answer": SECRET, "recall_id": recall_id}
     journey = here.post("/v1/pairs", json=pair).json()["id"]
-    entry = Entry(
-        id=str(uuid4()), task="agents.poem", queue="poem", body={"prompt": SECRET}, journey=str(uuid4()), stage="answer"
-    )
-    backend.client.dead_letters.add(letter_for(entry, GiveUp(SECRET), tries=1))
-    return {"memory": shelf["poem"], "recall": recall_id, "journey": journey}
+    return {"memory": shelf["poem"], "recall": recall_id, "journey": journey, "letter": bury(backend, "poem", SECRET)}
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_a_token_is_given_nothing_of_another_pool(
-    method: str, path: str, tokened: Tokened, shelf: dict[str, str], of_poem: dict[str, str], memory: Any
+    method: str,
+    path: str,
+    tokened: Tokened,
+    shelf: dict[str, str],
+    of_poem: dict[str, str],
+    memory: Any,
+    backend: Backend,
 ) -> None:
     eve = tokened("eve", "recall", "offer", "submit", "curate", "admin", pools=("logic",))
-    place = path.format(memory_id=of_poem["memory"], journey_id=of_poem["journey"], name="poem")
+    named = {"memory_id": of_poem["memory"], "journey_id": of_poem["journey"], "letter_id": of_poem["letter"]}
+    place = path.format(**named, name="poem")
     queries = [{"pool": "poem"}, {}] if (method, path) == ("GET", "/v1/memories") else [{}]
 
     for pool in ({"pool": "poem"}, {"agent": "poem"}):
@@ -80,6 +81,7 @@ def test_a_token_is_given_nothing_of_another_pool(
             if free:
                 assert "poem" not in response.text
     assert memory.get(UUID(of_poem["memory"])).answer == "A secret poem."
+    assert of_poem["letter"] in backend.client.dead_letters
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
@@ -186,7 +188,7 @@ def test_a_token_is_masked_in_logs(backend: Backend) -> None:
 
 
 def test_every_write_leaves_a_line_with_who_did_it(
-    tokened: Tokened, caplog: pytest.LogCaptureFixture, shelf: dict[str, str]
+    tokened: Tokened, caplog: pytest.LogCaptureFixture, shelf: dict[str, str], backend: Backend
 ) -> None:
     ada = tokened("ada", "admin")
     with caplog.at_level(logging.INFO, "memshare.audit"):
@@ -200,11 +202,14 @@ def test_every_write_leaves_a_line_with_who_did_it(
         place = f"/v1/memories/{shelf['logic']}"
         ada.patch(place, json={"status": "hidden"}, headers={"If-Match": ada.get(place).headers["etag"]})
         ada.delete(place)
+        for finish in ("post", "delete"):
+            letter = bury(backend, "logic", "x")
+            getattr(ada, finish)(f"/v1/dead-letters/{letter}" + ("/retry" if finish == "post" else ""))
 
     lines = [record.ids for record in caplog.records if record.name == "memshare.audit"]  # type: ignore[attr-defined]
     assert [line["action"] for line in lines] == [
-        "offer", "feedback", "submit", "cancel", "add", "edit", "forget",
+        "offer", "feedback", "submit", "cancel", "add", "edit", "forget", "retry", "drop",
     ]  # fmt: skip
     assert {line["caller"] for line in lines} == {"ada"}
     assert lines[0]["journey"] == offered
-    assert lines[-1]["memory_id"] == shelf["logic"]
+    assert lines[-3]["memory_id"] == shelf["logic"]
