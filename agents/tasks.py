@@ -76,6 +76,7 @@ class Answering:
                 new_pool=True,
                 model=self.chat.name,
                 kind=task.kind,
+                submitter=task.submitter,
             )
             with tracing.span("recall"):
                 recalled = self.memory.recall(wanted)
@@ -84,7 +85,15 @@ class Answering:
             said = self._ask(turns, recalled, payer)
         else:
             embedding = self.memory.embed(text)
-            knowledge = Knowledge(self.memory, self.agent.pool, k, mode, task.not_shown)
+            knowledge = Knowledge(
+                self.memory,
+                self.agent.pool,
+                k,
+                mode,
+                not_shown=task.not_shown,
+                model=self.reasoner.responder,
+                kind=task.kind,
+            )
             said = self.reasoner.answer(task, kind.instructions, knowledge, self.metering, payer)
             recalls = knowledge.seconds
 
@@ -178,7 +187,7 @@ class Answering:
     def _ask(self, turns: Sequence[Turn], recalled: Recollection, payer: Payer) -> Answered:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
-        shown = tuple(Shown(id=one.memory.id, similarity=one.similarity) for one in recalled.found)
+        shown = tuple(one.shown for one in recalled.found)
         return Answered(reply.text, reply.model, shown, recalled.retriever_version, reply.usage)
 
 

@@ -49,13 +49,19 @@ def _last(run: Run) -> Iterable[tuple[Item, float]]:
 
 def _shown(found: Iterable[tuple[Item, float | None]]) -> tuple[Shown, ...]:
     shares: defaultdict[UUID, list[float]] = defaultdict(list)
-    similarities: dict[UUID, float] = {}
+    items: dict[UUID, Item] = {}
     for item, share in found:
         if item.memory_id is not None:
-            similarities[item.memory_id] = item.similarity
+            items[item.memory_id] = item
             shares[item.memory_id] += [] if share is None else [share]
     shown = [
-        Shown(id=one, similarity=similarity, share=min(sum(shares[one]), 1.0) if shares[one] else None)
-        for one, similarity in similarities.items()
+        Shown(
+            id=one,
+            similarity=item.similarity,
+            share=min(sum(shares[one]), 1.0) if shares[one] else None,
+            moved=item.moved,
+            said=item.said,
+        )
+        for one, item in items.items()
     ]
     return tuple(sorted(shown, key=lambda one: -(one.share or 0)))

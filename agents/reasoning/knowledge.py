@@ -14,8 +14,8 @@ from memshare.agents.reasoning.short_term import Item
 from memshare.broker.observe import tracing
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.door.days import on_days
-from memshare.memory_service.door.messages import RecallRequest, Word
-from memshare.memory_service.memory import FLOOR, SHOWN, Memory, Mode, Status
+from memshare.memory_service.door.messages import Found, RecallRequest, Word
+from memshare.memory_service.memory import FLOOR, SHOWN, Mode, Status
 from memshare.memory_service.stores.store import Order, SortKey, Where
 
 Sort = Literal["time", "score", "credibility"]
@@ -42,14 +42,29 @@ class Filters(BaseModel):
 
 
 class Knowledge:
-    """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
+    """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`.
 
-    def __init__(self, memory: MemoryClient, pool: str, k: int, mode: Mode, not_shown: tuple[UUID, ...] = ()) -> None:
+    `model` is who answers and `kind` the kind of task, where own and foreign memories are balanced.
+    """
+
+    def __init__(
+        self,
+        memory: MemoryClient,
+        pool: str,
+        k: int,
+        mode: Mode,
+        *,
+        not_shown: tuple[UUID, ...] = (),
+        model: str | None = None,
+        kind: str | None = None,
+    ) -> None:
         self._memory = memory
         self._pool = pool
         self._k = k
         self._mode = mode
         self._not_shown = not_shown
+        self._model = model
+        self._kind = kind
         self._version: int | None = None
         self.seconds: list[float] = []
         """How long each search took."""
@@ -73,7 +88,7 @@ class Knowledge:
             credibility_from=credible,
             ids_not=self._not_shown,
         )
-        return [_item(memory, 0.0) for memory in self._memory.first(where, order, self._k)]
+        return [_item(Found(memory=one, similarity=0.0)) for one in self._memory.first(where, order, self._k)]
 
     def search(self, text: str, filters: Filters) -> list[Item]:
         """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
@@ -89,13 +104,15 @@ class Knowledge:
             among=_among(filters),
             not_shown=self._not_shown,
             new_pool=True,
+            model=self._model,
+            kind=self._kind,
         )
         began = time.monotonic()
         with tracing.span("recall"):
             recalled = self._memory.recall(wanted)
         self.seconds.append(time.monotonic() - began)
         self._version = recalled.retriever_version
-        return [_item(one.memory, one.similarity) for one in recalled.found]
+        return [_item(one) for one in recalled.found]
 
 
 def _among(filters: Filters) -> Where:
@@ -114,12 +131,15 @@ def _among(filters: Filters) -> Where:
     return on_days(where, filters.since, filters.until)
 
 
-def _item(memory: Memory, similarity: float) -> Item:
+def _item(found: Found) -> Item:
+    memory = found.memory
     return Item(
         kind="memory",
         text=memory.answer,
         source=memory.source or "",
         title=memory.prompt or "",
         memory_id=memory.id,
-        similarity=similarity,
+        similarity=found.similarity,
+        moved=found.moved,
+        said=found.shown.said,
     )

@@ -116,12 +116,15 @@ class Usage(Message):
 class Shown(Message):
     """A memory that was shown in a prompt, its cosine similarity to the task, and its share in the answer.
 
-    The share, 0 to 1, is None where nobody judged it.
+    The share, 0 to 1, is None where nobody judged it. `moved` is the share of itself by which its rank was moved, as
+    own and foreign memories are balanced, and `said` a digest of what it said then, where that is known.
     """
 
     id: UUID
     similarity: float
     share: Share | None = None
+    moved: float = 0.0
+    said: str | None = Field(default=None, max_length=64)
 
 
 class Step(Message):

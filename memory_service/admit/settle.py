@@ -20,6 +20,7 @@ from memshare.memory_service.admit.comparisons import comparison, rivals_of
 from memshare.memory_service.admit.crediting import Crediting
 from memshare.memory_service.admit.learnt import Kept, keep_learnt
 from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.outdated import outdated
 from memshare.memory_service.admit.probation import vouched
 from memshare.memory_service.admit.regrade import regrade
 from memshare.memory_service.admit.seeds import note_seeds
@@ -67,7 +68,7 @@ def better_rival(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
     """
     able = [rival for rival in rivals if rival.status != "stale"]
     best = max(able, key=lambda rival: (rival.status == "hidden", rival.score or 0), default=None)
-    wins = best and (best.status == "hidden" or (best.score or 0) >= (memory.score or 0))
+    wins = best and (best.status == "hidden" or memory.status == "stale" or (best.score or 0) >= (memory.score or 0))
     return best if wins else None
 
 
@@ -103,11 +104,11 @@ class Settle:
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
         recall = self._pool()
         shown = self._crediting.graded(recall, journey, graded)
-        outcome = self._keep(recall, journey, graded, shown)
+        outcome = self._keep(recall, journey, graded)
         self._ranking.note(self._pool().store, {memory.id for memory in shown})
         return outcome
 
-    def _keep(self, recall: Recall, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> Outcome:
+    def _keep(self, recall: Recall, journey: str, graded: GradedTask) -> Outcome:
         task, score = graded.task, graded.score
         kept = self._keep_learnt(task)
         learnt = tuple(memory.id for memory in kept.memories)
@@ -116,12 +117,11 @@ class Settle:
             settlement = Settlement(memory_id=None, outcome="rejected", reason=reason, learnt=learnt)
             return Outcome(settlement, kept.following, ended="rejected")
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
-        on_probation = [memory.id for memory in shown if memory.status == "probation"]
         # The threads of a process wait for each other without polling Redis.
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:
             if current.encoder_name != recall.encoder_name:
                 vector = current.vector(task.embedding, task.prompt)
-            settlement, following = self._remember(current, graded, vector, on_probation, learnt)
+            settlement, following = self._remember(current, graded, vector, learnt)
         about = ids(task_id=journey, memory_id=settlement.memory_id, agent=task.agent, pool=task.pool)
         log.info("Settled: %s.", settlement.outcome, extra=about)
         return Outcome(
@@ -146,41 +146,42 @@ class Settle:
         recall: Recall,
         graded: GradedTask,
         vector: NDArray[np.float32],
-        on_probation: Sequence[UUID],
         learnt: Sequence[UUID],
     ) -> tuple[Settlement, tuple[Following, ...]]:
-        memory = memory_of(graded, time.time(), self._status, learnt)
-        store = recall.store
-        self._vouch(store, graded.task, on_probation)
+        store, task = recall.store, graded.task
+        shown = store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories if task.shown else []
+        self._vouch(store, task, [memory for memory in shown if memory.status == "probation"])
+        stale = outdated(store, task.pool, task.shown, shown)
+        memory = memory_of(graded, time.time(), "stale" if stale else self._status, learnt)
         same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
         # A task that is settled again is no rival of itself; a seed that is there is one, and changes nothing.
-        rivals = [rival for rival in near if graded.task.seed or rival.task_id != memory.task_id]
+        rivals = [rival for rival in near if task.seed or rival.task_id != memory.task_id]
         rival = better_rival(memory, rivals)
         if rival:
-            if graded.task.seed:
+            if task.seed:
                 note_seeds(self._client, store, there=[rival])  # by a run that was killed it may not have been noted
             reason = f"the pool has it already, with a score of {rival.score or 0:.1f}"
             return Settlement(memory_id=rival.id, outcome="duplicate", reason=reason), ()
-        lesson = self._lessons.following(graded.task.journey, recall, memory, vector)
+        lesson = None if stale else self._lessons.following(task.journey, recall, memory, vector)
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         store.delete([rival.id for rival in rivals if rival.id != memory.id])
         note_seeds(self._client, store, there=[memory], gone=rivals)
+        if stale:
+            reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
+            return Settlement(memory_id=memory.id, outcome="stored", reason=reason), ()
         others = rivals_of(store, memory, vector, self._conflicts.judged(memory.pool, memory.id))
-        compared = comparison(graded.task.journey, memory, others) if others else None
+        compared = comparison(task.journey, memory, others) if others else None
         following = tuple(one for one in (lesson, compared) if one is not None)
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), following
         return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), following
 
-    def _vouch(self, store: Store, task: AnsweredTask, on_probation: Sequence[UUID]) -> None:
+    def _vouch(self, store: Store, task: AnsweredTask, on_probation: Sequence[Memory]) -> None:
         """Let an accepted task speak for the memories on probation that it was shown."""
-        shown = store.page(Where(ids=list(on_probation)), len(on_probation)).memories if on_probation else []
         judged: dict[UUID, Memory] = {}
-        for before in shown:
-            if before.status != "probation":
-                continue
+        for before in on_probation:
             own = task.submitter == before.submitter
             memory = vouched(before, task, alone=own and self._is_alone(store, before.pool, before.submitter))
             if memory != before:

@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from memshare.broker.wire.forms import Label
-from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message
-from memshare.memory_service.memory import Memory, Mode
+from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
+from memshare.memory_service.memory import Memory, Mode, saying
 from memshare.memory_service.stores.store import Order, Where
 
 LONGEST_PAGE = 1_000  # memories
@@ -37,13 +37,22 @@ class RecallRequest(Message):
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
     model: str | None = Field(default=None, description="who is to answer, where own and foreign memories are weighed")
     kind: Label | None = Field(default=None, description="the kind of task, for the same")
+    submitter: Label | None = Field(
+        default=None, description="whose task it is: what came of the same task of theirs is no example for it"
+    )
 
 
 class Found(Message):
-    """A memory that was found, and its cosine similarity to the text."""
+    """A memory that was found, its cosine similarity to the text, and by which share of itself its rank was moved."""
 
     memory: Memory
     similarity: float
+    moved: float = 0.0
+
+    @property
+    def shown(self) -> Shown:
+        """What is noted of it with a task that it is shown to."""
+        return Shown(id=self.memory.id, similarity=self.similarity, moved=self.moved, said=saying(self.memory.answer))
 
 
 class Recollection(Message):

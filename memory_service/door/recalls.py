@@ -72,12 +72,12 @@ def recall_each(recall: Recall, requests: Sequence[RecallRequest]) -> list[Recol
     """What is recalled for each request, from one encoding and as few searches as there can be."""
     vectors = recall.encode([request.text for request in requests])
     wanted = [
-        Wanted(one.pool, one.text, vector, one.k, one.mode, _among(one), one.model, one.kind)
+        Wanted(one.pool, one.text, vector, one.k, one.mode, _among(one), one.model, one.kind, one.submitter)
         for one, vector in zip(requests, vectors, strict=True)
     ]
     return [
         Recollection(
-            found=tuple(Found(memory=hit.memory, similarity=hit.similarity) for hit in recalled.hits),
+            found=tuple(Found(memory=hit.memory, similarity=hit.similarity, moved=hit.moved) for hit in recalled.hits),
             embedding=Embedding.pack(recall.encoder_name, vector),
             retriever_version=recalled.retriever_version,
         )

@@ -45,11 +45,11 @@ class Balance(NamedTuple):
         return min(max(shift, -LARGEST), LARGEST)
 
 
-def factor(balance: Balance, memory: Memory, model: str | None) -> float:
-    """By what a memory's rank is multiplied where this model answers; 1 where it or the writer is not known."""
+def moved(balance: Balance, memory: Memory, model: str | None) -> float:
+    """By which share of itself a memory's rank moves where this model answers; 0 where it or the writer is unknown."""
     if model is None or memory.model is None:
-        return 1.0
-    return 1 + (balance.shift if memory.model == model else -balance.shift)
+        return 0.0
+    return balance.shift if memory.model == model else -balance.shift
 
 
 class Earned(NamedTuple):

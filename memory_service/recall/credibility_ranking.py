@@ -10,7 +10,7 @@ import numpy as np
 import redis
 
 from memshare.memory_service.memory import FLOOR, SHOWN, Memory
-from memshare.memory_service.recall.balance import Balance, balance_key, factor, read_balances
+from memshare.memory_service.recall.balance import Balance, balance_key, moved, read_balances
 from memshare.memory_service.recall.bandit_arms import Arms, read_arms
 from memshare.memory_service.recall.conflicts import Conflicts, Rivals, read_rivals
 from memshare.memory_service.recall.credibility import corrected, features, in_general, upper_bounds
@@ -92,11 +92,12 @@ class CredibilityRanking:
             judged = [(hit, next(bounds)) for hit in task.hits]
             balance = of_kinds.get(task.kind or "", Balance())
             kept = [
-                (corrected(hit.score, p) * factor(balance, hit.memory, task.model), hit)
+                (corrected(hit.score, p), hit._replace(moved=moved(balance, hit.memory, task.model)))
                 for hit, p in judged
                 if p >= FLOOR and hit.memory.id not in out
             ]
-            ranked.append(behind_rivals([hit for _, hit in sorted(kept, key=lambda pair: -pair[0])], beaten))
+            best = sorted(kept, key=lambda pair: -pair[0] * (1 + pair[1].moved))
+            ranked.append(behind_rivals([hit for _, hit in best], beaten))
         return ranked
 
     def _beaten(

@@ -102,7 +102,8 @@ class Recall:
             hits = self.store.search_batch(queries)
             ranked = self._ranked([wanted[place] for place in places], hits)
             for place, some, best in zip(places, hits, ranked, strict=True):
-                go_on(place, Ranked(best, is_all=len(some) < asked[place].limit))
+                able = [hit for hit in best if not wanted[place].is_twin(hit.memory)]
+                go_on(place, Ranked(able, is_all=len(some) < asked[place].limit))
         return [Recalled(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
 
     def _ranked(self, wanted: Sequence[Wanted], hits: Sequence[list[Hit]]) -> list[list[Hit]]:

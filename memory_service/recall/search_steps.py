@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.memory import SHOWN, Mode, Status
+from memshare.memory_service.memory import SHOWN, Memory, Mode, Status, folded
 from memshare.memory_service.recall.select_shown import choose, used_up
 from memshare.memory_service.stores.store import Hit, Where
 
@@ -21,7 +21,8 @@ class Wanted:
     """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
 
     `among` narrows, whatever pool it names; what is hidden or stale is never shown. `model` is who
-    is to answer, and `kind` the kind of task (`memshare.memory_service.recall.balance`).
+    is to answer, and `kind` the kind of task (`memshare.memory_service.recall.balance`). `submitter` is whose task it
+    is, where what came of the same task of theirs is not to be shown.
     """
 
     pool: str
@@ -32,6 +33,12 @@ class Wanted:
     among: Where = field(default_factory=Where)
     model: str | None = None
     kind: str | None = None
+    submitter: str | None = None
+
+    def is_twin(self, memory: Memory) -> bool:
+        """Whether a memory came of this very task, submitted before: it would be an example for itself."""
+        own = memory.task_id is not None and memory.submitter == self.submitter
+        return own and memory.prompt is not None and folded(memory.prompt) == folded(self.text)
 
 
 class Search(NamedTuple):

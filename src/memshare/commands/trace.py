@@ -115,6 +115,9 @@ def _print_memories(journey: Journey) -> None:
         return
     rows = [(one.id, f"{one.similarity:.3f}", _share(one)) for one in journey.memories]
     console.print(table("memory shown", "similarity", "share in the answer", rows=rows))
+    moved = ", ".join(f"{short_id(one.id)} {one.moved:+.1%}" for one in journey.memories if one.moved)
+    if moved:
+        console.print(f"Own and foreign memories in balance moved ranks: {moved}.", style="dim")
 
 
 def _share(shown: Shown) -> str:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from memshare.agents.prompt import build_prompt
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Shown, Turn
+from memshare.broker.wire.messages import Turn
 from memshare.memory_service.door.messages import Found, JudgedMemory, RecallRequest
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
@@ -44,7 +44,7 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
         submitter=caller.name,
         pool=pool,
         prompt=text,
-        shown=tuple(Shown(id=one.memory.id, similarity=one.similarity) for one in found.found),
+        shown=tuple(one.shown for one in found.found),
     )
     with backend.reaching():
         backend.recalls.keep(kept)

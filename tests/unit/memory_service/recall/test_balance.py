@@ -7,7 +7,7 @@ from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.balance import LARGEST, Balance, Earned, Side, balances, factor, note
+from memshare.memory_service.recall.balance import LARGEST, Balance, Earned, Side, balances, moved, note
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Hit
@@ -41,10 +41,10 @@ def test_the_shift_grows_with_the_difference_and_with_what_is_known_and_stays_wi
 def test_memories_of_people_are_not_shifted_nor_any_where_the_answering_model_is_not_known() -> None:
     balance = Balance(Side(20, 1.1), Side(20, 1.0))
 
-    factors = [factor(balance, memory("A lamp", of), ONE) for of in (ONE, OTHER, None)]
+    shares = [moved(balance, memory("A lamp", of), ONE) for of in (ONE, OTHER, None)]
 
-    assert factors == pytest.approx([1.05, 0.95, 1.0])
-    assert factor(balance, memory("A lamp", ONE), None) == 1.0
+    assert shares == pytest.approx([0.05, -0.05, 0.0])
+    assert moved(balance, memory("A lamp", ONE), None) == 0.0
 
 
 def test_a_graded_task_counts_on_the_side_of_who_wrote_what_it_was_shown_once(

@@ -1,0 +1,160 @@
+"""What a task is shown, and what becomes of its answer where that changes while it is under way, on real workers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+
+from memshare.broker.connection import connect
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import Answer as Given
+from memshare.journey import Journey
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.memory import KNOWLEDGE
+from memshare.memory_service.recall.balance import Earned, note
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.memories import remembered
+from tests.support.terminal import Terminal
+
+MODEL, OTHER = "openai:scripted", "openai:other"
+SLOWLY = "Take your time"
+MONDAYS, TUESDAYS = "The museum is closed on Mondays.", "The museum is closed on Tuesdays."
+
+
+class Chat:
+    """Answers at once, but a task that says to take its time only when it is told to go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def __call__(self, body: dict[str, Any]) -> Answer:
+        last = body["messages"][-1]["content"]
+        if "response_format" not in body:
+            if SLOWLY in last:
+                assert self.go_on.wait(30)
+            return Answer(text=f"Reply to: {last}")
+        asked = json.loads(last)
+        if "others" in asked:
+            nothing = {"claims": "They speak of different things.", "contradicts": False}
+            return Answer(text=json.dumps(dict.fromkeys(asked["others"], nothing)))
+        return Answer()  # a good grade
+
+
+@pytest.fixture(scope="module")
+def chat() -> Chat:
+    return Chat()
+
+
+@pytest.fixture(scope="module")
+def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory, chat: Chat) -> Iterator[Deployment]:
+    settings = Settings(data=redis_folder, model=MODEL)
+    with connect(settings.redis) as client:
+        client.flushall()
+    logs = tmp_path_factory.mktemp("logs")
+    workers = [["poem", "scorer", "memory"]]
+    with serving(chat) as server, deployed(settings, server, logs, workers, MEMSHARE_PROBATION="false") as running:
+        yield running
+
+
+@pytest.fixture
+def own_redis(deployment: Deployment) -> Iterator[redis.Redis]:
+    with connect(deployment.settings.redis) as client:
+        yield client
+
+
+@pytest.fixture
+def terminal(deployment: Deployment) -> Terminal:
+    return Terminal(deployment.settings.data)
+
+
+def statement(deployment: Deployment, about: str) -> UUID:
+    [added] = deployment.client.memories.add([NewMemory(pool="poem", prompt=about, answer=MONDAYS, kind=KNOWLEDGE)])
+    return added
+
+
+def asked(deployment: Deployment, prompt: str, kind: str = "limerick", **more: Any) -> Journey:
+    submitted = deployment.client.submit("poem", prompt, kind=kind, **more)
+    return deployment.settled(submitted.id)
+
+
+def shown(journey: Journey) -> set[UUID]:
+    return {one.id for one in journey.memories}
+
+
+@pytest.mark.parametrize("what", ["changed", "forgotten"])
+def test_an_answer_under_way_while_a_statement_that_it_was_shown_changes_or_goes_is_stale(
+    deployment: Deployment, chat: Chat, terminal: Terminal, what: str
+) -> None:
+    about = f"When is the museum of the {what} town open?"
+    known, memories = statement(deployment, about), deployment.client.memories
+    chat.go_on.clear()
+    answered = asked(deployment, f"{about} Say it at once.")
+    submitted = deployment.client.submit("poem", f"{about} {SLOWLY}.", kind="limerick")
+    wait_for(lambda: SLOWLY in str(deployment.chat.requests[-1]["messages"][-1]["content"]), 20, "the task to be asked")
+
+    if what == "changed":
+        memories.edit(Edit(id=known, answer=TUESDAYS))
+    else:
+        memories.forget(Forget(ids=(known,)))
+    chat.go_on.set()
+    journey = deployment.settled(submitted.id)
+
+    assert known in shown(answered)
+    assert known in shown(journey)
+    assert journey.memory_id is not None
+    assert answered.memory_id is not None
+    assert (memories.get(journey.memory_id).status, memories.get(answered.memory_id).status) == ("stale", "stale")
+    said = f"stored: the memory {known} was {what} after it was shown, so this answer is stale"
+    assert said in " ".join(terminal.run("trace", submitted.id).stdout.split())
+    after = asked(deployment, f"{about} Say it again.")
+    assert not shown(after) & {journey.memory_id, answered.memory_id}
+    assert after.memory_id is not None
+    assert memories.get(after.memory_id).status == "active"
+
+
+def test_a_task_is_not_shown_what_came_of_the_same_task_of_the_same_submitter(deployment: Deployment) -> None:
+    prompt = "A limerick about a walrus in a hat"
+    first = asked(deployment, prompt, submitter="ada")
+
+    again = asked(deployment, f"  {prompt.upper()} ", submitter="ada")
+    like_it = asked(deployment, f"{prompt} and a scarf", submitter="ada")
+    of_another = asked(deployment, prompt, submitter="ben")
+
+    assert first.memory_id is not None
+    assert first.memory_id not in shown(again)
+    assert first.memory_id in shown(like_it)
+    assert first.memory_id in shown(of_another)
+
+
+def test_trace_says_how_own_and_foreign_memories_in_balance_moved_ranks_once_two_models_wrote(
+    deployment: Deployment, own_redis: redis.Redis, terminal: Terminal
+) -> None:
+    prompt = "A sonnet about a heron on stilts"
+    own, foreign = (
+        remembered(f"{prompt} {model}", answer=f"A heron, {model}.", model=model, kind="sonnet", submitter=model)[0]
+        for model in (MODEL, OTHER)
+    )
+    deployment.client.memories.restore([own, foreign])
+    note(own_redis, "poem", "sonnet", MODEL, [Earned(own, 1.1, 1.0)] * 20)
+    before = asked(deployment, f"{prompt} at noon", "sonnet")
+    note(own_redis, "poem", "sonnet", MODEL, [Earned(foreign, 1.0, 1.0)] * 20)
+
+    after = asked(deployment, f"{prompt} at night", "sonnet")
+
+    assert {own.id, foreign.id} <= shown(before) & shown(after)
+    assert "balance" not in terminal.run("trace", before.task_id).stdout
+    kept = Given.model_validate(deployment.client.ledger.journey(after.task_id)["answer"])
+    moved = {one.id: one.moved for one in kept.memories}
+    assert moved[own.id] == pytest.approx(0.05, abs=0.005)
+    assert moved[foreign.id] == -moved[own.id]
+    said = terminal.run("trace", after.task_id).stdout
+    assert all(f"{str(one)[:8]} {moved[one]:+.1%}" in said for one in (own.id, foreign.id))

@@ -1,0 +1,78 @@
+"""What was written from something that changed meanwhile; the flow is in tests/flow/test_shown_memories.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.broker.wire.lessons import LessonTask
+from memshare.broker.wire.messages import Settlement
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.outdated import outdated
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.door.messages import Found
+from memshare.memory_service.memory import KNOWLEDGE, Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+MONDAYS, TUESDAYS = "It is closed on Mondays.", "It is closed on Tuesdays."
+
+
+def stored(recall: Recall, prompt: str | None, answer: str, **fields: Any) -> Memory:
+    memory, _ = remembered(prompt, answer=answer, **fields)
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
+
+
+def why(recall: Recall, shown: Memory, *there: Memory) -> str | None:
+    return outdated(recall.store, "poem", [Found(memory=shown, similarity=0.9).shown], there)
+
+
+def test_a_statement_that_says_something_else_and_one_that_is_stale_or_gone_make_an_answer_stale(
+    recall: Recall,
+) -> None:
+    known = remembered("When is it open?", answer=MONDAYS, kind=KNOWLEDGE)[0]
+
+    assert why(recall, known, known) is None
+    assert why(recall, known, known.model_copy(update={"status": "hidden"})) is None
+    assert "was changed" in (why(recall, known, known.model_copy(update={"answer": TUESDAYS})) or "")
+    assert "has become stale" in (why(recall, known, known.model_copy(update={"status": "stale"})) or "")
+    assert "was forgotten" in (why(recall, known) or "")
+
+
+def test_an_example_that_a_person_rewrote_makes_nothing_stale_nor_does_one_whose_place_a_better_pair_took(
+    recall: Recall,
+) -> None:
+    example = stored(recall, "A lamp", "It shines.")
+    better = stored(recall, "A lamp!", "it  shines.", score=99)
+    recall.store.delete([example.id])
+
+    assert why(recall, example, example.model_copy(update={"answer": "It glows."})) is None
+    assert why(recall, example) is None
+    recall.store.delete([better.id])
+    assert "was forgotten" in (why(recall, example) or "")
+
+
+@pytest.mark.parametrize("there", ["active", "stale"])
+def test_a_stale_answer_is_no_lesson_and_takes_the_place_of_a_stale_one_alone(
+    recall: Recall, pool: Pool, redis_client: redis.Redis, there: str
+) -> None:
+    for number in range(3):
+        stored(recall, f"A lamp {number}", f"It shines {number}.")
+    same = stored(recall, "A clock", "It ticks.", score=50, status=there, task_id="another")
+    gone = remembered("When?", answer=MONDAYS, kind=KNOWLEDGE)[0]
+    pair = graded(recall, "A clock", "It ticks.", score=95)
+    task = pair.task.model_copy(update={"shown": (Found(memory=gone, similarity=0.9).shown,)})
+
+    outcome = Settle(pool, redis_client, Lessons(share=1)).run("journey-1", pair.model_copy(update={"task": task}))
+
+    assert isinstance(outcome.record, Settlement)
+    assert outcome.record.outcome == ("duplicate" if there == "active" else "stored")
+    assert not [one for one in outcome.following if isinstance(one.body, LessonTask)]
+    [kept] = [one for one in recall.store.page(Where(pool="poem"), 10).memories if one.answer == same.answer]
+    assert kept.status == there
