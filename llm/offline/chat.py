@@ -11,15 +11,17 @@ from memshare.broker.errors import GiveUp
 from memshare.broker.wire.messages import Turn, Usage
 from memshare.llm.chat import FirstToken, NoLogprobs, Reply
 from memshare.llm.offline.answer import Example, answer
+from memshare.llm.offline.concepts import name_concepts
 from memshare.llm.offline.contradict import contradict
 from memshare.llm.offline.grade import grade
 from memshare.llm.offline.label import label
 from memshare.llm.offline.question import question
+from memshare.llm.offline.quote import quote
 from memshare.llm.offline.reason import check, plan, read_page, respond, summarise
 from memshare.llm.offline.words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
-_SKILLS = (grade, contradict, label, question, plan, read_page, summarise, respond, check)
+_SKILLS = (grade, contradict, name_concepts, label, question, plan, read_page, summarise, respond, check, quote)
 _EXAMPLE = "What is known: "  # as agents/prompt.py writes above a memory without a prompt
 
 
@@ -46,7 +48,7 @@ def _filled(schema: type[BaseModel], task: str) -> str:
         except ValidationError:
             continue  # with the next skill
     raise GiveUp(
-        f"The offline model can only answer, ask, grade, compare and label, and was asked for {schema.__name__!r}: "
+        f"The offline model can only answer, ask, grade, compare, label and name concepts, and was asked for {schema.__name__!r}: "
         "set MEMSHARE_MODEL=openai:MODEL or mistral:MODEL to use a real model"
     )
 

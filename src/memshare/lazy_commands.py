@@ -83,6 +83,11 @@ COMMANDS = {
         "memories:app", "The shared pool: search, list, add, edit, forget, restore, export, import."
     ),
     "know": LazyCommand("know:app", "Knowledge: statements that agents are shown, and what they have been worth."),
+    "answer": LazyCommand(
+        "answer:answer",
+        "Answer a question from the memories of a pool, and name the memories that the answer rests on.",
+        "concepts",
+    ),
     "review": LazyCommand(
         "review:review",
         "Learn from a pool yourself: you answer, and each memory comes back when you are about to forget it.",

@@ -176,3 +176,43 @@ def test_without_a_model_people_grade_themselves_and_are_told_why(deployment: De
     [card] = shelf(deployment, "Kim").cards(POOL).values()
     assert [review.grade for review in card.reviews] == ["good"]
     assert model.asked == []
+
+
+def test_a_question_is_answered_from_memories_alone_and_each_is_cited_with_why(deployment: Deployment) -> None:
+    card = CARDS[10]
+
+    def reply(asked: dict[str, Any]) -> Answer:
+        [name] = [name for name, one in asked["memories"].items() if one["prompt"] == card.prompt]
+        assert name == list(asked["memories"])[-1]  # the most similar
+        cites = [{"memory": name, "why": "It is [i]the[/i] same."}]
+        value = {"cites": cites, "suffices": True, "answer": "So.", "own_knowledge": "", "questions": []}
+        return Answer(text=json.dumps(value))
+
+    model.replies["AnswerFromMemories"] = reply
+    words = ("answer", card.prompt or "", "--only-memories", "--pool", POOL)
+
+    shown = memshare(deployment, *words).stdout
+    told = json.loads(memshare(deployment, *words, "--json").stdout)
+
+    assert "It is [i]the[/i] same." in shown
+    assert [(one["id"], told["answer"]) for one in told["cites"]] == [(str(card.id), "So.")]
+    assert told["cites"][0]["similarity"] == pytest.approx(1, abs=0.01)
+
+
+def test_what_memories_cannot_answer_becomes_a_gap_and_never_a_memory(deployment: Deployment) -> None:
+    open_ones = ["How does a tide begin?", "Who measures [b]tides[/b]?"]
+    model.replies["AnswerFromMemories"] = {
+        "cites": [], "suffices": False, "answer": "", "own_knowledge": "", "questions": open_ones,
+    }  # fmt: skip
+    before = deployment.client.memories.stats().total
+
+    shown = memshare(deployment, "answer", "When is high tide in Brest?", "--only-memories", "--pool", POOL).stdout
+
+    assert "do not suffice" in shown
+    assert deployment.client.memories.stats().total == before
+    listed = json.loads(memshare(deployment, "concepts", "gaps", "--pool", POOL, "--json", "--limit", "500").stdout)
+    asked = [gap for gap in listed if gap["kind"] == "asked"]
+    assert sorted(gap["names"][0] for gap in asked) == sorted(open_ones)
+    memshare(deployment, "concepts", "gaps", "--pool", POOL, "--dismiss", asked[0]["id"])
+    again = json.loads(memshare(deployment, "concepts", "gaps", "--pool", POOL, "--json", "--limit", "500").stdout)
+    assert [gap["id"] for gap in again if gap["kind"] == "asked"] == [asked[1]["id"]]

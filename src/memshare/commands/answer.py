@@ -1,0 +1,103 @@
+"""`memshare answer`: a question answered from the memories of a pool, with what it rests on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.client import Client
+from memshare.commands.change_memories import login_name
+from memshare.commands.concepts.opening import Pool, the_pool
+from memshare.commands.options import Json
+from memshare.console import console, errors, panel, print_json, short, styled, table
+from memshare.local.own_redis import connected
+from memshare.memory_ids import short_id
+from memshare.memory_service.door.messages import Found, RecallRequest
+
+if TYPE_CHECKING:
+    from memshare.concepts.answering import Answered
+
+OFFLINE = (
+    "The model is offline, which is no language model: it copies the answer of the memory whose words are nearest."
+)
+
+
+def answer(
+    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    only_memories: Annotated[
+        bool, typer.Option("--only-memories", help="Nothing but what stands in memories: the model adds nothing.")
+    ] = False,
+    pool: Pool = None,
+    memories: Annotated[int, typer.Option(min=1, max=20, help="Related memories to answer from, at most.")] = 8,
+    submitter: Annotated[str | None, typer.Option(help="Who pays the call; your login name, if left out.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a question from the memories of a pool, and name the memories that the answer rests on.
+
+    One call of the agents' model. Nothing is remembered. Where the memories do not suffice it says so, and suggests
+    questions: they become gaps, which `memshare concepts gaps` lists.
+
+    Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
+    """
+    from memshare.concepts.answering import answer as answer_from
+    from memshare.concepts.gaps.open_questions import OpenQuestions
+    from memshare.paid_chat import paid_chat
+
+    with Client() as client, connected(client.settings) as redis_client:
+        limit = client.settings.prompt_limit
+        if not question.strip() or len(question) > limit:
+            raise BadInput(
+                f"A question has 1 to {limit:,} characters that are not all blank; this has {len(question):,}."
+            )
+        name = the_pool(client, pool)
+        request = RecallRequest(pool=name, text=question, k=memories, mode="hybrid", new_pool=True)
+        found = client.memories.recall(request).found
+        if client.settings.model_for("agents") == "offline":
+            errors.print(OFFLINE, style="yellow")
+        with paid_chat(client.settings, "agents", submitter or login_name()) as chat, errors.status("Answering …"):
+            related = [one.memory for one in reversed(found)]
+            answered = answer_from(chat, question, related, only_memories=only_memories)
+        OpenQuestions(redis_client, name).add(answered.questions, short(question, 200), time.time())
+    _print_json(answered, found) if as_json else _print(answered, found, name)
+
+
+def _print_json(answered: Answered, found: tuple[Found, ...]) -> None:
+    similarity = {one.memory.id: one.similarity for one in found}
+    cites = [{"id": memory.id, "why": why, "similarity": similarity[memory.id]} for memory, why in answered.cites]
+    print_json(
+        {
+            "answer": answered.answer,
+            "cites": cites,
+            "own_knowledge": answered.own_knowledge,
+            "questions": answered.questions,
+            "related": [one.memory.id for one in found],
+            "model": answered.model,
+        }
+    )
+
+
+def _print(answered: Answered, found: tuple[Found, ...], pool: str) -> None:
+    if answered.answer is not None:
+        console.print(panel(answered.answer, styled(("Answer", "bold"), f" · {answered.model}")))
+    else:
+        console.print("The memories do not suffice to answer this.", style="yellow")
+    similarity = {one.memory.id: f"{one.similarity:.2f}" for one in found}
+    rows = [
+        (short_id(memory.id), similarity[memory.id], why, short(memory.prompt or memory.answer, 60))
+        for memory, why in answered.cites
+    ]
+    if rows:
+        console.print(table("id", "similarity", "why", "memory", rows=rows, title="It rests on"))
+    if answered.own_knowledge:
+        console.print(styled(("In no memory: ", "yellow"), answered.own_knowledge), soft_wrap=True)
+    for question in answered.questions:
+        console.print(f"Open: {question}", soft_wrap=True)
+    if answered.questions:
+        console.print(
+            f"These are gaps of pool {pool!r} now: `memshare concepts gaps` lists them, and `memshare concepts explore`"
+            " has agents answer them.",
+            soft_wrap=True,
+        )
