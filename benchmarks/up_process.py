@@ -34,7 +34,7 @@ class Up:
         started = time.perf_counter()
         with (data / "up.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [MEMSHARE, "up", "--agents", "2", "--flower-port", str(_free_port()), "--json"],
+                [MEMSHARE, "up", "--agents", "2", *_ports(), "--json"],
                 env=self.environment,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -124,9 +124,10 @@ def running(data: Path, environment: dict[str, str]) -> Iterator[Up]:
 def _name(words: str) -> str:
     if " up " in words:
         return "up"
-    return "flower" if "flower" in words else "redis"
+    return next((part for part in ("flower", "serve") if f" {part} " in words), "redis")
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+def _ports() -> list[str]:
+    """Free ports for Flower and for REST."""
+    with socket.create_server(("127.0.0.1", 0)) as flower, socket.create_server(("127.0.0.1", 0)) as rest:
+        return ["--flower-port", str(flower.getsockname()[1]), "--port", str(rest.getsockname()[1])]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
 from fastapi import FastAPI
 from fastapi.security.utils import get_authorization_scheme_param
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.routing import Route
@@ -17,39 +19,73 @@ from starlette.types import Receive, Scope, Send
 from memshare.serve.authentication import find_caller
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
-from memshare.serve.mcp_door.server import mcp_server
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
 
 
 class McpDoor:
-    """An ASGI app that knows who asks before a message is read. It keeps no session: any process can answer."""
+    """An ASGI app that knows who asks before a message is read. It keeps no session: any process can answer.
+
+    What answers is built for the first who asks: 0.3 s and 26 MB that REST alone does not need.
+    """
 
     def __init__(self, backend: Backend, largest_body: int) -> None:
         self._backend = backend
         self._asking: ContextVar[Caller] = ContextVar("asking")
-        self._server = mcp_server(backend, self._asking.get)
         self._largest_body = largest_body
+        self._one_builds = anyio.Lock()
+        self._sessions: StreamableHTTPSessionManager | None = None
+        self._tasks: TaskGroup | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
         token = text if scheme.lower() == "bearer" else None
         self._asking.set(await run_in_threadpool(find_caller, self._backend, request, token))
-        await self._server.session_manager.handle_request(scope, receive, send)
+        async with self._one_builds:
+            sessions = self._sessions or await self._build()
+        await sessions.handle_request(scope, receive, send)
 
     @asynccontextmanager
     async def lifespan(self, _: FastAPI) -> AsyncIterator[None]:
         """Serve while the app does."""
-        self._server.streamable_http_app(
-            stateless_http=True,
-            max_request_body_size=self._largest_body,
-            # Who has no token must ask from this machine, by its own name: `find_caller` sees to that.
-            transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        )  # a manager of sessions runs once; this makes one
-        async with self._server.session_manager.run():
+        async with anyio.create_task_group() as self._tasks:
             yield
+            self._tasks.cancel_scope.cancel()
+        self._sessions = None
+
+    async def _build(self) -> StreamableHTTPSessionManager:
+        assert self._tasks is not None, "the app serves within its lifespan"
+        made = await run_in_threadpool(_sessions, self._backend, self._asking.get, self._largest_body)
+        await self._tasks.start(_run, made)
+        self._sessions = made
+        return made
 
     @property
     def route(self) -> Route:
         return Route(PATH, self, include_in_schema=False)
+
+
+async def _run(sessions: StreamableHTTPSessionManager, *, task_status: TaskStatus[None]) -> None:
+    async with sessions.run():
+        task_status.started()
+        await anyio.sleep_forever()
+
+
+def _sessions(backend: Backend, caller: Callable[[], Caller], largest_body: int) -> StreamableHTTPSessionManager:
+    """The official SDK's half of the door. A manager of sessions runs once."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from memshare.serve.mcp_door.server import mcp_server
+
+    server = mcp_server(backend, caller)
+    server.streamable_http_app(
+        stateless_http=True,
+        max_request_body_size=largest_body,
+        # Who has no token must ask from this machine, by its own name: `find_caller` sees to that.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    return server.session_manager
