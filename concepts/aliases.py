@@ -45,6 +45,10 @@ class Aliases:
             raise ValueError(f"{of!r} was not merged into another concept: there is nothing to split.")
         return self._merges.pop(names.key(of))
 
+    def is_merged(self, name: str) -> bool:
+        """Whether a name was merged into another concept."""
+        return names.key(name) in self._merges
+
     def merges(self) -> tuple[Merge, ...]:
         """The merges in force, in the order in which they were made."""
         return tuple(self._merges.values())

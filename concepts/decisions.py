@@ -1,4 +1,4 @@
-"""What people decided on the concepts of a pool: which were merged, and which gaps are none. Kept in Redis."""
+"""What people decided on the concepts of a pool: which are one, which are not, and which gaps are none."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import redis
 from memshare.broker.wire.messages import Message
 from memshare.concepts.aliases import Aliases, Merge
 from memshare.concepts.gaps.gap import Gap
+from memshare.concepts.names import key
 from memshare.memory_service.curate.concept_decisions import dismissed_key, merges_key
 
 
 class Dismissed(Message):
-    """The record of a gap that a person does not want to see again."""
+    """The record of what a person does not want to be shown again: a gap, or two names as perhaps one concept."""
 
     names: tuple[str, ...]
     at: datetime
@@ -22,7 +23,7 @@ class Dismissed(Message):
 
 
 class Decisions:
-    """The decisions on the concepts of one pool."""
+    """The decisions on the concepts of one pool, kept in Redis."""
 
     def __init__(self, client: redis.Redis, pool: str) -> None:
         self._client = client
@@ -41,6 +42,7 @@ class Decisions:
             pipe.rpush(self._merges, merge.model_dump_json())
 
         self._client.transaction(change, self._merges)
+        self.bring_back(similar_id(merge.of, merge.into))
 
     def split(self, of: str) -> Merge:
         """Take a merge back and return it. Raises ValueError for a concept that was not merged."""
@@ -48,25 +50,40 @@ class Decisions:
         undone: list[Merge] = []
 
         def change(pipe: redis.client.Pipeline) -> None:
-            undone[:] = [_aliases(pipe.lrange(self._merges, 0, -1)).undo(of)]
+            lines = pipe.lrange(self._merges, 0, -1)
+            undone[:] = [_aliases(lines).undo(of)]
             pipe.multi()
-            pipe.lrem(self._merges, 1, undone[0].model_dump_json())
+            for line in lines:
+                if Merge.model_validate_json(line) == undone[0]:
+                    pipe.lrem(self._merges, 1, line)
 
         self._client.transaction(change, self._merges)
         return undone[0]
 
     def dismissed(self) -> dict[str, Dismissed]:
-        """The gaps that were dismissed, by their ids."""
+        """What was dismissed, by the ids of gaps and of similar names."""
         found = self._client.hgetall(self._dismissed)
         return {str(one): Dismissed.model_validate_json(text) for one, text in found.items()}
 
     def dismiss(self, gap: Gap, at: datetime, by: str) -> None:
         """Dismiss a gap for good."""
-        self._client.hset(self._dismissed, gap.id, Dismissed(names=gap.names, at=at, by=by).model_dump_json())
+        self._dismiss(gap.id, Dismissed(names=gap.names, at=at, by=by))
 
-    def bring_back(self, gap_id: str) -> bool:
-        """Take a dismissal back; False for a gap that was not dismissed."""
-        return bool(self._client.hdel(self._dismissed, gap_id))
+    def keep_apart(self, one: str, other: str, at: datetime, by: str) -> None:
+        """Say that two names are two concepts, however similar they are."""
+        self._dismiss(similar_id(one, other), Dismissed(names=(one, other), at=at, by=by))
+
+    def bring_back(self, dismissed_id: str) -> bool:
+        """Take a dismissal back; False for what was not dismissed."""
+        return bool(self._client.hdel(self._dismissed, dismissed_id))
+
+    def _dismiss(self, dismissed_id: str, record: Dismissed) -> None:
+        self._client.hset(self._dismissed, dismissed_id, record.model_dump_json())
+
+
+def similar_id(one: str, other: str) -> str:
+    """The id by which two similar names are dismissed, whichever comes first."""
+    return ":".join(["similar", *sorted(key(name) for name in (one, other))])
 
 
 def _aliases(lines: Iterable[str | bytes]) -> Aliases:

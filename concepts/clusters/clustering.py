@@ -41,10 +41,14 @@ def find_clusters(
     partitions: list[NDArray[np.int64]] = []  # the deepest first; each gives a cluster to every cluster below
     nodes, wanted = len(ids), max(1, round(len(ids) / size))
     while True:
-        partitions.append(partition(edges, nodes, wanted, seed))
-        nodes, edges = int(partitions[-1].max()) + 1, _between(edges, partitions[-1])
+        found = partition(edges, nodes, wanted, seed)
+        above = int(found.max()) + 1
+        if partitions and above == nodes:  # what nothing connects stays apart
+            return Clusters(_described(graph, ids, partitions))
+        partitions.append(found)
+        nodes, edges = above, _between(edges, found)
         wanted = round(nodes / CHILDREN)
-        if wanted < FEWEST or nodes == len(partitions[-1]):
+        if wanted < FEWEST:
             return Clusters(_described(graph, ids, partitions))
 
 

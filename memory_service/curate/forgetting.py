@@ -13,6 +13,7 @@ from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.probation import with_vouchers, without
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Purged, Restored, TrashPage
+from memshare.memory_service.curate.concept_decisions import drop_decisions, forget_decider
 from memshare.memory_service.curate.meant import Meant
 from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
 from memshare.memory_service.curate.reviews import drop_cards
@@ -134,7 +135,9 @@ class Forgetting:
                 _unname(recall, forget.submitter)
                 self._trash.drop_vouchers(forget.submitter)
                 self._given.forget(forget.submitter)
+                forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
+        drop_decisions(self._client, self._pool().store, memories.values())
         note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
         ids = (*memories, *meant.unreadable)

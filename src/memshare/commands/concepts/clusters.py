@@ -1,0 +1,117 @@
+"""`memshare concepts clusters`: groups of memories that are alike, level by level, and one of them whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.commands.concepts.opening import Opened, Pool, Size, opened
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json, short, styled, table
+from memshare.memory_ids import short_id
+from memshare.memory_pages import counted
+
+if TYPE_CHECKING:
+    from memshare.concepts.clusters.cluster import Cluster, Clusters
+
+_TOPICS = 3  # of a cluster in the table of all
+
+
+def clusters(
+    cluster: Annotated[
+        int | None, typer.Argument(metavar="CLUSTER", help="The number of one, to see it whole.")
+    ] = None,
+    pool: Pool = None,
+    size: Size = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 60,
+    as_json: Json = False,
+) -> None:
+    """List clusters of memories that are alike, each with what it has more of than the pool. Or show one of them.
+
+    Numbers are those of the pool as it is now and of this --size.
+
+    Example: memshare concepts clusters --pool physics
+
+    Example: memshare concepts clusters 12 --pool physics
+    """
+    with opened("clusters", pool, vectors=True) as found:
+        groups = found.clusters(size)
+        if cluster is not None:
+            _show(found, groups, cluster, limit, as_json=as_json)
+            return
+        every = [one for level in groups.levels() for one in level]
+        if as_json:
+            print_json({"pool": found.concepts.pool, "clusters": [_as_json(one) for one in every]})
+            return
+        counts = " · ".join(f"level {number}: {len(level):,}" for number, level in enumerate(groups.levels()))
+        console.print(styled((f"Clusters of pool {found.concepts.pool}", "bold"), f" · {counts}"))
+        shown = _in_order(groups, limit)
+        console.print(table("number", "memories", "cluster", "and", rows=[_row(one, indent=True) for one in shown]))
+        if len(shown) < len(every):
+            errors.print(
+                f"{len(every) - len(shown):,} more: `memshare concepts clusters NUMBER` shows those in one of them, and"
+                " --limit more rows.",
+                style="dim",
+                soft_wrap=True,
+            )
+
+
+def _in_order(groups: Clusters, limit: int) -> list[Cluster]:
+    """As many of the upper levels as fit, each cluster before its children; the largest alone where not one fits."""
+    levels = groups.levels()
+    deepest = max((number for number in range(len(levels)) if sum(map(len, levels[: number + 1])) <= limit), default=0)
+
+    def below(one: Cluster) -> list[Cluster]:
+        children = groups.children(one.number) if one.level < deepest else []
+        return [one, *(inner for child in children for inner in below(child))]
+
+    return [one for top in levels[0][:limit] for one in below(top)]
+
+
+def _row(one: Cluster, *, indent: bool = False) -> tuple[str, ...]:
+    name = short(one.name, 40)
+    others = ", ".join(topic.name for topic in one.topics[1:_TOPICS])
+    return str(one.number), f"{len(one.memories):,}", "  " * one.level * indent + name, short(others, 60)
+
+
+def _show(found: Opened, groups: Clusters, number: int, limit: int, *, as_json: bool) -> None:
+    try:
+        one = groups.get(number)
+    except KeyError:
+        last = sum(map(len, groups.levels()))
+        raise BadInput(
+            f"Pool {found.concepts.pool!r} has no cluster {number}: expected a number from 1 to {last}."
+            " `memshare concepts clusters` lists them."
+        ) from None
+    parents, siblings, children = groups.parents(number), groups.siblings(number), groups.children(number)
+    inside = set(one.memories)
+    conflicts = [pair for pair in found.client.memories.conflicts(found.concepts.pool) if inside.issuperset(pair)]
+    if as_json:
+        relatives = {"parents": parents, "siblings": siblings, "children": children}
+        print_json(
+            _as_json(one)
+            | {name: [each.number for each in of] for name, of in relatives.items()}
+            | {"conflicts": conflicts}
+        )
+        return
+    console.print(styled((f"{one.number} {one.name}", "bold"), f" · level {one.level} · {counted(len(inside))}"))
+    topics = [(short(topic.name, 40), f"{topic.share:.0%}", f"{topic.lift:.1f}") for topic in one.topics]
+    console.print(table("concept", "of its memories", "times the pool's share", rows=topics))
+    for what, of in (("Part of", parents), ("Beside", siblings), ("Made of", children)):
+        if of:
+            rows = [_row(each) for each in of[:limit]]
+            console.print(table("number", "memories", "cluster", "and", rows=rows, title=f"\n{what}"))
+    memories = [found.concepts.memories[each] for each in one.memories[:limit]]
+    rows = [(short_id(each.id), short(each.prompt or "–", 30), short(each.answer, 30)) for each in memories]
+    console.print(table("id", "prompt", "answer", rows=rows, title="\nMemories"))
+    for first, second in conflicts:
+        console.print(styled(("contradict each other", "yellow"), f": {short_id(first)} and {short_id(second)}"))
+
+
+def _as_json(one: Cluster) -> dict[str, Any]:
+    return {
+        "number": one.number, "level": one.level, "name": one.name, "parent": one.parent, "children": one.children,
+        "topics": [vars(topic) for topic in one.topics], "memories": one.memories,
+    }  # fmt: skip

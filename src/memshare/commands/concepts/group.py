@@ -1,0 +1,26 @@
+"""`memshare concepts`: what the memories of a pool are about, how that hangs together, and what is missing."""
+
+from __future__ import annotations
+
+import typer
+
+from memshare.commands.concepts.clusters import clusters
+from memshare.commands.concepts.gaps import gaps
+from memshare.commands.concepts.map import draw_map
+from memshare.commands.concepts.merge import merge, split
+from memshare.commands.concepts.show import show
+from memshare.commands.concepts.similar import similar
+from memshare.commands.concepts.why import why
+
+app = typer.Typer(
+    help="Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
+    no_args_is_help=True,
+)
+app.command()(show)
+app.command()(clusters)
+app.command()(gaps)
+app.command()(similar)
+app.command()(merge)
+app.command()(split)
+app.command()(why)
+app.command("map")(draw_map)

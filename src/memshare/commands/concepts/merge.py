@@ -1,0 +1,75 @@
+"""`memshare concepts merge`, `split` and `similar`: names that mean one concept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.commands.change_memories import login_name
+from memshare.commands.concepts.opening import Pool, opened
+from memshare.commands.options import Json
+from memshare.console import console, print_json
+from memshare.memory_pages import counted
+
+By = Annotated[str | None, typer.Option(help="Who says so; your login name, if left out.")]
+
+
+def merge(
+    name: Annotated[str, typer.Argument(metavar="A", help="The name that goes.")],
+    into: Annotated[str, typer.Argument(metavar="B", help="The concept that it means, too.")],
+    by: By = None,
+    pool: Pool = None,
+    as_json: Json = False,
+) -> None:
+    """Let memories that have the concept A count as having B. `split A` takes it back.
+
+    Example: memshare concepts merge "Neural Net" "Neural Network" --pool physics
+    """
+    with opened("merge", pool) as found:
+        from memshare.commands.concepts.names import concept_named
+        from memshare.concepts.aliases import Merge
+        from memshare.concepts.decisions import Decisions
+
+        graph = found.concepts.graph
+        of, kept = (concept_named(graph, typed, found.concepts.pool) for typed in (name, into))
+        together = len({*graph.memories(of), *graph.memories(kept)})
+        record = Merge(of=of, into=kept, at=datetime.now(UTC), by=login_name() if by is None else by)
+        try:
+            Decisions(found.redis, found.concepts.pool).merge(record)
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+    if as_json:
+        print_json({"merged": of, "into": kept, "count": together})
+    else:
+        console.print(
+            f"{of} means {kept} now, which {counted(together)} have. `memshare concepts split` takes it back."
+        )
+
+
+def split(
+    name: Annotated[str, typer.Argument(metavar="A", help="The name that was merged.")],
+    by: By = None,
+    pool: Pool = None,
+    as_json: Json = False,
+) -> None:
+    """Take a merge back: A is a concept of its own again, and `similar` proposes the two no more.
+
+    Example: memshare concepts split "Neural Net" --pool physics
+    """
+    with opened("split", pool) as found:
+        from memshare.concepts.decisions import Decisions
+
+        decisions = Decisions(found.redis, found.concepts.pool)
+        try:
+            undone = decisions.split(name)
+        except ValueError as error:
+            merged = ", ".join(merge.of for merge in found.concepts.aliases.merges())
+            raise BadInput(f"{error} Merged are: {merged or 'none'}.") from error
+        decisions.keep_apart(undone.of, undone.into, datetime.now(UTC), login_name() if by is None else by)
+    if as_json:
+        print_json({"split": undone.of, "from": undone.into})
+    else:
+        console.print(f"{undone.of} and {undone.into} are two concepts again.")

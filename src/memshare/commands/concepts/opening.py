@@ -1,0 +1,81 @@
+"""Opens the concepts of a pool for a command: which pool is meant, and what to do where it has no concepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import redis
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.client import Client
+from memshare.console import errors
+from memshare.extras import require
+from memshare.local.own_redis import connected
+from memshare.memory_pages import counted, require_pool, say_unreadable
+
+if TYPE_CHECKING:
+    from memshare.concepts.clusters.cluster import Clusters
+    from memshare.concepts.pool_graph import PoolConcepts
+
+Pool = Annotated[str | None, typer.Option(help="The pool; where only one has memories, it need not be named.")]
+Size = Annotated[
+    int | None, typer.Option(min=2, help="Memories of a cluster of the deepest level, on average. [10]", metavar="N")
+]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The concepts of a pool, and whom to ask for more."""
+
+    client: Client
+    redis: redis.Redis
+    concepts: PoolConcepts
+
+    def clusters(self, size: int | None) -> Clusters:
+        """The clusters of the pool, which was opened with `vectors`; `size` is the mean of the deepest level."""
+        from memshare.concepts.clusters.clustering import SIZE, find_clusters
+
+        with errors.status("Finding clusters…"):
+            return find_clusters(
+                self.concepts.graph, self.concepts.ids, self.concepts.vectors, size=SIZE if size is None else size
+            )
+
+
+@contextmanager
+def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator[Opened]:
+    """Read the concepts of a pool, with `vectors` for clusters as well.
+
+    Raises `BadInput` for an unknown pool and for one in which no memory has concepts.
+    """
+    require(f"memshare concepts {command}", "concepts")
+    from memshare.concepts.pool_graph import load  # numpy and scipy take a while to import
+
+    with Client() as client, connected(client.settings) as redis_client:
+        name = the_pool(client, pool)
+        with errors.status(f"Reading the concepts of pool {name!r}…"):
+            concepts = load(client.memories, redis_client, name, vectors=vectors)
+        if not concepts.memories:
+            raise BadInput(
+                f"No memory of pool {name!r} has concepts yet: `memshare concepts extract --pool {name}` names them."
+            )
+        say_unreadable(client)
+        if concepts.without:
+            line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."
+            errors.print(line, style="dim", soft_wrap=True)
+        yield Opened(client, redis_client, concepts)
+
+
+def the_pool(client: Client, pool: str | None) -> str:
+    """The pool that is meant. Raises `BadInput` for an unknown one, and where none is named and there are several."""
+    require_pool(client, pool)
+    if pool is not None:
+        return pool
+    there = sorted(client.memories.stats().by_pool)
+    if len(there) != 1:
+        several = f"Say which pool, with --pool: {', '.join(there)}." if there else "No pool has memories yet."
+        raise BadInput(several)
+    return there[0]
