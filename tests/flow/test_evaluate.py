@@ -171,6 +171,22 @@ def test_it_runs_on_mistrals_client_too_and_shows_every_item(tmp_path: Path) -> 
     assert row["score"]["mean"] == pytest.approx(by_hand)
 
 
+def test_own_and_foreign_memories_are_compared_and_balanced_where_two_models_write(tmp_path: Path) -> None:
+    with serving(consistent) as chat:
+        models = ("openai:one", "openai:two")
+        process = command(chat, tmp_path, "out", models[0], "--models", ",".join(models), what="balance")
+        found, said = process.communicate(timeout=WITHIN)
+        assert process.returncode == 0, said
+
+    result = json.loads(found)
+    there = {(row["condition"], row["model"]) for row in result["rows"]}
+    conditions = ("0 memories", "own only", "foreign only", "balanced", "mixed")
+    assert there == {(condition, model) for condition in conditions for model in models}
+    told = [note for note in result["notes"] if "balanced: ranks of own memories were moved by" in note]
+    assert [note.partition(",")[0] for note in told] == list(models)
+    assert all("-mixed-" in note and "%" in note for note in told)
+
+
 def test_a_folder_with_another_run_is_not_touched(tmp_path: Path) -> None:
     with serving(consistent) as chat:
         done = command(chat, tmp_path, "out", "openai:scripted", "--items", "5")

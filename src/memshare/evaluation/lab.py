@@ -125,6 +125,14 @@ class Lab:
         else:
             self.bring_in(f"settle {step}", setup, [pair for pair in pairs if pair.grade and pair.grade.accepted])
 
+    def practise(self, step: str, setup: Setup, items: Sequence[Item]) -> None:
+        """Have items answered with the pool as it is; the answers give credit, and none of them is remembered."""
+        pairs = self._answered(step, setup, items)
+        rejected = [
+            pair._replace(grade=pair.grade.model_copy(update={"accepted": False})) for pair in pairs if pair.grade
+        ]
+        self._settle(f"settle {step}", setup, rejected)
+
     def _settle(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
         self._note(setup, pairs)
         name = f"{step} {setup.label.name} {setup.model}"

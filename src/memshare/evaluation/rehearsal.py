@@ -67,7 +67,8 @@ class Rehearsal:
 
     def settle(self, step: str, pairs: Sequence[Settled]) -> None:  # noqa: ARG002
         for one in pairs:
-            self._count_memory(len(one.pair.item.prompt or "") + len(one.pair.answer))
+            if one.pair.grade is None or one.pair.grade.accepted:
+                self._count_memory(len(one.pair.item.prompt or "") + len(one.pair.answer))
         self.tasks += len(pairs)
 
     def change(self, step: str, change: Change) -> str:  # noqa: ARG002

@@ -1,5 +1,6 @@
 """The experiments by name, in the order in which a report shows them."""
 
+from memshare.evaluation.experiments.balance import BALANCE
 from memshare.evaluation.experiments.bias import BIAS
 from memshare.evaluation.experiments.complex import COMPLEX
 from memshare.evaluation.experiments.contradictions import CONTRADICTIONS
@@ -17,6 +18,7 @@ EXPERIMENTS = {
     for one in (
         MEMORIES,
         HETEROLOGOUS,
+        BALANCE,
         GROWTH,
         BIAS,
         POOLS,

@@ -59,6 +59,8 @@ def rehearsal_of(folder: Path, votes: int = 1) -> Rehearsal:
         ("memories", QUERIES + 4 * TEST, SEEDS + QUERIES),
         # By people, by each of two models, and by both together; the seeds of the pool that they write with are one's.
         ("heterologous", QUERIES + 5 * TEST, SEEDS / 2 + 2 * QUERIES),
+        # Half of the queries are written for, and each model reads its own, the other's, and both in turn.
+        ("balance", QUERIES + 5 * TEST, SEEDS / 2 + 3 * QUERIES / 2),
         ("growth", QUERIES + 6 * TEST, SEEDS + QUERIES),
         ("bias", QUERIES + 6 * TEST, SEEDS + QUERIES),
         ("pools", QUERIES + 3 * TEST, 2 * (SEEDS + QUERIES)),

@@ -40,7 +40,7 @@ def test_the_page_has_every_experiment_in_order_and_says_which_are_missing(folde
     assert set(written.not_begun) == EXPERIMENTS.keys() - {"memories", "growth", "bias"}
     text = text_of(folder / "page.html")
     assert "Begun and not finished, so not on this page: bias." in text
-    assert "Not begun: heterologous, pools" in text
+    assert "Not begun: heterologous, balance, pools" in text
     assert "3 memories: -4.0 points against 0 memories" in text
     assert "4 (1 failed)" in text
     assert "Beside the score: BERTScore F1 +0.000, p = 1.000." in text
