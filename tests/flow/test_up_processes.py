@@ -76,6 +76,17 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
     end(up)
 
 
+def test_no_trainer_runs_where_retrievers_are_not_to_learn(terminal: Terminal) -> None:
+    terminal.environment["MEMSHARE_LEARN"] = "false"
+
+    up = terminal.up("--agents", "1")
+
+    there = processes(up)
+    assert "scorer" in there
+    assert "trainer" not in there
+    end(up)
+
+
 def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(terminal: Terminal, tmp_path: Path) -> None:
     up = terminal.up("--agents", "1")
     other = Terminal(tmp_path / "other")

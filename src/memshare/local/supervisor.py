@@ -93,7 +93,8 @@ class Supervisor:
         for number in range(1, self._agents + 1):
             self._run_worker(f"agents-{number}", *load_roster(self.settings.agents_dir))
         self._run_worker("scorer", SCORER_QUEUE)
-        self._run_worker("trainer", TRAINER_QUEUE)
+        if self.settings.learn:
+            self._run_worker("trainer", TRAINER_QUEUE)
         if self._flower_port:
             self._run(
                 "flower",

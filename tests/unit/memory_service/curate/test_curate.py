@@ -112,6 +112,16 @@ def test_a_restored_memory_takes_the_place_of_one_that_was_changed(curate: Curat
     assert curate.get(saved.id).status == "active"
 
 
+def test_a_restored_memory_is_encoded_again_where_it_stands(curate: Curate, recall: Recall) -> None:
+    there = memory("A lamp")
+    [right] = recall.vectors([there])
+    recall.store.put([(there, right._replace(dense=recall.encode(["something else"])[0]))])
+
+    curate.restore([there])
+
+    assert recall.store.dense_of([there.id])[there.id] == pytest.approx(right.dense)
+
+
 def test_more_memories_than_fit_one_batch_are_all_written(curate: Curate) -> None:
     ids = curate.add([pair(f"lamp number{number}") for number in range(450)])
 
