@@ -90,6 +90,7 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         },
         "result_expires": int(settings.keep_days * 86_400),
         "result_backend_always_retry": True,
+        "result_backend_thread_safe": True,  # one pool of connections, and not one for each thread that saw a failure
         "worker_send_task_events": True,
         "task_send_sent_event": True,
     }

@@ -16,7 +16,7 @@ from memshare.broker.delivery.keys import DEAD, JOURNEY
 from tests.faults.fleet import Fleet
 
 LOOK_EVERY = 0.5  # seconds
-ROUNDS = 20  # of counting what comes and goes
+ROUNDS = 100  # of counting what comes and goes
 KEPT = (
     JOURNEY,
     "celery-task-meta-",

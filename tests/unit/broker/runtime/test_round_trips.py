@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.stage import Following, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
+from memshare.broker.errors import GiveUp
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
 from memshare.broker.wire.signing import Signer
@@ -97,3 +99,17 @@ def test_a_message_is_taken_begun_and_ended_with_a_round_trip_each(
     assert looks < MANY, "Celery by itself looks for each result, and would store it"
     assert not redis_client.exists(UNACKED, MESSAGES, INCARNATIONS)
     assert app.AsyncResult("t3").result == {"word": "t3", "journey": None}
+
+
+@pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # by Celery
+def test_threads_that_store_failures_share_their_connections(app: Celery, redis_client: redis.Redis) -> None:
+    before = len(redis_client.client_list())
+
+    for number in range(MANY):
+        failure = f"t{number}", GiveUp("no"), "FAILURE"
+        thread = threading.Thread(target=lambda failure=failure: app.backend.store_result(*failure))
+        thread.start()
+        thread.join()
+
+    assert app.AsyncResult("t3").state == "FAILURE"
+    assert len(redis_client.client_list()) <= before + 2
