@@ -117,8 +117,8 @@ def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memori
 @lru_cache(maxsize=32)
 def reply_schema(memories: int, *, only_memories: bool) -> type[Reply]:
     """`Reply`, in which nothing can be cited but these memories."""
-    names: Any = tuple(f"memory_{number}" for number in range(1, memories + 1))
-    cited: Any = create_model("Cited", __base__=Cited, memory=(Literal[names], ...)) if names else Cited
+    name: Any = Literal[tuple(f"memory_{number}" for number in range(1, memories + 1))] if memories else str
+    cited: Any = create_model("Cited", __base__=Cited, memory=(name, ...))
     cites: Any = Annotated[list[cited], Field(max_length=memories)]
     base = ReplyFromMemories if only_memories else Reply
     return create_model("AnswerFromMemories", __base__=base, cites=(cites, ...))

@@ -18,10 +18,14 @@ from memshare.llm.offline.label import label
 from memshare.llm.offline.question import question
 from memshare.llm.offline.quote import quote
 from memshare.llm.offline.reason import check, plan, read_page, respond, summarise
+from memshare.llm.offline.style import write_questions
 from memshare.llm.offline.words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
-_SKILLS = (grade, contradict, name_concepts, label, question, plan, read_page, summarise, respond, check, quote)
+_SKILLS = (
+    *(grade, contradict, name_concepts, label, question, write_questions, quote),
+    *(plan, read_page, summarise, respond, check),  # of the reasoning agent
+)
 _EXAMPLE = "What is known: "  # as agents/prompt.py writes above a memory without a prompt
 
 
@@ -48,8 +52,8 @@ def _filled(schema: type[BaseModel], task: str) -> str:
         except ValidationError:
             continue  # with the next skill
     raise GiveUp(
-        f"The offline model can only answer, ask, grade, compare, label and name concepts, and was asked for {schema.__name__!r}: "
-        "set MEMSHARE_MODEL=openai:MODEL or mistral:MODEL to use a real model"
+        "The offline model can only answer, ask, grade, compare, label and name concepts, and was asked for "
+        f"{schema.__name__!r}: set MEMSHARE_MODEL=openai:MODEL or mistral:MODEL to use a real model"
     )
 
 

@@ -20,12 +20,13 @@ from memshare.concepts.flashcards import flashcard_memories
 from memshare.concepts.reviews.learner import Learner
 from memshare.concepts.reviews.shelf import Shelf
 from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
 
 POOL = "plan"
-CARDS = flashcard_memories(POOL, 60)
+CARDS = flashcard_memories(POOL, 150)
 DAY = 86_400
 
 
@@ -216,3 +217,62 @@ def test_what_memories_cannot_answer_becomes_a_gap_and_never_a_memory(deployment
     memshare(deployment, "concepts", "gaps", "--pool", POOL, "--dismiss", asked[0]["id"])
     again = json.loads(memshare(deployment, "concepts", "gaps", "--pool", POOL, "--json", "--limit", "500").stdout)
     assert [gap["id"] for gap in again if gap["kind"] == "asked"] == [asked[1]["id"]]
+
+
+def new_questions(*rounds: list[str]) -> Any:
+    """Replies with the questions of one round after the other, for ever the last."""
+    left = list(rounds)
+    return lambda _: Answer(text=json.dumps({"questions": left.pop(0) if len(left) > 1 else left[0]}))
+
+
+def test_questions_are_kept_dropped_edited_and_replaced_across_a_stop_and_become_memories(
+    deployment: Deployment,
+) -> None:
+    first = ["Why is [b]gold[/b] yellow?", "Who pays the ferryman?", "Where do old maps end?"]
+    model.replies["NewQuestions"] = new_questions(first, ["How far does an owl hear?"])
+    words = ("concepts", "ask", "--pool", POOL, "--submitter", "Ada")
+
+    begun = memshare(deployment, *words, "--cluster", "1", "--count", "3", typed="k\n", code=130)
+    assert "goes on" in begun.stderr
+    assert first[0] in begun.stdout
+    refused = memshare(deployment, *words, "--cluster", "2", code=2)
+    assert "--discard" in refused.stderr
+    done = memshare(deployment, *words, typed="e\nWho pays the [i]pilot[/i]?\nr\nd\n")
+
+    assert first[0] not in done.stdout.partition("question")[0]  # it was decided before
+    kept = [first[0], "Who pays the [i]pilot[/i]?"]
+    assert all(one in done.stdout for one in kept)
+    again = [asked for name, asked in model.asked if name == "NewQuestions"][-1]
+    assert again["kept"] == kept
+    assert first[2] in again["not_again"]
+    asked_for = {one.prompt: one for one in deployment.client.memories.every(Where(pool=POOL, submitter="Ada"))}
+    assert set(asked_for) == set(kept)
+    assert all(one.score == pytest.approx(90) and one.task_id for one in asked_for.values())
+    nothing_left = memshare(deployment, *words, code=2)
+    assert "--cluster" in nothing_left.stderr
+
+
+def test_without_a_person_questions_are_listed_first_and_all_kept_with_yes(deployment: Deployment) -> None:
+    model.replies["NewQuestions"] = new_questions([CARDS[0].prompt or "", "Which tree grows slowest?", "What is rust?"])
+    words = ("concepts", "ask", "--pool", POOL, "--submitter", "Bo", "--json")
+
+    listed = json.loads(memshare(deployment, *words, "--cluster", "3", "--count", "2").stdout)["questions"]
+    done = json.loads(memshare(deployment, *words, "--yes").stdout)["questions"]
+
+    assert [one["question"] for one in listed] == ["Which tree grows slowest?", "What is rust?"]
+    assert all(len(one["nearest"]) == 3 and one["state"] == "open" for one in listed)
+    assert [one["outcome"] for one in done] == ["stored", "stored"]
+    stored = {str(one.id) for one in deployment.client.memories.every(Where(pool=POOL, submitter="Bo"))}
+    assert {one["memory_id"] for one in done} == stored
+
+
+def test_hypotheses_are_asked_for_from_two_clusters_that_nothing_connects(deployment: Deployment) -> None:
+    model.replies["NewQuestions"] = new_questions(["Would tides bend a photon?"])
+
+    words = ("concepts", "ask", "--pool", POOL, "--submitter", "Cy", "--goal", "hypotheses", "--count", "1", "--json")
+    listed = json.loads(memshare(deployment, *words).stdout)["questions"]
+
+    [(_, asked)] = model.asked
+    assert asked["goal"] == "hypotheses"
+    assert " and " in asked["about"]
+    assert [one["question"] for one in listed] == ["Would tides bend a photon?"]

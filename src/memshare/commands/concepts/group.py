@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from memshare.commands.concepts.ask import ask
 from memshare.commands.concepts.clusters import clusters
+from memshare.commands.concepts.extract import extract
 from memshare.commands.concepts.gaps import gaps
 from memshare.commands.concepts.map import draw_map
 from memshare.commands.concepts.merge import merge, split
@@ -16,9 +18,11 @@ app = typer.Typer(
     help="Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
     no_args_is_help=True,
 )
+app.command()(extract)
 app.command()(show)
 app.command()(clusters)
 app.command()(gaps)
+app.command()(ask)
 app.command()(similar)
 app.command()(merge)
 app.command()(split)

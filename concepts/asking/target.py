@@ -1,0 +1,78 @@
+"""What new questions are about: a cluster with examples in an order, or two close clusters that nothing connects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import UUID
+
+from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import Message
+from memshare.concepts.clusters.cluster import Cluster, Clusters
+from memshare.concepts.gaps.between_clusters import unconnected
+from memshare.concepts.graph.concept_graph import ConceptGraph
+from memshare.concepts.graph.weights import similarity
+from memshare.concepts.pool_graph import PoolConcepts
+
+Direction = Literal["alike", "more abstract", "more specific"]
+
+EXAMPLES = 8
+"""Memories that a model is shown."""
+
+WEIGHED = 50
+"""Of a large cluster, so many memories are compared by how abstract they are: those nearest to all of it."""
+
+
+class Target(Message):
+    """What is asked about. Its examples stand in an order that new questions are to go on with."""
+
+    clusters: tuple[int, ...]
+    name: str
+    topics: tuple[str, ...]
+    examples: tuple[UUID, ...]
+    direction: Direction = "alike"
+
+
+def of_cluster(graph: ConceptGraph, cluster: Cluster, direction: Direction) -> Target:
+    """A cluster with its most typical memories, the most typical last; or its most abstract or most specific ones.
+
+    With "more abstract" each example is at least as abstract as the one before, with "more specific" as specific.
+    """
+    return Target(
+        clusters=(cluster.number,),
+        name=cluster.name,
+        topics=tuple(topic.name for topic in cluster.topics),
+        examples=tuple(_examples(graph, cluster, direction, EXAMPLES)),
+        direction=direction,
+    )
+
+
+def of_hypotheses(pool: PoolConcepts, clusters: Clusters, number: int | None) -> Target:
+    """The closest two clusters without a concept in common, or the closest to one; raises `BadInput` for none."""
+    pairs = unconnected(pool.graph, clusters, pool.ids, pool.vectors)
+    pair = next((gap.clusters for gap in pairs if number is None or number in gap.clusters), None)
+    if pair is None:
+        which = "no two clusters are" if number is None else f"no cluster is, beside cluster {number},"
+        raise BadInput(
+            f"Hypotheses need two clusters that are close and have no concept in common, and {which} such a pair. "
+            "`memshare concepts gaps` lists them as unconnected."
+        )
+    both = [clusters.get(one) for one in pair]
+    return Target(
+        clusters=tuple(pair),
+        name=" and ".join(one.name for one in both),
+        topics=tuple(topic.name for one in both for topic in one.topics[:5]),
+        examples=tuple(each for one in both for each in _examples(pool.graph, one, "alike", EXAMPLES // 2)),
+    )
+
+
+def _examples(graph: ConceptGraph, cluster: Cluster, direction: Direction, most: int) -> Sequence[UUID]:
+    names = {name for memory in cluster.memories for name in graph.levels(memory)}
+    whole = graph.vector_of(sorted(names))
+    vectors = {one: graph.memory_vector(one) for one in cluster.memories}
+    typical = sorted(cluster.memories, key=lambda one: (-similarity(whole, vectors[one]), one))
+    if direction == "alike":
+        return typical[:most][::-1]
+    sign = 1 if direction == "more abstract" else -1
+    above = {one: sign * graph.relative_abstraction(whole, vectors[one]) for one in typical[:WEIGHED]}
+    return sorted(above, key=lambda one: (above[one], one))[-most:]

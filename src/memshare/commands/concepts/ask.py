@@ -1,0 +1,187 @@
+"""`memshare concepts ask`: new questions in the style of a cluster, which an agent answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.commands.change_memories import login_name
+from memshare.commands.concepts.answering_agent import (
+    agent_of,
+    outcome_of,
+    stopping,
+    submit_question,
+    wait_for_all,
+)
+from memshare.commands.concepts.ask_session import decide
+from memshare.commands.concepts.opening import Opened, Pool, Size, opened
+from memshare.commands.options import Json
+from memshare.console import console, errors, print_json, short, table
+from memshare.paid_chat import paid_chat
+
+if TYPE_CHECKING:
+    from memshare.client import Client
+    from memshare.concepts.asking.round import Round, Rounds, Wanted
+    from memshare.concepts.asking.target import Direction, Target
+
+HYPOTHESES = "hypotheses"
+GO_ON = "What you decided is kept: `memshare concepts ask` with the same --pool goes on."
+
+
+def ask(
+    cluster: Annotated[
+        int | None, typer.Option(metavar="N", help="The cluster to ask about; `memshare concepts clusters` has them.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, max=50, help="How many questions.")] = 5,
+    more_abstract: Annotated[bool, typer.Option("--more-abstract", help="More abstract than the cluster.")] = False,
+    more_specific: Annotated[bool, typer.Option("--more-specific", help="More specific than the cluster.")] = False,
+    topic: Annotated[str | None, typer.Option(help="What they are to be about.")] = None,
+    goal: Annotated[
+        str | None, typer.Option(help=f"What they are for. '{HYPOTHESES}' asks between close, unconnected clusters.")
+    ] = None,
+    pool: Pool = None,
+    size: Size = None,
+    agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
+    submitter: Annotated[str | None, typer.Option(help="Who asks and pays; your login name, if left out.")] = None,
+    nearest: Annotated[bool, typer.Option("--nearest/--no-nearest", help="Show what is known beside each.")] = True,
+    discard: Annotated[bool, typer.Option("--discard", help="Drop what was not decided before.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep all, and ask nobody.")] = False,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
+    as_json: Json = False,
+) -> None:
+    """Ask new questions in the style of a cluster. What you keep is answered by an agent, graded and remembered.
+
+    None is a question that the pool has already. You keep, drop or edit each, or have others written.
+    Stop with Ctrl-C: the same command goes on. With --json alone it lists them, and submits nothing.
+
+    Example: memshare concepts ask --pool physics --cluster 12 --count 5 --more-abstract
+
+    Example: memshare concepts ask --pool physics --goal hypotheses --yes
+    """
+    if more_abstract and more_specific:
+        raise BadInput("Give --more-abstract or --more-specific: one of the two.")
+    person = submitter or login_name()
+    with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
+        from memshare.concepts.asking.proposing import Proposer
+        from memshare.concepts.asking.round import Rounds
+
+        name = found.concepts.pool
+        answers = agent_of(found.client, name, agent)
+        rounds = Rounds(found.redis, name, person)
+        if discard:
+            rounds.end()
+            if cluster is None and goal is None:
+                errors.print("What was not decided is dropped.")
+                return
+        direction: Direction = "more abstract" if more_abstract else "more specific" if more_specific else "alike"
+        asked = rounds.read()
+        if asked is not None and (cluster is not None or goal is not None):
+            raise BadInput(
+                f"There are questions on {asked.wanted.target.name} that are not through. `memshare concepts ask --pool"
+                f" {name}` goes on with them, and with --discard they are dropped."
+            )
+        with paid_chat(found.client.settings, "agents", person) as chat:
+            proposer = Proposer(chat, found.client.memories, name)
+            if asked is None:
+                target = _target(found, cluster, goal, size, direction)
+                asked = _begun(found, proposer, _wanted(target, count, topic, goal))
+                rounds.keep(asked)
+            if yes:
+                kept = [one.model_copy(update={"state": "kept"}) for one in asked.those("open")]
+                for one in kept:
+                    asked = asked.with_one(one)
+            elif not as_json:
+                examples = _examples(found, asked.wanted.target)
+                asked = decide(asked, rounds, proposer, examples, show_nearest=nearest)
+        if as_json and not yes:
+            print_json({"pool": name, "questions": [one.model_dump(mode="json") for one in asked.proposals]})
+            return
+        _answered(found.client, rounds, asked, (answers, kind, person, name), timeout, as_json)
+
+
+def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> Wanted:
+    from pydantic import ValidationError
+
+    from memshare.broker.wire.checking import readable
+    from memshare.concepts.asking.round import Wanted
+
+    try:
+        return Wanted(target=target, count=count, topic=topic, goal=goal)
+    except ValidationError as error:
+        raise BadInput(readable(error, "What you ask for")) from error
+
+
+def _target(found: Opened, number: int | None, goal: str | None, size: int | None, direction: Direction) -> Target:
+    from memshare.concepts.asking.target import of_cluster, of_hypotheses
+
+    clusters = found.clusters(size)
+    if goal == HYPOTHESES:
+        return of_hypotheses(found.concepts, clusters, number)
+    if number is None:
+        raise BadInput("Say which cluster, with --cluster N: `memshare concepts clusters` lists them.")
+    try:
+        return of_cluster(found.concepts.graph, clusters.get(number), direction)
+    except KeyError:
+        last = sum(map(len, clusters.levels()))
+        raise BadInput(f"There is no cluster {number}: expected a number from 1 to {last}.") from None
+
+
+def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:
+    from memshare.concepts.asking.round import Round
+
+    if found.client.settings.model_for("agents") == "offline":
+        errors.print("The model is offline, which is no language model: it joins topics two by two.", style="yellow")
+    with errors.status(f"Writing questions on {wanted.target.name} …"):
+        proposals = proposer.propose(wanted, _examples(found, wanted.target))
+    if not proposals:
+        raise BadInput("The model wrote nothing that the pool does not have. Try another cluster, topic or goal.")
+    if len(proposals) < wanted.count:
+        errors.print(f"{len(proposals)} of {wanted.count}: the pool has the others already.", style="yellow")
+    return Round(wanted=wanted, proposals=tuple(proposals))
+
+
+def _examples(found: Opened, target: Target) -> list[Any]:
+    return [found.concepts.memories[one] for one in target.examples if one in found.concepts.memories]
+
+
+def _answered(
+    client: Client, rounds: Rounds, asked: Round, by: tuple[str, str | None, str, str], timeout: float, as_json: bool
+) -> None:
+    """Submit what was kept, wait for what becomes of it, and end the round."""
+    agent, kind, person, pool = by
+    for one in asked.those("kept"):
+        task_id = submit_question(client, agent, one.question, kind, person, pool)
+        asked = asked.with_one(one.model_copy(update={"state": "submitted", "task_id": task_id}))
+        rounds.keep(asked)
+    submitted = asked.those("submitted")
+    with stopping("The agent goes on by itself: `memshare concepts ask` with the same --pool shows what became of it."):
+        journeys = wait_for_all(client, [one.task_id or "" for one in submitted], timeout)
+    rounds.end()
+    if as_json:
+        print_json(
+            {
+                "pool": pool,
+                "questions": [
+                    one.model_dump(mode="json")
+                    | {
+                        "answer": journey.answer,
+                        "score": journey.score.total if journey.score else None,
+                        "outcome": outcome_of(journey)[1],
+                        "memory_id": journey.memory_id,
+                    }
+                    for one, journey in zip(submitted, journeys, strict=True)
+                ],
+            }
+        )
+        return
+    if not submitted:
+        console.print("Nothing was kept.")
+        return
+    rows = [
+        (short(one.question, 80), *outcome_of(journey), one.task_id or "")
+        for one, journey in zip(submitted, journeys, strict=True)
+    ]
+    console.print(table("question", "score", "outcome", "task", rows=rows))

@@ -1,0 +1,69 @@
+"""The conversation of `memshare concepts ask`: keep, drop, edit, or others in place of what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from memshare.console import console, errors, panel, short, styled, table
+from memshare.memory_ids import short_id
+
+if TYPE_CHECKING:
+    from memshare.concepts.asking.proposing import Proposer
+    from memshare.concepts.asking.round import Proposal, Round, Rounds
+    from memshare.memory_service.memory import Memory
+
+CHOICES = "Enter or k keeps · d drops · e edits · r: others in place of all that are left"
+
+
+def decide(
+    found: Round, rounds: Rounds, proposer: Proposer, examples: Sequence[Memory], *, show_nearest: bool
+) -> Round:
+    """Ask for each open question what is to become of it; every decision is kept at once."""
+    while still_open := found.those("open"):
+        one = still_open[0]
+        show(one, len(still_open), show_nearest=show_nearest)
+        typed = typer.prompt(CHOICES, default="k", show_default=False).strip().lower()
+        if typed == "k":
+            found = found.with_one(one.model_copy(update={"state": "kept"}))
+        elif typed == "d":
+            found = found.with_one(one.model_copy(update={"state": "dropped"}))
+        elif typed == "e":
+            found = _edited(found, one, proposer)
+        elif typed == "r":
+            found = _others(found, proposer, examples)
+        else:
+            errors.print(f"Expected k, d, e or r, not {typed!r}.", style="yellow")
+        rounds.keep(found)
+    return found
+
+
+def show(one: Proposal, left: int, *, show_nearest: bool) -> None:
+    """A question, with the memories nearest to it."""
+    console.print(panel(one.question, styled((one.id, "bold"), f" · {left} left")))
+    rows = [(short_id(near.id), f"{near.similarity:.2f}", short(near.text, 100)) for near in one.nearest]
+    if show_nearest and rows:
+        console.print(table("id", "similarity", "known already", rows=rows))
+
+
+def _edited(found: Round, one: Proposal, proposer: Proposer) -> Round:
+    text = typer.prompt("The question", default=one.question).strip()
+    if text == one.question:
+        return found.with_one(one.model_copy(update={"state": "kept"}))
+    others = [each.question for each in found.those("kept", "open", "submitted") if each.id != one.id]
+    checked = proposer.checked([text], others)
+    if not checked:
+        errors.print("The pool, or this list, has that question already. Edit it again, or drop it.", style="yellow")
+        return found
+    return found.with_one(checked[0].model_copy(update={"state": "kept"}), in_place_of=one.id)
+
+
+def _others(found: Round, proposer: Proposer, examples: Sequence[Memory]) -> Round:
+    """New questions in place of those that are open, from the kept ones."""
+    kept = [one.question for one in found.those("kept", "submitted")]
+    not_again = [one.question for one in found.those("open", "dropped")]
+    wanted = found.wanted.model_copy(update={"count": len(found.those("open"))})
+    with errors.status("Writing others …"):
+        return found.with_others(proposer.propose(wanted, examples, kept, not_again))

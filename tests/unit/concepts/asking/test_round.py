@@ -1,0 +1,46 @@
+"""A round of new questions is kept until it is over."""
+
+from __future__ import annotations
+
+import redis
+
+from memshare.concepts.asking.round import Proposal, Round, Rounds, Wanted
+from memshare.concepts.asking.target import Target
+
+ONE, OTHER = Proposal.of("Is 1 a number?", ()), Proposal.of("Is 12 a number?", ())
+ROUND = Round(
+    wanted=Wanted(target=Target(clusters=(1,), name="Numbers", topics=(), examples=()), count=2),
+    proposals=(ONE, OTHER),
+)
+
+
+def test_a_decision_is_of_one_question_by_its_id_and_not_by_what_is_in_its_text(redis_client: redis.Redis) -> None:
+    rounds = Rounds(redis_client, "plan", "Ada")
+
+    rounds.keep(ROUND.with_one(OTHER.model_copy(update={"state": "kept"})))
+
+    found = Rounds(redis_client, "plan", "Ada").read()
+    assert found is not None
+    assert ([one.id for one in found.those("open")], [one.id for one in found.those("kept")]) == ([ONE.id], [OTHER.id])
+
+
+def test_a_round_is_its_persons_and_its_pools_until_it_ends(redis_client: redis.Redis) -> None:
+    rounds = Rounds(redis_client, "plan", "Ada")
+    rounds.keep(ROUND)
+
+    assert Rounds(redis_client, "plan", "Bob").read() is None
+    assert Rounds(redis_client, "poem", "Ada").read() is None
+    rounds.end()
+    assert rounds.read() is None
+
+
+def test_others_come_in_place_of_what_is_open_and_what_was_kept_stays() -> None:
+    kept = ROUND.with_one(ONE.model_copy(update={"state": "kept"}))
+
+    found = kept.with_others([Proposal.of("Is 3 odd?", ()), OTHER])
+
+    assert [(one.question, one.state) for one in found.proposals] == [
+        ("Is 1 a number?", "kept"),
+        ("Is 12 a number?", "dropped"),
+        ("Is 3 odd?", "open"),
+    ]
