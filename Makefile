@@ -50,7 +50,7 @@ contract: .venv/.installed-test
 	$(BIN)/lint-imports
 
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall doors footprint peers retriever credibility knowledge concepts; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in journey recall doors footprint peers retriever credibility knowledge reasoning concepts; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 DATA ?= ../shared/data
 MODELS ?= offline

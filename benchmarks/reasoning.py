@@ -45,7 +45,7 @@ def main(
         "The reasoning agent in the running system",
         figures,
         as_json=as_json,
-        notes=[*notes, *([OFFLINE_NOTE] if "offline" in using else [])],
+        notes=[f"Models: {models}.", *notes, *([OFFLINE_NOTE] if "offline" in using else [])],
     )
 
 
@@ -55,7 +55,8 @@ def figures_of(result: Result) -> dict[str, Mapping[str, object]]:
 
 
 def _name(result: Result, row: Row) -> str:
-    return ", ".join(filter(None, (result.experiment, row.condition, row.phase, row.model)))
+    model = row.model if len(result.models) > 1 else ""
+    return ", ".join(filter(None, (result.experiment, row.condition, row.phase, model)))
 
 
 def _of(row: Row) -> Mapping[str, object]:

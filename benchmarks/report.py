@@ -49,7 +49,8 @@ def print_figures(
         if isinstance(value, Mapping):
             columns = tuple(str(column) for column in value)
             if columns not in tables:
-                tables[columns] = Table("", box=None, pad_edge=False, header_style="bold")
+                tables[columns] = Table(box=None, pad_edge=False, header_style="bold")
+                tables[columns].add_column(no_wrap=True)
                 for column in columns:
                     tables[columns].add_column(column, justify="right")
             tables[columns].add_row(name, *(readable(one) for one in value.values()))
