@@ -12,9 +12,9 @@ from memshare.broker.sentinels import SCHEME, parse_sentinels
 from memshare.broker.settings import Settings, load_settings
 
 VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task; nothing waits in a worker for its time to come
-SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE = "scorer", "memory", "trainer"
+SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE = "scorer", "memory", "trainer", "concepts"
 REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
-STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE)
+STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE)
 PRIORITY_STEPS = (0, 3, 6, 9)  # 0 goes first; others are rounded down to a step
 PRIORITY_SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and the step
 

@@ -39,8 +39,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
 
     data: Place = Field(
-        default=Path("~/.memshare"),
-        description="Folder of the embedded Redis, pool and encoders, and of nothing else.",
+        default=Path("~/.memshare"), description="Folder of the embedded Redis, pool and encoders, and of nothing else."
     )
     redis_url: RedisUrl | None = Field(
         default=None,
@@ -73,16 +72,14 @@ class Settings(BaseSettings):
         default=None, description="Token that `memshare mcp` asks with; `memshare token create` prints one."
     )
     qdrant_url: str | None = Field(
-        default=None,
-        description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine.",
+        default=None, description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine."
     )
     qdrant_api_key: SecretStr | None = Field(default=None, description="Qdrant's API key.")
     model: str | None = Field(
-        default=None,
-        description="Chat model: openai:NAME, mistral:NAME or offline. Unset: by the API key that is set.",
+        default=None, description="Chat model: openai:NAME, mistral:NAME or offline. Unset: by the API key that is set."
     )
     model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
-    model_scorer: str | None = Field(default=None, description="Chat model of the scorer, where it differs.")
+    model_scorer: str | None = Field(default=None, description="Chat model of scorer and concepts, where it differs.")
     model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
     model_timeout: float = Field(default=120, gt=0, le=140, description="Seconds a model may take to reply.")
     rate_limits: RateLimits | None = Field(
@@ -116,6 +113,9 @@ class Settings(BaseSettings):
         "image. Unset: `exports` in MEMSHARE_DATA.",
     )
     learn: bool = Field(default=True, description="Whether retrievers learn: false saves the calls of their lessons.")
+    concepts: bool = Field(
+        default=True, description="Whether each new memory gets its [concepts](concepts.md), by one call."
+    )
     labels: Literal["json", "logprobs"] = Field(
         default="json", description="How labels are asked for: json, one call a lesson; logprobs, one a candidate."
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
 
 from memshare.broker.wire.conversation import asked
+from memshare.broker.wire.extractions import Concepts
 from memshare.broker.wire.forms import Label, Moment, Percent
 from memshare.broker.wire.messages import CriterionScore, Message, derived_id
 
@@ -16,9 +17,6 @@ Status = Literal["active", "probation", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
-
-ConceptLevel = Literal["-1", "0", "1", "2", "3", "4"]
-Concepts = Annotated[tuple[Label, ...], Field(max_length=30)]
 
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
@@ -71,7 +69,7 @@ class Memory(Message):
     status: Status = "active"
     history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
     vouchers: tuple[Voucher, ...] = Field(default=(), description="what speaks for it, until it is trusted")
-    concepts: dict[ConceptLevel, Concepts] = Field(
+    concepts: Concepts = Field(
         default={},
         description="names by level: -1 subjects, 0 the topic, 1 to 4 ever more general; none: not known yet",
     )

@@ -1,4 +1,7 @@
-"""The Celery tasks of the queue `memory`: settling graded pairs, crediting memories, and recall for foreign clients."""
+"""The Celery tasks of the queue `memory`.
+
+Settling graded pairs, crediting memories, writing their concepts, and recall for foreign clients.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,20 @@ from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.wire.checking import readable
+from memshare.broker.wire.extractions import Extracted
 from memshare.broker.wire.messages import Credited, GradedTask, VerdictTask
+from memshare.memory_service.admit.extractions import note_concepts
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.door.recalls import Recalls
+from memshare.memory_service.pool.pool import Pool
 
 
 def register(
     app: Celery,
     services: Callable[[], StageServices],
     settle: Callable[[], Settle],
+    pool: Callable[[], Pool],
     recalls: Callable[[], Recalls],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""
@@ -42,6 +49,16 @@ def register(
 
     crediting = Stage("memory_service.credit", "credit", VerdictTask, credit, journey_at=("journey",))
     add_stage(app, crediting, services)
+
+    noting = Stage(
+        "memory_service.concepts",
+        "concepts",
+        Extracted,
+        lambda _journey, extracted: note_concepts(pool(), extracted),
+        journey_at=("journey",),
+        kept=None,  # it says nothing of what became of the pair
+    )
+    add_stage(app, noting, services)
 
     @app.task(
         name="memory_service.recall", throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST

@@ -57,7 +57,7 @@ def open_door(settings: Settings) -> DoorServer:
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
     send = functools.partial(sending.send, app, open_stage_services(settings))
-    service = Service(pool, Curate(pool, client, send), Forgetting(pool, client), known)
+    service = Service(pool, Curate(pool, client, send, concepts=settings.concepts), Forgetting(pool, client), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()
@@ -78,8 +78,10 @@ def _register(app: Celery, settings: Settings) -> None:
                 probation=settings.probation,
                 # At least for as long as a settlement may be tried again, or it would credit twice.
                 keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
+                concepts=settings.concepts,
             )
         ),
+        pool=lambda: open_pool(settings),
         recalls=lambda: _recalls(settings),
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.messages import AnsweredTask, Learnt, derived_id
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
+from memshare.memory_service.admit.extractions import extraction
 from memshare.memory_service.memory import KNOWLEDGE, Memory, Status, memory_id
 from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.recall.recall import Recall
@@ -22,14 +23,18 @@ LOOKED_AT = 5  # statements of the pool, the nearest ones
 
 
 class Kept(NamedTuple):
-    """The memories that the statements of a task are, and the messages that ask what the new ones contradict."""
+    """The memories that the statements of a task are, and the messages that follow from the new ones."""
 
     memories: tuple[Memory, ...]
     following: tuple[Following, ...]
 
 
-def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, status: Status) -> Kept:
-    """Store what a task's sources taught; what the pool knows from the same source already is that memory."""
+def keep_learnt(
+    recall: Recall, client: redis.Redis, task: AnsweredTask, status: Status, *, concepts: bool = False
+) -> Kept:
+    """Store what a task's sources taught; what the pool knows from the same source already is that memory.
+
+    With `concepts`, those of the new ones are asked for."""
     new = [_memory(task, learnt, status) for learnt in task.learnt]
     vectors = recall.vectors(new) if new else []
     known = {one.id: one for one in _page(recall.store, new)}
@@ -39,6 +44,7 @@ def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, status:
         if there is None:
             recall.store.put([(memory, vector)])
             following += _compared(recall.store, client, task.journey, memory, vector.dense)
+            following += [extraction(memory, _journey(task.journey, memory))] if concepts else []
         memories.append(there or memory)
     return Kept(tuple(memories), tuple(following))
 
@@ -77,5 +83,10 @@ def _compared(
     store: Store, client: redis.Redis, task_id: str, memory: Memory, vector: NDArray[np.float32]
 ) -> list[Following]:
     others = rivals_of(store, memory, vector, Conflicts(client).judged(memory.pool, memory.id))
-    journey = str(derived_id(task_id, "learnt", str(memory.id)))
+    journey = _journey(task_id, memory)
     return [comparison(journey, memory, others)._replace(journey=journey)] if others else []
+
+
+def _journey(task_id: str, memory: Memory) -> str:
+    """The id of a journey of its own for what a task's sources taught."""
+    return str(derived_id(task_id, "learnt", str(memory.id)))

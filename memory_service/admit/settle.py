@@ -18,6 +18,7 @@ from memshare.broker.observe.logs import ids
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
 from memshare.memory_service.admit.crediting import Crediting
+from memshare.memory_service.admit.extractions import extraction
 from memshare.memory_service.admit.learnt import Kept, keep_learnt
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.outdated import outdated
@@ -83,7 +84,9 @@ class Settle:
         *,
         probation: bool = True,
         keep_days: float = KEEP_MARKER_DAYS,
+        concepts: bool = False,
     ) -> None:
+        """With `concepts`, those of what is stored are asked for."""
         self._pool = pool
         self._status: Status = "probation" if probation else "active"
         self._client = client
@@ -91,6 +94,7 @@ class Settle:
         self._conflicts = Conflicts(client)
         self._ranking = CredibilityRanking(client)
         self._lessons = lessons
+        self._concepts = concepts
         self._alone: dict[tuple[str, str], tuple[bool, float]] = {}
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -133,7 +137,7 @@ class Settle:
         if not task.learnt:
             return Kept((), ())
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as recall:
-            return keep_learnt(recall, self._client, task, self._status)
+            return keep_learnt(recall, self._client, task, self._status, concepts=self._concepts)
 
     def credit(self, task: VerdictTask) -> int:
         """Credit the memories of an answer that was found right or wrong; returns how many were credited."""
@@ -167,12 +171,13 @@ class Settle:
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         store.delete([rival.id for rival in rivals if rival.id != memory.id])
         note_seeds(self._client, store, there=[memory], gone=rivals)
+        asked = (extraction(memory, task.journey),) if self._concepts else ()
         if stale:
             reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
-            return Settlement(memory_id=memory.id, outcome="stored", reason=reason), ()
+            return Settlement(memory_id=memory.id, outcome="stored", reason=reason), asked
         others = rivals_of(store, memory, vector, self._conflicts.judged(memory.pool, memory.id))
         compared = comparison(task.journey, memory, others) if others else None
-        following = tuple(one for one in (lesson, compared) if one is not None)
+        following = (*(one for one in (lesson, compared) if one is not None), *asked)
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
             return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), following

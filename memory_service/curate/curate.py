@@ -10,6 +10,7 @@ import redis
 
 from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import BadInput
+from memshare.memory_service.admit.extractions import extraction, needing
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.comparing import Comparing, Send
 from memshare.memory_service.curate.requests import ConflictDecision, Edit, NewMemory
@@ -30,9 +31,13 @@ def _send_nothing(_journey: str, _message: Following) -> None:
 class Curate:
     """The pool as people see it."""
 
-    def __init__(self, pool: Pool, client: redis.Redis, send: Send = _send_nothing) -> None:
-        """With `send`, what is brought in or changed is compared with what it may contradict."""
+    def __init__(self, pool: Pool, client: redis.Redis, send: Send = _send_nothing, *, concepts: bool = False) -> None:
+        """With `send`, what is brought in or changed is compared with what it may contradict.
+
+        With `concepts` as well, its concepts are asked for."""
         self._comparing = Comparing(client, send)
+        self._send = send
+        self._concepts = concepts
         self._pool = pool
         self._client = client
         self._ranking = CredibilityRanking(client)
@@ -59,12 +64,12 @@ class Curate:
             )
             for one in new
         ]
-        self._comparing.compare(self._pool().store, write(self._pool, self._client, memories, keep_existing=True))
+        self._follow(memories, write(self._pool, self._client, memories, keep_existing=True))
         return [memory.id for memory in memories]
 
     def restore(self, memories: Sequence[Memory]) -> list[UUID]:
         """Write memories as they are, such as exported ones."""
-        self._comparing.compare(self._pool().store, write(self._pool, self._client, memories))
+        self._follow(memories, write(self._pool, self._client, memories))
         return [memory.id for memory in memories]
 
     def edit(self, edit: Edit) -> Memory:
@@ -90,8 +95,16 @@ class Curate:
                 make_stale(recall, [one for one in derived_from(recall.store, [before]) if one.id != before.id])
         if rewritten:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
-            self._comparing.compare(self._pool().store, [changed])
+            self._follow([changed], [changed])
         return changed
+
+    def _follow(self, memories: Sequence[Memory], new: Sequence[Memory]) -> None:
+        """Send what follows from memories that were written; `new` are those that say something new."""
+        store = self._pool().store
+        self._comparing.compare(store, new)
+        for memory in needing(store, memories) if self._concepts else ():
+            message = extraction(memory)
+            self._send(message.journey or "", message)
 
     def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
         """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""

@@ -17,6 +17,7 @@ BATCH = 256  # memories that are encoded in one call and written in one operatio
 def write(pool: Pool, client: redis.Redis, memories: Sequence[Memory], *, keep_existing: bool = False) -> list[Memory]:
     """Write memories, each in place of one with the same id; with `keep_existing` those stay as they are.
 
+    One that comes without concepts keeps those that the pool has of the same text.
     Returns those that say something which the pool did not have under their ids.
     """
     parts = [memories[start : start + BATCH] for start in range(0, len(memories), BATCH)]
@@ -27,7 +28,9 @@ def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_exi
     """The texts are encoded before the gate, which alone a closed gate keeps waiting."""
     recall = pool()
     known = {memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories}
-    wanted = [memory for memory in batch if not (keep_existing and memory.id in known)]
+    wanted = [
+        _with_concepts(memory, known.get(memory.id)) for memory in batch if not (keep_existing and memory.id in known)
+    ]
     if wanted:
         vectors = recall.vectors(wanted)
         with pool.writing() as current:
@@ -39,3 +42,9 @@ def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_exi
     note_seeds(client, recall.store, there={**known, **{one.id: one for one in wanted}}.values(), gone=replaced)
     said = {one.id: (one.prompt, one.answer) for one in known.values()}
     return [memory for memory in wanted if said.get(memory.id) != (memory.prompt, memory.answer)]
+
+
+def _with_concepts(memory: Memory, known: Memory | None) -> Memory:
+    if memory.concepts or known is None or (known.prompt, known.answer) != (memory.prompt, memory.answer):
+        return memory
+    return memory.model_copy(update={"concepts": known.concepts})

@@ -78,7 +78,8 @@ class EdgeStore:
         """Bring the files up to date and let another process open the folder."""
         close_engine(self._folder, self._opened)
 
-    def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+        mode = edge.UpdateMode.UpdateOnly if in_place else edge.UpdateMode.Upsert
         for batch in points.batches(items):
             last = {memory.id: (memory, given) for memory, given in batch}
             noted = self._credibility(list(last))
@@ -90,7 +91,7 @@ class EdgeStore:
                 )
                 for one, (memory, given) in last.items()
             ]
-            self._write(edge.UpdateOperation.upsert_points(made), list(last), made)
+            self._write(edge.UpdateOperation.upsert_points(made, None, mode), list(last), made, in_place=in_place)
 
     def search(
         self,
@@ -195,12 +196,24 @@ class EdgeStore:
             self._counts = KeptCounts(counted)
         return self._counts
 
-    def _write(self, operation: edge.UpdateOperation, ids: Sequence[UUID], made: Sequence[edge.Point]) -> None:
-        """Write to the engine, and count: these ids stand there no more, or as these points."""
+    def _write(
+        self,
+        operation: edge.UpdateOperation,
+        ids: Sequence[UUID],
+        made: Sequence[edge.Point],
+        *,
+        in_place: bool = False,
+    ) -> None:
+        """Write to the engine, and count: these ids stand there no more, or as these points.
+
+        With `in_place` the operation makes no new ones."""
         edge_folder.require_room(self._folder)
         with self._writing, no_panic(self._folder):
             counts = self._kept()
             there = self._shard.retrieve(list(ids), with_payload=["pool", "status", points.WHOLE], with_vector=False)
+            if in_place:
+                known = {str(one.id) for one in there}
+                made = [one for one in made if str(one.id) in known]
             held = self._tally.now
             after = held and held.changed(map(_digest, there), map(_digest, made))
             if after is not None:

@@ -59,7 +59,8 @@ class ServerStore:
     def close(self) -> None:
         self._client.close()
 
-    def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+        mode = models.UpdateMode.UPDATE_ONLY if in_place else None
         for batch in points.batches(items):
             with answering(self._address):
                 noted = self._credibility([memory.id for memory, _ in batch])
@@ -71,7 +72,7 @@ class ServerStore:
                     )
                     for memory, given in batch
                 ]
-                self._client.upsert(self._collection, made, wait=True)
+                self._client.upsert(self._collection, made, wait=True, update_mode=mode)
 
     @cached_property
     def _has_concepts(self) -> bool:

@@ -150,8 +150,11 @@ class Store(Protocol):
         """Those that were left out so far."""
         ...
 
-    def put(self, items: Sequence[tuple[Memory, Vectors]]) -> None:
-        """Write memories, each in place of one with the same id."""
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+        """Write memories, each in place of one with the same id.
+
+        With `in_place` only those that are there: one that was deleted meanwhile stays deleted.
+        """
         ...
 
     def search(

@@ -12,7 +12,7 @@ from memshare.broker.delivery.entry import Cancelled
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.wire.messages import derived_id
 
-LATER_STAGES = ("score", "settle", "credit", "learn")
+LATER_STAGES = ("score", "settle", "credit", "learn", "extract", "concepts")
 """The stages whose messages have an id that is derived from their journey's."""
 
 Cancelling = Literal["cancelled", "running", "ended", "unknown"]

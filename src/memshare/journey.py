@@ -12,6 +12,7 @@ from memshare.broker.delivery.entry import Cancelled, Parked
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.comparisons import Compared
+from memshare.broker.wire.extractions import Extracted, NotedConcepts
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage
 from memshare.broker.wire.offers import OfferedPair
@@ -56,6 +57,10 @@ class Journey(BaseModel):
     lesson: Lesson | None = None
     compared: Compared | None = None
     """Which memories it contradicts, where it was compared with some."""
+    extracted: Extracted | None = None
+    """Which concepts its memory has, where they were asked for."""
+    noted: NotedConcepts | None = None
+    """Whether the memory has them now."""
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
     cancelled: Cancelled | None = None
@@ -92,7 +97,8 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         (score, "graded"),
         (cancelled, "cancelled"),
         (settlement, "settled"),
-        (dead, "dead"),
+        # What comes after its settlement, such as its lesson, may be given up: that changes nothing of it.
+        (dead and (dead.entry.decides or settlement is None), "dead"),
     ):
         state = name if reached else state  # type: ignore[assignment]
     return Journey(
@@ -121,6 +127,8 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         reason=settlement.reason if settlement else None,
         lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
         compared=Compared.model_validate(records["compare"]) if "compare" in records else None,
+        extracted=Extracted.model_validate(records["extract"]) if "extract" in records else None,
+        noted=NotedConcepts.model_validate(records["concepts"]) if "concepts" in records else None,
         waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
         cancelled=cancelled,
         dead=dead,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from memshare.agents.roster import cards, load_roster
-from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare.broker.presence import AgentCard
 from memshare.broker.runtime.worker import Part, worker_app
 from memshare.broker.settings import Settings
@@ -40,6 +40,7 @@ parts = (
     _part_of("memshare.memory_service.worker", lambda _: [MEMORY_QUEUE]),
     _part_of("memshare.agents.worker", lambda settings: list(load_roster(settings.agents_dir)), cards),
     _part_of("memshare.scorer.worker", lambda _: [SCORER_QUEUE]),
+    _part_of("memshare.concepts.worker", lambda _: [CONCEPTS_QUEUE]),
     _part_of("memshare.retriever_trainer.worker", lambda _: [TRAINER_QUEUE]),
 )
 app = worker_app(*parts)

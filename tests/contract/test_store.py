@@ -58,6 +58,17 @@ def test_a_memory_put_twice_is_stored_once_and_the_second_counts(store: Store) -
     assert store.page(Where(), 10).memories[0].agent == "poem"
 
 
+def test_what_is_written_in_place_brings_nothing_back(store: Store) -> None:
+    gone, there = remembered("gone", 10), remembered("there", 20)
+    store.put([gone, there])
+    store.delete([gone[0].id])
+
+    store.put([(one.model_copy(update={"status": "hidden"}), vectors) for one, vectors in (gone, there)], in_place=True)
+
+    assert [(one.prompt, one.status) for one in store.page(Where(), 9).memories] == [("there", "hidden")]
+    assert store.count(Where()) == {"poem": 1}
+
+
 def test_what_people_brought_in_is_told_from_what_tasks_made(store: Store) -> None:
     store.put([remembered("brought in"), remembered("of a task", 20, task_id="t1"), remembered("said", pool="plan")])
 

@@ -37,6 +37,7 @@ ENVIRONMENT = {
     "MEMSHARE_MODEL": "openai:scripted",
     "MEMSHARE_MODEL_TIMEOUT": "10",
     "MEMSHARE_CONCURRENCY": "16",
+    "MEMSHARE_CONCEPTS": "false",
     "MEMSHARE_LEASE": str(LEASE),
     "OPENAI_API_KEY": "test",
 }

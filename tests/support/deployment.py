@@ -43,6 +43,7 @@ class Deployment:
         own = {
             "scorer": "memshare.scorer.worker",
             "memory": "memshare.memory_service.worker",
+            "concepts": "memshare.concepts.worker",
             "trainer": "memshare.retriever_trainer.worker",
         }
         app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "memshare.agents.worker")
@@ -101,6 +102,7 @@ def deployed(
         "MEMSHARE_DATA": str(settings.data),
         "MEMSHARE_MODEL": settings.model or "",
         "MEMSHARE_CONCURRENCY": "8",
+        "MEMSHARE_CONCEPTS": "false",  # tests count calls and messages; those of concepts turn it on
         "OPENAI_BASE_URL": chat.url,
         "OPENAI_API_KEY": "test",
         **({"MEMSHARE_QDRANT_URL": settings.qdrant_url} if settings.qdrant_url else {}),

@@ -50,7 +50,8 @@ def _index(client: QdrantClient, name: str, body: Body) -> object:
 
 
 def _upsert(client: QdrantClient, name: str, body: Body) -> object:
-    return client.upsert(name, PointsList.model_validate(body).points)
+    asked = PointsList.model_validate(body)
+    return client.upsert(name, asked.points, update_mode=asked.update_mode)
 
 
 def _query(client: QdrantClient, name: str, body: Body) -> object:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from memshare.broker.errors import BadInput, MemshareError, Unreachable
+from memshare.broker.wire.extractions import Extracted, NotedConcepts
 from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
@@ -88,6 +89,8 @@ def trace(
         if journey.lesson.barred:
             waiting = ", ".join(map(short_id, journey.lesson.barred))
             console.print(f"No good examples yet, as they are on probation: {waiting}.", style="dim")
+    if journey.extracted is not None and journey.extracted.concepts:
+        _print_concepts(journey.extracted, journey.noted)
     for rival, claims in journey.compared.contradicted.items() if journey.compared else ():
         console.print(styled(("contradicts", "yellow"), f" {short_id(rival)}: {claims}"))
     if journey.cancelled:
@@ -118,6 +121,16 @@ def _print_memories(journey: Journey) -> None:
     moved = ", ".join(f"{short_id(one.id)} {one.moved:+.1%}" for one in journey.memories if one.moved)
     if moved:
         console.print(f"Own and foreign memories in balance moved ranks: {moved}.", style="dim")
+
+
+def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:
+    names = dict.fromkeys(
+        name for level in ("0", "-1", "1", "2", "3", "4") for name in extracted.concepts.get(level, ())
+    )
+    state = (
+        "not yet written" if noted is None else "" if noted.outcome == "written" else f"not written: {noted.outcome}"
+    )
+    console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""), soft_wrap=True)
 
 
 def _share(shown: Shown) -> str:

@@ -62,6 +62,7 @@ def _environment(folder: Path, request: Request, exports: Path) -> Iterator[None
         "MEMSHARE_PROBATION": "false",
         "MEMSHARE_SUBMITTER_SHARE": "1",
         "MEMSHARE_QUEUE_LIMIT": "0",
+        "MEMSHARE_CONCEPTS": "false",  # no experiment is about them, and each memory would cost one more call
         "MEMSHARE_LEARN": str(request.learning).lower(),
     }
     if request.documents:

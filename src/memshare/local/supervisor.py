@@ -17,7 +17,7 @@ import redis
 
 from memshare.agents.roster import load_roster
 from memshare.broker import redis_server
-from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import BadInput, Unreachable
 from memshare.broker.presence import present
@@ -93,6 +93,8 @@ class Supervisor:
         for number in range(1, self._agents + 1):
             self._run_worker(f"agents-{number}", *load_roster(self.settings.agents_dir))
         self._run_worker("scorer", SCORER_QUEUE)
+        if self.settings.concepts:
+            self._run_worker("concepts", CONCEPTS_QUEUE)
         if self.settings.learn:
             self._run_worker("trainer", TRAINER_QUEUE)
         if self._flower_port:

@@ -1,0 +1,140 @@
+"""Concepts are asked for when a memory is written, and written when they are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.broker.delivery.stage import Following
+from memshare.broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
+from memshare.broker.wire.messages import GradedTask, Learnt
+from memshare.memory_service.admit.extractions import note_concepts
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.concept_vectors import query
+from memshare.memory_service.stores.store import Query, Where
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+CONCEPTS = {"-1": ("Lamp", "Light"), "0": ("Lamp",), "4": ("Art",)}
+
+
+@pytest.fixture
+def sent() -> list[Following]:
+    return []
+
+
+@pytest.fixture
+def curate(pool: Pool, redis_client: redis.Redis, sent: list[Following]) -> Curate:
+    return Curate(pool, redis_client, lambda _, message: sent.append(message), concepts=True)
+
+
+def asked(messages: list[Following]) -> list[ExtractTask]:
+    return [one.body for one in messages if isinstance(one.body, ExtractTask)]
+
+
+def found_out(memory: Memory, **fields: Any) -> Extracted:
+    said = memory_id(memory.pool, memory.prompt, memory.answer)
+    known = {"journey": "j", "pool": memory.pool, "memory_id": memory.id, "said": said, "concepts": CONCEPTS}
+    return Extracted.model_validate(known | fields)
+
+
+def noted(pool: Pool, extracted: Extracted) -> str:
+    outcome = note_concepts(pool, extracted)
+    assert isinstance(outcome.record, NotedConcepts)
+    assert outcome.ended == outcome.record.outcome
+    return outcome.ended
+
+
+def test_concepts_are_written_once_beside_all_that_is_known_of_the_memory(pool: Pool, recall: Recall) -> None:
+    memory = remembered("red lamp", score=90, status="probation")[0]
+    [vectors] = recall.vectors([memory])
+    recall.store.put([(memory, vectors)])
+
+    assert noted(pool, found_out(memory)) == "written"
+    assert noted(pool, found_out(memory, concepts={"0": ["Other"]})) == "known"
+
+    [kept] = recall.store.page(Where(), 9).memories
+    assert kept == memory.model_copy(update={"concepts": CONCEPTS})
+    [hits] = recall.store.search_batch([Query(Where(), 9, concepts=query([], ["light"]))])
+    assert [hit.memory.id for hit in hits] == [memory.id]
+    assert (recall.store.dense_of([memory.id])[memory.id] == vectors.dense).all()
+
+
+def test_concepts_bring_back_no_memory_that_was_forgotten_meanwhile(
+    pool: Pool, recall: Recall, curate: Curate, redis_client: redis.Redis
+) -> None:
+    [one] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="Yes.")])
+    extracted = found_out(curate.get(one))
+    Forgetting(pool, redis_client).forget(Forget(ids=(one,)))
+
+    assert noted(pool, extracted) == "gone"
+    assert recall.store.count(Where()) == {}
+
+
+def test_concepts_of_another_text_are_not_written_and_those_of_the_new_one_are_asked_for(
+    pool: Pool, curate: Curate, sent: list[Following]
+) -> None:
+    [one] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="Yes.")])
+    before = found_out(curate.get(one))
+    curate.edit(Edit(id=one, answer="No."))
+
+    assert noted(pool, before) == "changed"
+    assert noted(pool, found_out(curate.get(one))) == "written"
+    curate.edit(Edit(id=one, status="hidden"))
+    assert curate.get(one).concepts == CONCEPTS, "who hides it changes no text"
+    curate.edit(Edit(id=one, answer="Yes."))
+    assert curate.get(one).concepts == {}
+    assert [task.memory_id for task in asked(sent)] == [one] * 3
+    assert len({task.journey for task in asked(sent)}) == 3, "also where it says again what it said before"
+
+
+def test_what_is_brought_in_is_asked_for_unless_it_has_its_concepts_or_is_a_passage(
+    pool: Pool, curate: Curate, sent: list[Following]
+) -> None:
+    plain = remembered("plain", agent="poem", submitter="ada")[0]
+    known = remembered("known", concepts=CONCEPTS)[0]
+    passage = remembered(None, answer="Page 1.", parents=(plain.id,))[0]
+
+    curate.restore([plain, known, passage])
+    curate.add([NewMemory(pool="poem", answer="Lamps are red")])
+
+    first, second = asked(sent)
+    assert (first.memory_id, first.agent, first.submitter, first.pool) == (plain.id, "poem", "ada", "poem")
+    assert second.memory_id == memory_id("poem", None, "Lamps are red")
+    noted(pool, found_out(plain))
+    curate.restore([plain])  # as it was exported, before its concepts were known
+    assert curate.get(plain.id).concepts == CONCEPTS
+    assert len(asked(sent)) == 2
+
+
+def settled(stage: Settle, pair: GradedTask) -> list[ExtractTask]:
+    return asked(list(stage.run(pair.task.journey, pair).followings))
+
+
+def test_what_is_settled_is_asked_for_where_it_was_stored(
+    pool: Pool, recall: Recall, redis_client: redis.Redis
+) -> None:
+    stage = Settle(pool, redis_client, Lessons(share=0), concepts=True)
+    good, poor = graded(recall, "A lamp", "There was a lamp"), graded(recall, "A shoe", "No.", score=10)
+    taught = Learnt(statement="Lamps glow", source="https://example.org/lamp", read=1.8e9)
+    reader = graded(recall, "A hat", "A red hat", journey="reader")
+    reader = reader.model_copy(update={"task": reader.task.model_copy(update={"learnt": (taught,)})})
+
+    [task] = settled(stage, good)
+    assert (task.journey, task.memory_id) == (good.task.journey, memory_id("poem", "A lamp", "There was a lamp"))
+    assert settled(stage, poor) == []
+    statement, pair = sorted(settled(stage, reader), key=lambda one: one.journey == "reader")
+    assert (pair.memory_id, statement.memory_id) == (
+        memory_id("poem", "A hat", "A red hat"),
+        memory_id("poem", None, "Lamps glow"),
+    )
+    assert settled(Settle(pool, redis_client, Lessons(share=0)), graded(recall, "A cat", "Mew", journey="off")) == []
