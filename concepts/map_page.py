@@ -50,7 +50,7 @@ def _cluster(one: Cluster, layout: MapLayout, *, deepest: bool) -> dict[str, Any
     topics = [plain(topic.name) for topic in one.topics[:_TOPICS]]
     found = {
         "number": one.number, "name": plain(one.name), "topics": topics, "count": len(one.memories),
-        "parent": one.parent, "children": one.children, "deepest": deepest,
+        "level": one.level, "parent": one.parent, "children": one.children, "deepest": deepest,
     }  # fmt: skip
     return found | _place(layout.clusters[one.number]) if deepest else found
 
