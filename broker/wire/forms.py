@@ -24,6 +24,16 @@ def _label(text: str) -> str:
 Label = Annotated[str, AfterValidator(_label)]
 """The name of a pool, an agent, a kind or a submitter: not empty, printable, up to 200 characters."""
 
+
+def _written(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
+
+
+Written = Annotated[str, AfterValidator(_written)]
+"""A text with something in it."""
+
 Moment = Annotated[float, Field(ge=0, le=LATEST)]
 """Unix time in seconds, such that it is a date."""
 

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from memshare.broker.wire.forms import Label
+from memshare.broker.wire.forms import Label, Written
 from memshare.broker.wire.messages import MAX_MEMORIES, AnsweredTask, Message, Shown
-
-
-def _written(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it is empty")
-    return text
-
-
-Written = Annotated[str, AfterValidator(_written)]
-"""A text with something in it."""
 
 
 class OfferedPair(Message):

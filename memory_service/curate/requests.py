@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from memshare.broker.wire.forms import Label, Percent
+from memshare.broker.wire.forms import Label, Percent, Written
 from memshare.broker.wire.messages import Message, Name
 from memshare.memory_service.memory import KNOWLEDGE, Memory, Status
-
-
-def _written(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it is empty")
-    return text
-
-
-Written = Annotated[str, AfterValidator(_written)]
 
 
 class NewMemory(Message):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import readable
-from memshare.broker.wire.conversation import as_pair
+from memshare.broker.wire.messages import AgentTask
 from memshare.json_lines import read_lines, read_object, refuse
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.memory import Memory
@@ -40,3 +41,22 @@ def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -
             faults.append(f"{file}:{number}: {error}")
     refuse(faults, "Nothing was imported.")
     return whole, pairs
+
+
+def as_pair(line: dict[str, Any]) -> dict[str, Any]:
+    """A line with `messages`, whose last turn is the answer, as one with `prompt` and `answer`; any other as it is.
+
+    Raises `BadInput` and `ValidationError` for messages that are no such conversation.
+    """
+    if "messages" not in line:
+        return line
+    if "prompt" in line or "answer" in line:
+        raise BadInput("give 'messages', or 'prompt' and 'answer': not both")
+    match line["messages"]:
+        case [*earlier, {"role": "assistant", "content": str(answer), **rest}] if earlier and not rest:
+            prompt = AgentTask.model_validate({"messages": earlier}).text
+        case _:
+            raise BadInput(
+                "'messages' is a list of turns with 'role' and 'content', and ends with the assistant's answer"
+            )
+    return {name: value for name, value in line.items() if name != "messages"} | {"prompt": prompt, "answer": answer}

@@ -1,21 +1,12 @@
 """The command line as a person uses it: `memshare up` in one terminal, everything else in another."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal, children_of, end
-
-
-@pytest.fixture(scope="module")
-def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    terminal = Terminal(tmp_path_factory.mktemp("up"))
-    process = terminal.up()
-    yield terminal
-    end(process)
 
 
 def test_a_task_can_be_followed_from_submission_to_memory(terminal: Terminal) -> None:
@@ -217,6 +208,14 @@ def test_bad_input_is_one_clear_line(terminal: Terminal, words: list[str], expec
 
     assert expected in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_unknown_word_of_an_option_is_refused_with_those_that_there_are(terminal: Terminal) -> None:
+    done = terminal.run("memories", "list", "--sort", "colour", code=2)
+
+    assert "--sort" in done.stderr
+    assert all(word in done.stderr for word in ("colour", "id", "time", "score", "credibility"))
+    assert done.stdout == ""
 
 
 def test_a_second_up_and_a_second_owner_of_the_pool_are_told_who_is_there(terminal: Terminal) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -14,19 +13,11 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.errors import GiveUp
 from memshare.broker.settings import Settings
 from memshare.client import Client
-from tests.support.terminal import Terminal, end
+from tests.support.terminal import Terminal
 
 HOSTILE = "[/] [red]lamp[/red] \x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe\u200b\x00\x7f"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe\u200b\x00\x7f"
 NAME = "[/] [red]ada"  # names hold nothing that is not printable, and markup is
-
-
-@pytest.fixture(scope="module")
-def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    terminal = Terminal(tmp_path_factory.mktemp("up"))
-    process = terminal.up()
-    yield terminal
-    end(process)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import Message
+from memshare.files import FOR_ITS_OWNER, new_binary_file
 
 FORMAT = 1
 POOL, REDIS = "pool.jsonl", "redis.jsonl"
@@ -86,19 +87,8 @@ def _chunks(path: Path) -> Iterator[bytes]:
 @contextlib.contextmanager
 def new_archive(path: Path) -> Iterator[NewArchive]:
     """Write a backup, for its owner alone; nothing is left of one that fails."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            with contextlib.closing(NewArchive(file)) as archive:
-                yield archive
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-    except OSError as error:
-        raise BadInput(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
-    finally:
-        with contextlib.suppress(OSError):  # where it could not be made, there is nothing to remove
-            aside.unlink()
+    with new_binary_file(path, FOR_ITS_OWNER) as file, contextlib.closing(NewArchive(file)) as archive:
+        yield archive
 
 
 class Archive:

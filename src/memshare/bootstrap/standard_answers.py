@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
 from memshare.broker.wire.checking import readable
-from memshare.broker.wire.conversation import as_pair
+from memshare.broker.wire.forms import Written
 from memshare.broker.wire.messages import Message
 from memshare.client import Client
 from memshare.json_lines import read_lines, read_object, refuse
-from memshare.memory_service.curate.requests import Written
+from memshare.pairs import as_pair
 
 
 class StandardAnswer(Message):

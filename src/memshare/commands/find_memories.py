@@ -63,9 +63,12 @@ def search(
     require_pool(client, pool)
     if not text.strip():
         raise BadInput("The text to search for is empty.")
-    fields = {"agent": agent, "kind": kind, "submitter": submitter, "status": status, "words": tuple(word or ())}
     among = Where(
-        **fields,  # type: ignore[arg-type]
+        agent=agent,
+        kind=kind,
+        submitter=submitter,
+        status=status,
+        words=tuple(word or ()),
         score_from=score_from,
         score_to=score_to,
         credibility_from=credibility_from,

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-from memshare.broker.wire.forms import Label, Share
+from memshare.broker.wire.forms import Label, Share, Written
 from memshare.broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
-from memshare.broker.wire.offers import Written
 from memshare.memory_service.door.messages import Word
 from memshare.memory_service.memory import Mode, Status
 

@@ -32,11 +32,6 @@ from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
 
-@pytest.fixture
-def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
-    return Curate(pool, redis_client)
-
-
 def pair(prompt: str, answer: str = "Yes.", **fields: object) -> NewMemory:
     return NewMemory.model_validate({"pool": "poem", "prompt": prompt, "answer": answer} | fields)
 

@@ -5,27 +5,15 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
-import redis
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.curate.requests import Forget, NewMemory
 from memshare.memory_service.memory import Memory, Mode
-from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Hit, Where
 from tests.support.memories import remembered
-
-
-@pytest.fixture
-def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
-    return Curate(pool, redis_client)
-
-
-@pytest.fixture
-def forgetting(pool: Pool, redis_client: redis.Redis) -> Forgetting:
-    return Forgetting(pool, redis_client)
 
 
 def memory(prompt: str, **fields: object) -> Memory:

@@ -21,16 +21,6 @@ QUESTION = "when is the museum closed"
 
 
 @pytest.fixture
-def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
-    return Curate(pool, redis_client)
-
-
-@pytest.fixture
-def forgetting(pool: Pool, redis_client: redis.Redis) -> Forgetting:
-    return Forgetting(pool, redis_client)
-
-
-@pytest.fixture
 def statement(curate: Curate) -> Memory:
     [added] = curate.add([NewMemory(pool="poem", prompt=QUESTION, answer=MONDAYS, kind="knowledge")])
     return curate.get(added)

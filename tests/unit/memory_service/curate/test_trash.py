@@ -23,16 +23,6 @@ from memshare.memory_service.stores.store import Store, Where
 from tests.support.memories import remembered
 
 
-@pytest.fixture
-def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
-    return Curate(pool, redis_client)
-
-
-@pytest.fixture
-def forgetting(pool: Pool, redis_client: redis.Redis) -> Forgetting:
-    return Forgetting(pool, redis_client)
-
-
 def memory(prompt: str, **fields: object) -> Memory:
     return remembered(prompt, **fields)[0]
 
