@@ -9,7 +9,9 @@ from uuid import UUID
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import Message
 from memshare.concepts.clusters.cluster import Cluster, Clusters
+from memshare.concepts.clusters.topics import topics
 from memshare.concepts.gaps.between_clusters import unconnected
+from memshare.concepts.gaps.gap import Gap
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.graph.weights import similarity
 from memshare.concepts.pool_graph import PoolConcepts
@@ -76,3 +78,15 @@ def _examples(graph: ConceptGraph, cluster: Cluster, direction: Direction, most:
     sign = 1 if direction == "more abstract" else -1
     above = {one: sign * graph.relative_abstraction(whole, vectors[one]) for one in typical[:WEIGHED]}
     return sorted(above, key=lambda one: (above[one], one))[-most:]
+
+
+def of_gap(graph: ConceptGraph, gap: Gap) -> Target:
+    """What would fill a gap: its names, beside what the memories are about in which it shows."""
+    there = [one for one in gap.memories if one in graph]
+    beside = [topic.name for topic in topics(graph, there)] if there else []
+    return Target(
+        clusters=gap.clusters,
+        name=" and ".join(gap.names),
+        topics=tuple(dict.fromkeys((*gap.names, *beside)))[:EXAMPLES],
+        examples=tuple(there[:EXAMPLES]),
+    )

@@ -17,8 +17,10 @@ import pytest
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
 from memshare.concepts.flashcards import flashcard_memories
+from memshare.concepts.gaps.open_questions import OpenQuestions
 from memshare.concepts.reviews.learner import Learner
 from memshare.concepts.reviews.shelf import Shelf
+from memshare.llm.limits.usage import UsageLog
 from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.stores.store import Where
 from tests.support.chat_script import Answer
@@ -64,7 +66,14 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         client.flushall()
     with (
         serving(model) as chat,
-        deployed(settings, chat, folder, [("plan", "scorer", "memory")], MEMSHARE_REDIS_URL=settings.redis) as running,
+        deployed(
+            settings,
+            chat,
+            folder,
+            [("plan", "scorer", "memory")],
+            MEMSHARE_REDIS_URL=settings.redis,
+            MEMSHARE_PROBATION="false",
+        ) as running,
     ):
         running.client.memories.restore(CARDS)
         yield running
@@ -276,3 +285,43 @@ def test_hypotheses_are_asked_for_from_two_clusters_that_nothing_connects(deploy
     assert asked["goal"] == "hypotheses"
     assert " and " in asked["about"]
     assert [one["question"] for one in listed] == ["Would tides bend a photon?"]
+
+
+def test_gaps_are_explored_within_the_days_calls_and_questions_and_what_is_learnt_is_on_probation(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    asked_in_vain = OpenQuestions(connect(deployment.settings.redis), POOL)
+    asked_in_vain.drop([one.gap for one in asked_in_vain.all()])
+    asked_in_vain.add(["Who invented [b]tides[/b]?"], "High tide", 1.0)
+    questions = [f"Why is {thing} so old?" for thing in ("amber", "the moon", "bread", "granite", "a cedar", "soap")]
+    left = list(questions)
+    model.replies["NewQuestions"] = lambda _: Answer(text=json.dumps({"questions": [left.pop(0)]}))
+    words = ("concepts", "explore", "--pool", POOL, "--submitter", "scout", "--yes", "--json")
+    refused = memshare(deployment, *words, "--count", "2", code=2)
+    assert "--calls" in refused.stderr
+
+    first = json.loads(memshare(deployment, *words, "--count", "2", "--calls", "500").stdout)
+    same_day = json.loads(memshare(deployment, *words, "--count", "2", "--calls", "500").stdout)
+    no_room = json.loads(memshare(deployment, *words, "--count", "50", "--calls", "17").stdout)
+    report = tmp_path / "report.md"
+    more = json.loads(memshare(deployment, *words, "--count", "3", "--calls", "500", "--out", str(report)).stdout)
+
+    assert first["asked"][0]["question"] == "Who invented [b]tides[/b]?"
+    assert first["asked"][1]["question"] == questions[0]
+    usage = UsageLog(connect(deployment.settings.redis))
+    assert wait_for(lambda: usage.used([("submitter", "scout")])[0].calls >= 8, 30, "all calls to be counted")
+    assert (same_day["asked"], no_room["asked"]) == ([], [])
+    assert [one["question"] for one in more["asked"]] == [questions[1]]
+    learnt = {str(one.id): one for one in deployment.client.memories.every(Where(pool=POOL, submitter="scout"))}
+    assert {one["memory_id"] for run in (first, more) for one in run["asked"]} == set(learnt)
+    assert {one.status for one in learnt.values()} == {"probation"}
+    assert f"## {questions[1]}" in report.read_text()
+    assert asked_in_vain.all() == []
+
+
+def test_money_is_no_limit_for_models_without_a_price(deployment: Deployment) -> None:
+    refused = memshare(
+        deployment, "concepts", "explore", "--pool", POOL, "--count", "1", "--budget", "2", "--yes", code=2
+    )
+
+    assert "MEMSHARE_PRICES" in refused.stderr

@@ -6,6 +6,7 @@ import typer
 
 from memshare.commands.concepts.ask import ask
 from memshare.commands.concepts.clusters import clusters
+from memshare.commands.concepts.explore import explore
 from memshare.commands.concepts.extract import extract
 from memshare.commands.concepts.gaps import gaps
 from memshare.commands.concepts.map import draw_map
@@ -23,6 +24,7 @@ app.command()(show)
 app.command()(clusters)
 app.command()(gaps)
 app.command()(ask)
+app.command()(explore)
 app.command()(similar)
 app.command()(merge)
 app.command()(split)

@@ -1,0 +1,44 @@
+"""What was asked to fill gaps of a pool, so that no gap is paid for twice and a day has its limit. Kept in Redis."""
+
+from __future__ import annotations
+
+import redis
+
+from memshare.broker.wire.forms import Moment
+from memshare.broker.wire.messages import Message
+from memshare.llm.limits.usage import day_of
+
+MOST = 5_000
+"""Of a pool; the oldest go first, and their gaps may be asked about again."""
+
+_KEY = "memshare:concepts:explored:"
+
+
+class Explored(Message):
+    """One gap that was asked about."""
+
+    gap: str
+    question: str
+    task_id: str
+    at: Moment
+
+
+class ExploredGaps:
+    """All of one pool."""
+
+    def __init__(self, client: redis.Redis, pool: str) -> None:
+        self._client = client
+        self._key = _KEY + pool
+
+    def all(self) -> list[Explored]:
+        """What was asked, the newest first."""
+        return [Explored.model_validate_json(text) for text in self._client.lrange(self._key, 0, -1)]
+
+    def on_day_of(self, now: float) -> list[Explored]:
+        """What was asked on the same UTC day."""
+        return [one for one in self.all() if day_of(one.at) == day_of(now)]
+
+    def add(self, one: Explored) -> None:
+        """Note that a gap was asked about."""
+        self._client.lpush(self._key, one.model_dump_json())
+        self._client.ltrim(self._key, 0, MOST - 1)

@@ -1,0 +1,140 @@
+"""`memshare concepts explore`: agents answer questions that a pool lacks, so many a day and within a budget."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memshare.broker.errors import BadInput, TryAgain
+from memshare.commands.concepts.answering_agent import agent_of, outcome_of, stopping, submit_question
+from memshare.commands.concepts.ask import HYPOTHESES
+from memshare.commands.concepts.day_budget import DayBudget, require_prices
+from memshare.commands.concepts.explore_report import Learnt, print_report, write_markdown
+from memshare.commands.concepts.gaps import gaps_of
+from memshare.commands.concepts.opening import Opened, Pool, Size, opened
+from memshare.commands.options import Json
+from memshare.console import errors, print_json, short
+from memshare.llm.limits.usage import UsageLog
+from memshare.memory_service.curate.requests import Edit
+from memshare.paid_chat import paid_chat
+
+if TYPE_CHECKING:
+    from memshare.concepts.asking.explored import ExploredGaps
+    from memshare.concepts.asking.proposing import Proposer
+    from memshare.concepts.gaps.gap import Gap
+
+EXPLORER = "explorer"
+
+
+def explore(
+    count: Annotated[int, typer.Option(min=1, max=500, help="Questions in a UTC day, at most.")],
+    budget: Annotated[
+        float | None, typer.Option(min=0, metavar="MONEY", help="Money in a UTC day, in the currency of your prices.")
+    ] = None,
+    calls: Annotated[int | None, typer.Option(min=1, help="Calls of models in a UTC day.")] = None,
+    pool: Pool = None,
+    size: Size = None,
+    agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
+    submitter: Annotated[str, typer.Option(help="In whose name it asks; what that name used today counts.")] = EXPLORER,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.md", help="Write the report as Markdown, too.")] = None,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Have an agent answer what a pool lacks: questions from its gaps, so many a day, within a budget.
+
+    Answers are graded, and good ones become memories on probation. No gap is asked about twice.
+    Nothing does this by itself: run it once a day, such as from cron with --yes.
+
+    Example: memshare concepts explore --pool physics --count 5 --calls 40
+    """
+    if budget is None and calls is None:
+        raise BadInput("Give a limit: --calls N, or --budget MONEY.")
+    with opened("explore", pool, vectors=True) as found:
+        from memshare.concepts.asking.explored import Explored, ExploredGaps
+        from memshare.concepts.asking.proposing import Proposer
+
+        settings, name = found.client.settings, found.concepts.pool
+        if budget is not None:
+            require_prices(settings)
+        answers, limits = (
+            agent_of(found.client, name, agent),
+            DayBudget(UsageLog(found.redis), submitter, calls, budget),
+        )
+        before = ExploredGaps(found.redis, name)
+        left = max(0, count - len(before.on_day_of(time.time())))
+        _require_consent(f"Up to {left} questions to agent {answers!r} today, within {limits.in_words()}.", yes=yes)
+        learnt: list[Learnt] = []
+        with paid_chat(settings, "agents", submitter) as chat, stopping("What was asked goes on by itself."):
+            proposer = Proposer(chat, found.client.memories, name)
+            for gap in _not_explored(found, before, size):
+                if len(learnt) == left or not limits.has_room(len(before.on_day_of(time.time()))):
+                    break
+                question = _question(found, proposer, gap)
+                if question is None:
+                    continue  # the pool has it by now
+                task_id = submit_question(found.client, answers, question, kind, submitter, name)
+                before.add(Explored(gap=gap.id, question=question, task_id=task_id, at=time.time()))
+                learnt.append(_learnt(found, gap, question, task_id, timeout))
+    if out is not None:
+        write_markdown(out, name, learnt)
+    if as_json:
+        print_json({"pool": name, "asked": [vars(one) for one in learnt], "used": limits.used()._asdict()})
+    else:
+        print_report(learnt, limits.used())
+
+
+def _require_consent(plan: str, *, yes: bool) -> None:
+    errors.print(plan, soft_wrap=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes.")
+    if not typer.confirm("Ask them?", err=True):
+        errors.print("Nothing was done.")
+        raise typer.Exit(1)
+
+
+def _not_explored(found: Opened, before: ExploredGaps, size: int | None) -> list[Gap]:
+    from memshare.concepts.decisions import Decisions
+
+    known = {one.gap for one in before.all()}
+    gaps = gaps_of(found, Decisions(found.redis, found.concepts.pool), size)
+    return [gap for gap in gaps if gap.id not in known]
+
+
+def _question(found: Opened, proposer: Proposer, gap: Gap) -> str | None:
+    """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
+    from memshare.concepts.asking.round import Wanted
+    from memshare.concepts.asking.target import of_gap
+
+    if gap.kind == "asked":
+        return gap.names[0]
+    target = of_gap(found.concepts.graph, gap)
+    wanted = Wanted(target=target, count=1, goal=HYPOTHESES if gap.kind == "unconnected" else None)
+    with errors.status(f"Writing a question on {short(target.name, 60)} …"):
+        written = proposer.propose(wanted, [found.concepts.memories[one] for one in target.examples])
+    return written[0].question if written else None
+
+
+def _learnt(found: Opened, gap: Gap, question: str, task_id: str, timeout: float) -> Learnt:
+    """What came of a question. A memory that it became is on probation, also where workers would trust it at once."""
+    from memshare.concepts.gaps.open_questions import OpenQuestions
+
+    with errors.status(f"{short(question, 80)} …"):
+        try:
+            journey = found.client.wait(task_id, timeout)
+        except TryAgain as error:
+            return Learnt(gap.reason, question, task_id, fault=str(error))
+    score, outcome = outcome_of(journey)
+    if journey.memory_id is None:
+        return Learnt(gap.reason, question, task_id, journey.answer, score, outcome)
+    if journey.outcome != "duplicate" and found.client.memories.get(journey.memory_id).status == "active":
+        found.client.memories.edit(Edit(id=journey.memory_id, status="probation", by=journey.submitter))
+    OpenQuestions(found.redis, found.concepts.pool).drop([gap] if gap.kind == "asked" else [])
+    return Learnt(gap.reason, question, task_id, journey.answer, score, outcome, journey.memory_id)
