@@ -2,7 +2,8 @@
 
 `memshare up --agents 2` runs on a data folder that has its encoder exported, with a chat server on loopback; the bare
 worker asks the same server with the OpenAI client. Memory is resident memory (RSS), in which what processes share
-counts for each; a worker's is taken after it has answered.
+counts for each; a worker's is taken after it has answered. Concepts are off: they take one worker more, of the size of
+the scorer's.
 - `agent_ready_s`, `up_ready_s`: from the start of the process until it takes tasks, or says that all do.
 - `up_mb`: all processes of `up`, Redis and Flower among them, after journeys, so that the trainer has learnt too;
   `up_mb_at_start` before the first.
@@ -62,6 +63,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name, chat_server.running() as chat:
         environment = {
             "MEMSHARE_MODEL": "openai:loopback",
+            "MEMSHARE_CONCEPTS": "false",
             "OPENAI_BASE_URL": chat.url,
             "OPENAI_API_KEY": "benchmark",
         }

@@ -92,6 +92,7 @@ def deployed(tree: Path | None, data: Path, workers: Sequence[Worker], chat: Run
         "PYTHONPATH": str(tree or SOURCE),
         "MEMSHARE_DATA": str(data),
         "MEMSHARE_MODEL": "openai:loopback",
+        "MEMSHARE_CONCEPTS": "false",  # they are no hop of the journey, and a tree of before has none
         "OPENAI_BASE_URL": chat.url,
         "OPENAI_API_KEY": "benchmark",
     }

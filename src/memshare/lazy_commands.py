@@ -31,7 +31,7 @@ COMMANDS = {
     ),
     "up": LazyCommand(
         "up:up",
-        "Run Redis, the memory service, agents, scorer, trainer and Flower until Ctrl-C. The data stays in its folder.",
+        "Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.",
         "local",
     ),
     "worker": LazyCommand(

@@ -24,9 +24,12 @@ def processes(up: subprocess.Popen[str]) -> dict[str, list[int]]:
     """The process ids of the children of `memshare up`, by what they serve."""
     found: dict[str, list[int]] = {}
     for child in psutil.Process(up.pid).children():
-        if child.status() == psutil.STATUS_ZOMBIE:  # ended, and not yet missed
+        try:
+            if child.status() == psutil.STATUS_ZOMBIE:  # ended, and not yet missed
+                continue
+            words = child.cmdline()
+        except psutil.NoSuchProcess:
             continue
-        words = child.cmdline()
         of_worker = " ".join(words[words.index("worker") + 1 :]) if "worker" in words else None
         name = of_worker or ("serve" if "serve" in words else "redis")
         found.setdefault(name, []).append(child.pid)
@@ -51,14 +54,15 @@ def terminal(tmp_path: Path) -> Terminal:
 
 def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None:
     port = free_port()
+    terminal.environment["MEMSHARE_CONCEPTS"] = "true"
     up = terminal.up("--agents", str(AGENTS), "--port", str(port))
     before = processes(up)
     agents = "logic plan poem reasoning"
     assert {name: len(ids) for name, ids in before.items()} == {
-        "redis": 1, "memory": 1, agents: AGENTS, "scorer": 1, "trainer": 1, "serve": 1,
+        "redis": 1, "memory": 1, agents: AGENTS, "scorer": 1, "concepts": 1, "trainer": 1, "serve": 1,
     }  # fmt: skip
 
-    for name in ("memory", "scorer", "trainer", "serve", agents):
+    for name in ("memory", "scorer", "concepts", "trainer", "serve", agents):
         killed = before[name][0]
         os.kill(killed, signal.SIGKILL)
 
@@ -71,6 +75,9 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
 
     [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
     assert terminal.settled(task_id)["state"] == "settled"
+    [statement] = terminal.run("know", "add", "Herons wade through shallow water.").stdout.split()
+    memory = ("memories", "show", statement)
+    wait_for(lambda: terminal.json(*memory)["concepts"], 20, "the offline model to name its concepts")
     with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
         assert json.load(response)["state"] == "settled"
     end(up)

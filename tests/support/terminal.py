@@ -29,6 +29,7 @@ class Terminal:
             **{name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"},
             "MEMSHARE_DATA": str(data),
             "MEMSHARE_MODEL": "offline",
+            "MEMSHARE_CONCEPTS": "false",  # a process and a message more; who wants them turns them on
             "COLUMNS": "200",
         }
 

@@ -40,7 +40,7 @@ def up(
     port: Annotated[int, typer.Option(help="Port of REST on this machine; 0 leaves it out.")] = PORT,
     as_json: Json = False,
 ) -> None:
-    """Run Redis, the memory service, agents, scorer, trainer and Flower until Ctrl-C. The data stays in its folder.
+    """Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.
 
     Example: memshare up --data ./data
     """

@@ -11,7 +11,7 @@ import yaml
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 CHART = DEPLOY / "helm" / "memshare"
-QUEUES = {"poem", "logic", "plan", "reasoning", "scorer", "memory", "trainer"}
+QUEUES = {"poem", "logic", "plan", "reasoning", "scorer", "concepts", "memory", "trainer"}
 
 Object = dict[str, Any]
 

@@ -116,6 +116,7 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
                 "worker",
                 "agents.worker",
                 "scorer.worker",
+                "concepts.worker",
                 "local.flower",
                 "commands.metrics",
                 "commands.memories",
