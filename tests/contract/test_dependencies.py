@@ -21,8 +21,8 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OUR_OWN = {"memshare", "benchmarks", "tests"}
 PART_OF = {"pydantic-core": "pydantic"}
 """Distributions that belong to another one, which names their exact version."""
-NOT_INSTALLED = {"mem0": ["mem0ai"], "dspy": ["dspy"]}
-"""What tests are run without: what only benchmarks need, and DSPy, which takes an older openai than ours."""
+NOT_INSTALLED = {"mem0": ["mem0ai"]}
+"""What tests are run without: what only benchmarks need."""
 
 
 def named(requirements: Iterable[str]) -> set[str]:
