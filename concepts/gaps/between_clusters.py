@@ -18,6 +18,9 @@ THIN = 0.5
 COMMON = 0.1
 """A concept of more than this share of the pool connects nothing: it is everywhere."""
 
+FEWEST = 3
+"""A cluster of fewer memories shares no concept with another by chance: it is thin, and no end of a missing link."""
+
 MOST_PAIRS = 100
 
 
@@ -49,7 +52,7 @@ def unconnected(
 
     Close is what has a cosine above that of the usual pair; the closest come first.
     """
-    deepest = _deepest(clusters)
+    deepest = [one for one in _deepest(clusters) if len(one.memories) >= FEWEST]
     if len(deepest) < 2:
         return []
     place = {memory: number for number, memory in enumerate(memories)}

@@ -86,13 +86,13 @@ def _show_concept(concepts: PoolConcepts, typed: str, limit: int, *, as_json: bo
         console.print(f"Merged into it: {', '.join(merged)}.", style="dim")
     for where, of in neighbours.items():
         if of:
-            columns = (where, "memories of both", "strength", "significance", "weight")
-            console.print(table(*columns, rows=map(_row, of[:limit]), title=f"\n{len(of):,} {where}"))
+            columns = ("concept", "memories of both", "strength", "significance", "weight")
+            console.print(table(*columns, rows=map(_row, of[:limit]), title=f"\n{where.capitalize()}: {len(of):,}"))
     rows = [
-        (short_id(one), short(concepts.memories[one].prompt or "–", 50), short(concepts.memories[one].answer, 50))
+        (short_id(one), short(concepts.memories[one].prompt or "–", 33), short(concepts.memories[one].answer, 33))
         for one in holders[:limit]
     ]
-    console.print(table("id", "prompt", "answer", rows=rows, title=f"\n{counted(len(holders))}"))
+    console.print(table("id", "prompt", "answer", rows=rows, title=f"\nMemories: {len(holders):,}"))
     _print_vector(graph.vector(name), limit)
 
 
@@ -125,4 +125,4 @@ def _show_memory(concepts: PoolConcepts, memory: UUID, limit: int, *, as_json: b
 
 def _print_vector(vector: dict[str, float], limit: int) -> None:
     rows = [(short(name, 40), f"{weight:.3f}") for name, weight in list(vector.items())[:limit]]
-    console.print(table("concept", "weight", rows=rows, title=f"\nVector of {len(vector)} concepts"))
+    console.print(table("concept", "weight", rows=rows, title=f"\nVector: {len(vector)} concepts"))

@@ -84,18 +84,23 @@ def test_a_cluster_of_few_memories_is_a_gap() -> None:
     assert fox.score < owl.score
 
 
-def test_close_clusters_without_a_common_concept_are_a_gap() -> None:
-    turned = np.radians([0.0, 20.0, 90.0, 100.0])
+@pytest.mark.parametrize(("each", "expected"), [(3, ("Cat", "Tiger")), (2, None)])
+def test_close_clusters_without_a_common_concept_are_a_gap_unless_they_are_thin(
+    each: int, expected: tuple[str, str] | None
+) -> None:
+    turned = np.repeat(np.radians([0.0, 20.0, 90.0, 100.0]), each)
     vectors = np.stack([np.cos(turned), np.sin(turned)], axis=1).astype(np.float32)
     names = ["Cat", "Tiger", "Owl", "Eagle"]
     concepts = [{0: ["Cat"]}, {0: ["Tiger"]}, {0: ["Owl"], 1: ["Bird"]}, {0: ["Eagle"], 1: ["Bird"]}]
-    filling = {memory: {0: [f"Other {memory.int}"]} for memory in IDS[4:]}
-    graph = ConceptGraph(dict(zip(IDS, concepts, strict=False)) | filling)
-    clusters = Clusters([cluster(number + 1, name, [IDS[number]]) for number, name in enumerate(names)])
+    members = [[UUID(int=number * each + one) for one in range(each)] for number in range(4)]
+    of = {memory: concepts[number] for number, some in enumerate(members) for memory in some}
+    filling = {UUID(int=number): {0: [f"Other {number}"]} for number in range(100, 200)}
+    graph = ConceptGraph(of | filling)
+    clusters = Clusters([cluster(number + 1, name, members[number]) for number, name in enumerate(names)])
 
-    found = unconnected(graph, clusters, IDS[:4], vectors)
+    found = unconnected(graph, clusters, list(of), vectors)
 
-    assert (found[0].names, found[0].clusters) == (("Cat", "Tiger"), (1, 2))
+    assert [gap.names for gap in found[:1]] == ([expected] if expected else [])
     assert ("Owl", "Eagle") not in [gap.names for gap in found]
 
 

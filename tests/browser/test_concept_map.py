@@ -1,0 +1,143 @@
+"""The map of a pool in a real browser, with the network cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from memshare.concepts.aliases import Aliases
+from memshare.concepts.clusters import find_clusters
+from memshare.concepts.flashcards import flashcards
+from memshare.concepts.graph.concept_graph import ConceptGraph
+from memshare.concepts.hierarchy import Levels
+from memshare.concepts.map_page import map_page
+from memshare.concepts.pool_graph import PoolConcepts, levels_of
+from memshare.memory_service.memory import Memory
+
+HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
+
+
+def write_map(file: Path, pool: str, pairs: Sequence[tuple[str, str, Levels]]) -> Path:
+    memories = {
+        UUID(int=number): Memory(
+            id=UUID(int=number), pool=pool, prompt=prompt, answer=answer, score=number % 100, created=1.7e9,
+            concepts={str(level): tuple(names) for level, names in levels.items()},
+        )
+        for number, (prompt, answer, levels) in enumerate(pairs)
+    }  # fmt: skip
+    graph = ConceptGraph({one: levels_of(memory) for one, memory in memories.items()})
+    vectors = np.random.default_rng(0).normal(size=(len(memories), 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)  # of no meaning: concepts decide what is near
+    concepts = PoolConcepts(pool, graph, memories, 0, Aliases(), vectors)
+    clusters = find_clusters(graph, concepts.ids, vectors)
+    credibilities = {one: 1 + one.int / 1000 for one in memories}
+    file.write_text("".join(map_page(concepts, clusters, credibilities, datetime(2026, 5, 1, tzinfo=UTC))))
+    return file
+
+
+@pytest.fixture(scope="module")
+def map_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pairs = [(card.prompt, card.answer, card.concepts.levels()) for card in flashcards()]
+    return write_map(tmp_path_factory.mktemp("map") / "map.html", "flashcards", pairs)
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """What went wrong on the page, and what it asked for."""
+    return []
+
+
+@pytest.fixture
+def open_map(browser: Browser, told: list[str]) -> Callable[[Path], Page]:
+    def opened(file: Path) -> Page:
+        page = browser.new_context(offline=True, viewport={"width": 1280, "height": 800}).new_page()
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: told.append(request.url[:40]))
+        page.goto(file.as_uri())
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def shown(open_map: Callable[[Path], Page], map_file: Path) -> Page:
+    return open_map(map_file)
+
+
+def test_it_opens_without_a_network_and_draws_every_memory(shown: Page, told: list[str]) -> None:
+    assert "542 memories in" in shown.locator("#about").inner_text()
+    colours = shown.evaluate(
+        """() => { const canvas = document.getElementById("map");
+                   const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+                   const seen = new Set();
+                   for (let at = 0; at < all.length; at += 4) {
+                       if (all[at + 3] === 255) seen.add(all.slice(at, at + 3).join()); }
+                   return seen.size; }"""
+    )
+    assert colours > 20
+    assert len(told) == 1
+    assert told[0].startswith("file://")
+
+
+def test_no_text_is_read_as_markup(open_map: Callable[[Path], Page], tmp_path: Path, told: list[str]) -> None:
+    levels = {-1: (HOSTILE[:60],), 0: ("<b>Lamp",)}
+    pairs = [(f"{HOSTILE} {number}", HOSTILE, levels) for number in range(2)]
+
+    page = open_map(write_map(tmp_path / "map.html", HOSTILE, pairs))
+    page.fill("#search", "onerror")
+    page.locator("#found button", has_text="</script>").last.click()
+
+    assert page.title() == f"Map of pool {HOSTILE}"
+    assert "<b>Lamp" in page.locator("#found").inner_text()
+    assert (page.locator("img").count(), page.locator("script").count()) == (0, 2)
+    assert len(told) == 1
+
+
+def test_what_is_searched_is_listed_and_opened(shown: Page) -> None:
+    shown.fill("#search", "transformer")
+    expected = sum(
+        "transformer" in f"{card.concepts.topic}\n{card.prompt}\n{card.answer}".lower() for card in flashcards()
+    )
+    assert shown.locator("#found p").first.inner_text().startswith(f"{expected} memories, ")
+
+    shown.locator("#found button", has_text="What is the multi-head attention").first.click()
+
+    assert shown.locator("#found h2").inner_text().startswith("What is the multi-head attention")
+    assert "credibility 1." in shown.locator("#found").inner_text()
+    shown.locator("#found button").last.click()
+    assert "memories ·" in shown.locator("#found").inner_text()
+    shown.fill("#search", "")
+    assert shown.locator("#found h2").count() == 0
+
+
+def test_pointing_at_a_cluster_says_what_it_is_and_a_click_lists_it(shown: Page) -> None:
+    shown.evaluate("choose(deepest[0], true)")
+    box = shown.locator("#map").bounding_box()
+    assert box
+    spot = shown.evaluate("place({ x: deepest[0].x, y: deepest[0].y + deepest[0].r * .96 })")
+
+    shown.mouse.move(box["x"] + spot[0], box["y"] + spot[1])
+    assert shown.locator("#tip").is_visible()
+    assert shown.evaluate("deepest[0].name") in shown.locator("#tip").inner_text()
+    shown.evaluate("choose(null)")
+    shown.mouse.click(box["x"] + spot[0], box["y"] + spot[1])
+
+    assert shown.evaluate("deepest[0].name") in shown.locator("#found h2").inner_text()
+    assert shown.locator("#found li button").count() >= shown.evaluate("deepest[0].count")
+
+
+def test_colours_show_the_score_or_the_credibility(shown: Page) -> None:
+    assert shown.locator("#scale").is_hidden()
+
+    shown.select_option("#colour", "credibility")
+
+    assert shown.locator("#scale").is_visible()
+    assert shown.locator("#ends").inner_text().split() == ["1.00", "1.54"]
+    assert shown.evaluate("memories[0].colour !== memories.at(-1).colour")
