@@ -25,7 +25,7 @@ MODULES = {
     ),
     "trainer": ("accelerate", "datasets", "plotext"),
     "flower": ("flower",),
-    "serve": ("anyio", "fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
+    "serve": ("fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
     "langgraph": ("langchain_core", "langgraph"),
     "openai-agents": ("agents",),
     "pydantic-ai": ("pydantic_ai",),
