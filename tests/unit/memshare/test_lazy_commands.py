@@ -32,7 +32,16 @@ def test_the_line_in_the_help_is_the_commands_own(name: str) -> None:
 
 def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
     listed = {command.target.partition(":")[0] for command in COMMANDS.values()}
-    parts = {"budget_show", "consolidate", "demo_reasoning", "options", "retriever_status", "submit_file", "trace_tree"}
+    parts = {
+        "budget_show",
+        "consolidate",
+        "demo_concepts",
+        "demo_reasoning",
+        "options",
+        "retriever_status",
+        "submit_file",
+        "trace_tree",
+    }
     parts |= {
         "balance",
         "before_forgetting",
@@ -45,7 +54,9 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "know_import",
     }
     parts |= {"review_session", "rubric_drafting", "transfer", "trash", "unlearning"}
-    files = {file.stem for file in (ROOT / "src" / "memshare" / "commands").glob("*.py")}
+    commands = ROOT / "src" / "memshare" / "commands"
+    files = {file.stem for file in commands.glob("*.py")}
+    files |= {f"{file.parent.name}.group" for file in commands.glob("*/group.py")}
 
     assert files - {"__init__"} == listed | parts
 

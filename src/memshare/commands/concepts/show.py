@@ -37,9 +37,9 @@ def show(
     with opened("show", pool) as found:
         memory = None if found.concepts.graph.count(what) else _memory(found, what)
         if memory is not None:
-            _show_memory(found.concepts, memory, limit, as_json=as_json)
+            show_memory(found.concepts, memory, limit, as_json=as_json)
         else:
-            _show_concept(found.concepts, what, limit, as_json=as_json)
+            show_concept(found.concepts, what, limit, as_json=as_json)
 
 
 def _memory(found: Opened, typed: str) -> UUID | None:
@@ -58,7 +58,8 @@ def _memory(found: Opened, typed: str) -> UUID | None:
     raise BadInput(f"Memory {typed!r} is {there.status}, and only active memories are in the graph of concepts.")
 
 
-def _show_concept(concepts: PoolConcepts, typed: str, limit: int, *, as_json: bool) -> None:
+def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, as_json: bool) -> None:
+    """Print a concept of a pool. Raises `BadInput` where it has none of that name."""
     from memshare.commands.concepts.names import concept_named
 
     graph = concepts.graph
@@ -106,7 +107,8 @@ def _row(link: Link) -> tuple[str, ...]:
     )
 
 
-def _show_memory(concepts: PoolConcepts, memory: UUID, limit: int, *, as_json: bool) -> None:
+def show_memory(concepts: PoolConcepts, memory: UUID, limit: int, *, as_json: bool) -> None:
+    """Print the concepts of a memory of the graph."""
     graph, one = concepts.graph, concepts.memories[memory]
     levels, vector = graph.levels(memory), graph.memory_vector(memory)
     if as_json:
