@@ -6,7 +6,7 @@ from itertools import combinations
 
 from pydantic import BaseModel, Field
 
-FORMS = ("How does {} relate to {}?", "What does {} explain about {}?")
+FORMS = ("What does {} explain about {}?", "How does {} relate to {}?")
 
 
 class InTheStyle(BaseModel):

@@ -25,6 +25,7 @@ from memshare.demo.reason import AGENT as REASONING
 from memshare.demo.reason import PAGES, reason
 from memshare.demo.summary import Summary, summarise
 from memshare.local.data_folder import hold_folder
+from memshare.local.own_redis import connected
 from memshare.local.supervisor import Supervisor
 
 T = TypeVar("T")
@@ -37,15 +38,25 @@ def demo(
     agent: Annotated[
         str | None, typer.Option(help="reasoning: that agent alone, over bundled pages. [default: the other three]")
     ] = None,
+    concepts: Annotated[
+        bool, typer.Option("--concepts", help="542 bundled flashcards: their map, a cluster, a gap, a new question.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Watch bundled tasks become answers, grades and shared memories. Leaves no process behind.
 
     Example: memshare demo --agent reasoning
+
+    Example: memshare demo --concepts
     """
+    if agent is not None and concepts:
+        raise BadInput("Give --agent or --concepts: each is a demo of its own.")
     if agent not in (None, REASONING):
         raise BadInput(f"There is no demo of the agent {agent!r} alone: write --agent {REASONING}, or leave it out.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if concepts:
+        _explore(data, as_json)
+        return
     if agent == REASONING:
         # The worker reads its settings from the environment.
         os.environ["MEMSHARE_DOCUMENTS"] = str(PAGES)
@@ -70,12 +81,22 @@ def demo(
     _print_summary(summary, played)
 
 
+def _explore(data: Path | None, as_json: bool) -> None:
+    from memshare.commands.demo_concepts import map_place, show_explored  # numpy and scipy take a while to import
+    from memshare.demo.concepts import AGENTS, explore_flashcards
+
+    os.environ["MEMSHARE_AGENTS_DIR"] = str(AGENTS)  # where the workers read it
+    with _running(data, AGENTS) as settings, connected(settings) as redis_client:
+        found = _watched(settings, lambda client, tell: explore_flashcards(client, redis_client, map_place(data), tell))
+        show_explored(found, settings.model_for("agents"), as_json)
+
+
 @contextlib.contextmanager
-def _running(data: Path | None) -> Iterator[Settings]:
+def _running(data: Path | None, agents_dir: Path | None = None) -> Iterator[Settings]:
     """A deployment in a folder of its own, for as long as the block runs."""
     with _folder(data) as folder:
         known = load_settings()
-        places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": None}
+        places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": agents_dir}
         settings = known.model_copy(update=places | {"data": folder, "exports": known.exports_dir})
         supervisor = Supervisor(settings)
         with hold_folder(folder):
