@@ -12,6 +12,7 @@ from typing import Literal
 import redis
 
 from memshare.broker import redis_server
+from memshare.broker.app import CONCEPTS_QUEUE
 from memshare.broker.connection import DOWN, connect
 from memshare.broker.delivery.keys import SWEEPING
 from memshare.broker.errors import Reason
@@ -60,6 +61,8 @@ class Setup:
     """The folder that lies on a disk of its own."""
     clock: bool = False
     """Redis and the workers go by a clock that can be turned."""
+    concepts: bool = False
+    """There is a worker that names the concepts of memories."""
     hosts: bool = False
     """Redis and each worker have a host of their own, with an address of its own; so has the memory service."""
 
@@ -143,13 +146,14 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
 
         environment = ENVIRONMENT | preloaded | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
         environment |= {"MEMSHARE_QDRANT_URL": reached(store.url)} if store else {}
+        environment |= {"MEMSHARE_CONCEPTS": "true"} if setup.concepts else {}
         redis_url = slow.url if slow else process.url
         environment |= {"MEMSHARE_REDIS_URL": redis_url} if redis_url else {}
         environment |= _door_on(net.hosts["memory"]) if net else {}
         fleet = Fleet(environment, folder, net.hosts if net else None)
         up.callback(fleet.stop)
         made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock, net)
-        for name in KINDS:
+        for name in (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
             fleet.add(name)
         made.require_ready()
         if setup.spare:  # after the others, so that its door is the one that is asked

@@ -18,7 +18,7 @@ from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.bandit_arms import Arms
 from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
 
-STAGES = ("answer", "score", "settle", "learn")
+STAGES = ("answer", "score", "settle", "learn", "extract", "concepts")
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,18 @@ class Count:
     """Lessons that were counted more than once, or not at all."""
     credits_amiss: int
     """By how much memories' credits differ from the number of settled tasks that were shown them."""
+    unnamed: int = 0
+    """Memories without concepts, where these are named."""
+    named_twice: int = 0
+    """Memories whose concepts were written more than once."""
     hostile: int = 0
     """Dead letters of what was no message of the deployment's, or of its clients'."""
 
 
-def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories: Sequence[Memory]) -> Count:
-    """Read everything. Call it when nothing moves any more."""
+def count(
+    client: Client, direct: redis.Redis, accepted: Sequence[str], memories: Sequence[Memory], *, concepts: bool = False
+) -> Count:
+    """Read everything. Call it when nothing moves any more. With `concepts`, these are named."""
     known = {name.removeprefix(journey_key("")) for name in direct.scan_iter(journey_key("*"), count=1000)}
     journeys = {one: client.ledger.journey(one) for one in known | set(accepted)}
     mine = [journeys[one] for one in accepted]
@@ -96,6 +102,12 @@ def count(client: Client, direct: redis.Redis, accepted: Sequence[str], memories
         lessons=len(updates),
         lessons_twice=_surplus(updates) + _counted_amiss(direct),
         credits_amiss=_credits_amiss(direct, journeys.values(), memories),
+        unnamed=sum(not memory.concepts for memory in memories) if concepts else 0,
+        named_twice=_surplus(
+            journey["concepts"]["memory_id"]
+            for journey in journeys.values()
+            if journey.get("concepts", {}).get("outcome") == "written"
+        ),
         hostile=sum(letter["reason"] in ("malformed", "signature") for letter in letters),
     )
 

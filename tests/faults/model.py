@@ -51,6 +51,9 @@ class Model:
             return Answer(text=f"Answer {number}. {asked}", delay=self.latency)
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
         document = json.loads(users[0])  # a later one says what did not fit
+        if "memory" in document and "examples" in document:
+            names = {name: [f"{name} {number}"] for name in properties}
+            return Answer(text=json.dumps(names | {"topic": f"Topic {number}"}), delay=self.latency)
         if "examples" in document:
             labels = {name: 90 if zlib.crc32(name.encode() + users[0].encode()) % 2 else 10 for name in properties}
             return Answer(text=json.dumps(labels), delay=self.latency)

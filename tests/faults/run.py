@@ -100,7 +100,7 @@ def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.
         ended = _ended(made, started, scenario.loses)
         return Result(
             name=scenario.name,
-            count=count(made.client, made.direct, load.accepted, _memories(made)),
+            count=count(made.client, made.direct, load.accepted, _memories(made), concepts=scenario.setup.concepts),
             in_flight=in_flight,
             struck=struck,
             strikes=scenario.strikes if size >= 1 else 1,

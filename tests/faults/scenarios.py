@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.faults import breaking, breaking_backup, breaking_memory, breaking_queues
+from tests.faults import breaking, breaking_backup, breaking_concepts, breaking_memory, breaking_queues
 from tests.faults.clock import no_clock
 from tests.faults.cluster import Setup
 from tests.faults.disk import no_disk
@@ -44,6 +44,14 @@ SCENARIOS = (
         quick=True,
         strikes=25,
         load_goes_on=True,
+    ),
+    Scenario(
+        "concepts killed",
+        "the worker that names concepts by kill -9, over and over, with 300 memories to name",
+        breaking_concepts.kill_worker,
+        Setup(embedded=True, concepts=True),
+        quick=True,
+        strikes=5,
     ),
     Scenario(
         "memory garbage",

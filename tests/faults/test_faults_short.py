@@ -56,6 +56,8 @@ def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name:
         {"miscounted": {"settle": 1}},
         {"lessons_twice": 1},
         {"credits_amiss": 1},
+        {"unnamed": 1},
+        {"named_twice": 1},
     ],
 )
 def test_a_run_fails_for_each_thing_that_must_not_be(wrong: dict[str, object]) -> None:

@@ -2,11 +2,15 @@
 
 import signal
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import redis
 
 from memshare.broker.settings import Settings
+from memshare.memory_service.curate.requests import NewMemory
+from memshare.memory_service.stores.store import Where
+from tests.faults.model import Model
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for
@@ -39,3 +43,34 @@ def test_what_a_killed_worker_was_doing_is_done_by_the_next_one_and_once(
         assert {stage: done[stage] for stage in ("answer", "score", "settle")} == {"answer": 5, "score": 5, "settle": 5}
         assert done["learn"] <= 5
         assert redis_client.hlen("memshare:lives") == 0
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is_killed(
+    redis_folder: Path, tmp_path: Path
+) -> None:
+    model = Model()
+    model.latency = 60.0
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    workers, more = [["memory"], ["concepts"]], {"MEMSHARE_CONCEPTS": "true"}
+    with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
+        facts = [NewMemory(pool="facts", answer=f"Fact {uuid4()}", new_pool=True) for _ in range(30)]
+        ids = deployment.client.memories.add(facts)
+        wait_for(lambda: len(chat.requests) == 8, 30, "the model to be asked as often as the worker has threads")
+
+        worker = deployment.processes.pop(("concepts",))
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        model.latency = 0.0
+        deployment.start(["concepts"])
+
+        ledger = deployment.client.ledger
+        wait_for(lambda: ledger.done().get("concepts") == 30, 120, "all concepts to be written")
+        assert all(memory.concepts for memory in deployment.client.memories.page(Where(ids=ids)).memories)
+        done = ledger.done()
+        assert (done["extract"], done["concepts"]) == (30, 30)
+        open_ones = ledger.open_messages()
+        assert not open_ones.get("concepts")
+        assert not open_ones.get("memory")
+        assert len(chat.requests) == 30 + 8, "those that nobody saw the reply of are asked again, and no others"
+        assert deployment.client.memories.stats().total == 30

@@ -29,6 +29,8 @@ def failings(result: Result) -> list[str]:
         f"stages were counted more or less often than tasks went through them: {found.miscounted}": found.miscounted,
         f"{found.lessons_twice} lessons were counted twice or not at all": found.lessons_twice,
         f"credits of memories are off by {found.credits_amiss}": found.credits_amiss,
+        f"{found.unnamed} memories have no concepts": found.unnamed,
+        f"{found.named_twice} memories got concepts twice": found.named_twice,
         f"workers crashed: {', '.join(result.crashes)}": result.crashes,
         "no task went all the way again after the fault": result.recovered is None,
     }
