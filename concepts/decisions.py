@@ -55,7 +55,7 @@ class Decisions:
             pipe.multi()
             for line in lines:
                 if Merge.model_validate_json(line) == undone[0]:
-                    pipe.lrem(self._merges, 1, line)
+                    pipe.lrem(self._merges, 1, str(line))
 
         self._client.transaction(change, self._merges)
         return undone[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -64,13 +64,20 @@ def load(memory: MemoryClient, client: redis.Redis, pool: str, *, vectors: bool 
         page = memory.page(where, LONGEST_PAGE, page.after)
     found_by = None
     if vectors:
-        packed = memory.vectors(list(memories))
-        memories = {one: what for one, what in memories.items() if one in packed}  # others were forgotten meanwhile
-        rows = [packed[one].unpack() for one in memories]
-        found_by = np.stack(rows) if rows else np.empty((0, 0), np.float32)
+        there, found_by = vectors_of(memory, memories.values())
+        memories = {one.id: one for one in there}
     aliases = Decisions(client, pool).aliases()
     graph = ConceptGraph({one: levels_of(what) for one, what in memories.items()}, key=aliases.key)
     return PoolConcepts(pool, graph, memories, without, aliases, found_by)
+
+
+def vectors_of(memory: MemoryClient, memories: Iterable[Memory]) -> tuple[list[Memory], NDArray[np.float32]]:
+    """Memories with their vectors, of shape (memories, dimension); without those that were forgotten meanwhile."""
+    wanted = list(memories)
+    packed = memory.vectors([one.id for one in wanted])
+    there = [one for one in wanted if one.id in packed]
+    rows = [packed[one.id].unpack() for one in there]
+    return there, np.stack(rows) if rows else np.empty((0, 0), np.float32)
 
 
 def levels_of(memory: Memory) -> Levels:

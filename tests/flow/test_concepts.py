@@ -192,6 +192,21 @@ def test_the_map_has_every_memory_and_loses_what_is_purged(terminal: Terminal, t
     assert "cannot be written" in terminal.run("concepts", "map", "--pool", "logic", "--out", "/", code=2).stderr
 
 
+def test_what_may_be_untidy_is_listed_and_nothing_is_changed(terminal: Terminal) -> None:
+    copy = memory("logic", f"{CARDS[1].prompt} ", "So.", {})
+    bring_in(terminal, copy)
+    before = terminal.json("memories", "stats")["by_pool"]
+
+    found = terminal.json("memories", "untidy", "--pool", "logic", "--days", "0")
+
+    assert any(str(copy.id) in pair["memories"] for pair in found["duplicates"])
+    assert str(copy.id) in [one["memory"] for one in found["thin"]]
+    assert str(copy.id) in found["never_of_use"]
+    assert str(copy.id)[:8] in terminal.run("memories", "untidy", "--pool", "logic").stdout
+    assert terminal.json("memories", "stats")["by_pool"] == before
+    terminal.run("memories", "forget", str(copy.id), "--yes")
+
+
 def test_what_a_name_or_a_prompt_says_commands_neither_terminal_nor_page(terminal: Terminal, tmp_path: Path) -> None:
     file = tmp_path / "map.html"
     for words in (["show", HOSTILE], ["clusters"], ["clusters", "1"], ["gaps"], ["similar"], ["show", "[/]"]):

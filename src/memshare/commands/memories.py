@@ -14,6 +14,7 @@ from memshare.commands.forget import forget
 from memshare.commands.options import Json, MemoryId
 from memshare.commands.transfer import export, import_memories
 from memshare.commands.trash import purge, restore, trash
+from memshare.commands.untidy import untidy
 from memshare.console import console, moment, panel, print_json, styled, table
 from memshare.local.own_redis import connected
 from memshare.memory_ids import find_memory
@@ -37,6 +38,7 @@ app.command()(restore)
 app.command()(purge)
 app.command()(check)
 app.command()(conflicts)
+app.command()(untidy)
 
 
 @app.command()

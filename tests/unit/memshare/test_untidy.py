@@ -1,0 +1,47 @@
+"""What a person is shown as untidy: near-duplicates, thin memories, and those that were never of use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from memshare.memory_service.door.messages import Credibility, JudgedMemory
+from memshare.memory_service.memory import Memory
+from memshare.untidy import Thin, duplicates, never_of_use, thin
+from tests.support.memories import at, remembered
+
+DAY = 86_400.0
+
+
+def made(prompt: str, answer: str = "Yes.", **fields: Any) -> Memory:
+    return remembered(prompt, answer=answer, **fields)[0]
+
+
+def test_two_memories_of_nearly_the_same_text_are_a_pair_the_older_one_first() -> None:
+    memories = [made("lamp", created=3.0), made("sea", created=2.0), made("a lamp", created=1.0)]
+    vectors = np.stack([at(0), at(90), at(5)])
+
+    [pair] = duplicates(memories, vectors)
+
+    assert pair.memories == (memories[2].id, memories[0].id)
+    assert 0.99 < pair.cosine < 1
+    assert duplicates(memories[:2], vectors[:2]) == []
+
+
+def test_a_thin_memory_has_few_words_for_its_kind() -> None:
+    essays = [made(f"Essay {number}", "word " * 100, kind="essay") for number in range(3)]
+    stub = made("Essay 4", "word " * 9, kind="essay")
+    riddles = [made(f"Riddle {number}", "An echo.", kind="riddle") for number in range(3)]
+
+    assert thin([*essays, *riddles, stub]) == [Thin(stub.id, 9, 100)]
+
+
+def test_a_memory_was_never_of_use_when_it_is_old_and_no_graded_task_was_shown_it() -> None:
+    old, older, used, young = (made(f"Lamp {days}", created=100 * DAY - days * DAY) for days in (31, 40, 50, 29))
+    judged = {
+        one.id: JudgedMemory(memory=one, credibility=Credibility(p=1, credits=int(one is used)), conflicts=())
+        for one in (old, older, used, young)
+    }
+
+    assert never_of_use(judged, now=100 * DAY, days=30) == [older.id, old.id]
