@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,24 @@ _PROMPT, _ANSWER = 300, 600  # characters that are shown
 _TOPICS = 5  # of a cluster
 
 
-def map_page(
-    concepts: PoolConcepts, clusters: Clusters, credibilities: Mapping[UUID, float], made: datetime
-) -> Iterator[str]:
+@dataclass(frozen=True)
+class Colours:
+    """What memories are coloured by, beside their cluster and their score."""
+
+    credibility: Mapping[UUID, float]
+    remembered: Mapping[UUID, float] = field(default_factory=dict)
+    """The probability that a person remembers a memory that they reviewed."""
+    person: str | None = None
+
+
+def map_page(concepts: PoolConcepts, clusters: Clusters, colours: Colours, made: datetime) -> Iterator[str]:
     """The page, part by part."""
     before, after = Path(__file__).with_suffix(".html").read_text(encoding="utf-8").split(_MARK)
     layout = lay_out(clusters)
     levels = clusters.levels()
     head = {
         "pool": plain(concepts.pool),
+        "person": plain(colours.person or ""),
         "made": f"{made:%Y-%m-%d %H:%M} UTC",
         "clusters": [_cluster(one, layout, deepest=level is levels[-1]) for level in levels for one in level],
     }
@@ -40,9 +50,7 @@ def map_page(
     yield _line(head)
     for memory in concepts.memories.values():
         topic = concepts.graph.topic(memory.id)
-        yield "\n" + _line(
-            _memory(memory, topic, clusters.of(memory.id).number, layout.memories[memory.id], credibilities)
-        )
+        yield "\n" + _line(_memory(memory, topic, clusters.of(memory.id).number, layout.memories[memory.id], colours))
     yield after
 
 
@@ -55,15 +63,12 @@ def _cluster(one: Cluster, layout: MapLayout, *, deepest: bool) -> dict[str, Any
     return found | _place(layout.clusters[one.number]) if deepest else found
 
 
-def _memory(
-    memory: Memory, topic: str | None, cluster: int, spot: Spot, credibilities: Mapping[UUID, float]
-) -> dict[str, Any]:
-    credibility = credibilities.get(memory.id)
+def _memory(memory: Memory, topic: str | None, cluster: int, spot: Spot, colours: Colours) -> dict[str, Any]:
     return {
         "id": str(memory.id), "cluster": cluster, "topic": plain(topic or ""),
         "prompt": _cut(memory.prompt or "", _PROMPT), "answer": _cut(memory.answer, _ANSWER),
-        "score": memory.score, "credibility": None if credibility is None else round(credibility, 3),
-        "x": round(spot.x, 3), "y": round(spot.y, 3),
+        "score": memory.score, "credibility": colours.credibility.get(memory.id),
+        "remembered": colours.remembered.get(memory.id), "x": round(spot.x, 3), "y": round(spot.y, 3),
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from memshare.concepts.clusters import find_clusters
 from memshare.concepts.flashcards import flashcards
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.hierarchy import Levels
-from memshare.concepts.map_page import map_page
+from memshare.concepts.map_page import Colours, map_page
 from memshare.concepts.pool_graph import PoolConcepts, levels_of
 from memshare.memory_service.memory import Memory
 
@@ -36,8 +36,8 @@ def write_map(file: Path, pool: str, pairs: Sequence[tuple[str, str, Levels]]) -
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)  # of no meaning: concepts decide what is near
     concepts = PoolConcepts(pool, graph, memories, 0, Aliases(), vectors)
     clusters = find_clusters(graph, concepts.ids, vectors)
-    credibilities = {one: 1 + one.int / 1000 for one in memories}
-    file.write_text("".join(map_page(concepts, clusters, credibilities, datetime(2026, 5, 1, tzinfo=UTC))))
+    colours = Colours({one: 1 + one.int / 1000 for one in memories}, {UUID(int=0): 0.5, UUID(int=1): 0.75}, HOSTILE)
+    file.write_text("".join(map_page(concepts, clusters, colours, datetime(2026, 5, 1, tzinfo=UTC))))
     return file
 
 
@@ -133,7 +133,7 @@ def test_pointing_at_a_cluster_says_what_it_is_and_a_click_lists_it(shown: Page)
     assert shown.locator("#found li button").count() >= shown.evaluate("deepest[0].count")
 
 
-def test_colours_show_the_score_or_the_credibility(shown: Page) -> None:
+def test_colours_show_the_credibility_or_what_a_person_remembers(shown: Page) -> None:
     assert shown.locator("#scale").is_hidden()
 
     shown.select_option("#colour", "credibility")
@@ -141,3 +141,6 @@ def test_colours_show_the_score_or_the_credibility(shown: Page) -> None:
     assert shown.locator("#scale").is_visible()
     assert shown.locator("#ends").inner_text().split() == ["1.00", "1.54"]
     assert shown.evaluate("memories[0].colour !== memories.at(-1).colour")
+    shown.select_option("#colour", f"by what {HOSTILE} remembers")
+    assert shown.locator("#ends").inner_text().split() == ["0.50", "0.75"]
+    assert shown.evaluate("memories[0].colour !== memories[1].colour && memories[2].colour === memories[3].colour")

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from memshare.broker.settings import Settings
+from memshare.client import Client
 from memshare.concepts.flashcards import flashcards
+from memshare.concepts.reviews.shelf import Shelf
+from memshare.local.own_redis import connected
 from memshare.memory_service.memory import Memory, memory_id
 from tests.support.terminal import Terminal, end
 
@@ -189,6 +196,12 @@ def test_the_map_has_every_memory_and_loses_what_is_purged(terminal: Terminal, t
     assert not re.search(r"(?:src|href)\s*=|https?:", file.read_text().split('id="data"')[0])
     terminal.run("memories", "purge", str(another.id), "--yes")
     assert {one["id"] for one in data_of(file)[1:]} == {one["id"] for one in memories} - {str(another.id)}
+    with closing(Client(Settings(data=terminal.data, model="offline"))) as client, connected(client.settings) as redis:
+        Shelf(redis, "ada").review("logic", [UUID(memories[0]["id"])], "good", time.time() - 86_400)
+    terminal.run("concepts", "map", "--pool", "logic", "--out", str(file), "--person", "ada")
+    known = {one["id"]: one["remembered"] for one in data_of(file)[1:]}
+    assert 0 < known.pop(memories[0]["id"]) < 1
+    assert set(known.values()) == {None}
     assert "cannot be written" in terminal.run("concepts", "map", "--pool", "logic", "--out", "/", code=2).stderr
 
 
@@ -236,6 +249,10 @@ def test_what_a_name_or_a_prompt_says_commands_neither_terminal_nor_page(termina
         (["merge", "Language Model", "language models", "--pool", "logic"], "one concept already"),
         (["merge", "Languag Modle", "Language Model", "--pool", "logic"], "The nearest: Language Model"),
         (["split", "Language Model", "--pool", "logic"], "was not merged into another concept"),
+        (
+            ["map", "--out", "map.html", "--person", "ada", "--pool", "logic"],
+            "'ada' has reviewed nothing of pool 'logic'",
+        ),
         (["why", "nobody"], "No task has the id 'nobody'"),
     ],
 )

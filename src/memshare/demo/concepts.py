@@ -18,7 +18,7 @@ from memshare.concepts.asking.target import of_cluster
 from memshare.concepts.clusters import Cluster, Clusters, find_clusters
 from memshare.concepts.flashcards import flashcard_memories
 from memshare.concepts.gaps import Gap, find_gaps
-from memshare.concepts.map_page import map_page
+from memshare.concepts.map_page import Colours, map_page
 from memshare.concepts.pool_graph import PoolConcepts, encode, load
 from memshare.demo.play import Progress
 from memshare.files import new_file
@@ -75,9 +75,8 @@ def explore_flashcards(client: Client, redis_client: redis.Redis, map_file: Path
 
 def _draw(client: Client, concepts: PoolConcepts, clusters: Clusters, file: TextIO) -> None:
     judged = client.memories.judge(concepts.ids)
-    file.writelines(
-        map_page(concepts, clusters, {one.memory.id: one.credibility.p for one in judged}, datetime.now(UTC))
-    )
+    colours = Colours({one.memory.id: one.credibility.p for one in judged})
+    file.writelines(map_page(concepts, clusters, colours, datetime.now(UTC)))
 
 
 def _ask(

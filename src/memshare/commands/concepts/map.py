@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import webbrowser
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import MemshareError
-from memshare.commands.concepts.opening import Pool, Size, opened
+from memshare.broker.errors import BadInput, MemshareError
+from memshare.commands.concepts.opening import Opened, Pool, Size, opened
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.exports import note_export
@@ -22,6 +24,9 @@ def draw_map(
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write; one that is there is replaced.")],
     pool: Pool = None,
     size: Size = None,
+    person: Annotated[
+        str | None, typer.Option(help="Colour by what this person remembers, as `memshare review` knows it.")
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -32,14 +37,15 @@ def draw_map(
     Example: memshare concepts map --pool physics --out physics.html --open
     """
     with opened("map", pool, vectors=True) as found:
-        from memshare.concepts.map_page import map_page
+        from memshare.concepts.map_page import Colours, map_page
 
+        remembered = {} if person is None else _remembered(found, person)
         clusters = found.clusters(size)
         with errors.status("Drawing…"):
             judged = found.client.memories.judge(found.concepts.ids)
-            credibilities = {one.memory.id: one.credibility.p for one in judged}
+            colours = Colours({one.memory.id: one.credibility.p for one in judged}, remembered, person)
             with new_file(out) as file:
-                file.writelines(map_page(found.concepts, clusters, credibilities, datetime.now(UTC)))
+                file.writelines(map_page(found.concepts, clusters, colours, datetime.now(UTC)))
         note_export(found.redis, out)  # so that what is purged can be taken out of it
     count, groups = len(found.concepts.memories), len(clusters.levels()[-1])
     if as_json:
@@ -48,3 +54,16 @@ def draw_map(
         console.print(f"Drew {counted(count)} in {groups:,} clusters: {out}", soft_wrap=True)
     if show and not webbrowser.open(out.resolve().as_uri()):
         raise MemshareError(f"No browser was found to open {str(out)!r} with.")
+
+
+def _remembered(found: Opened, person: str) -> dict[UUID, float]:
+    """The probability that a person remembers each memory that they reviewed."""
+    from memshare.concepts.reviews.learner import Learner
+    from memshare.concepts.reviews.shelf import Shelf
+
+    concepts = found.concepts
+    learner = Learner(Shelf(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
+    standings = learner.standings(time.time())
+    if not standings:
+        raise BadInput(f"{person!r} has reviewed nothing of pool {concepts.pool!r}: `memshare review` begins it.")
+    return {memory: standing.probability for memory, standing in standings.items()}
