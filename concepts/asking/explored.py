@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import blake2b
+
 import redis
 
 from memshare.broker.wire.forms import Moment
 from memshare.broker.wire.messages import Message
+from memshare.concepts.gaps.gap import Gap
 from memshare.llm.limits.usage import day_of
 
 MOST = 5_000
@@ -18,9 +22,13 @@ class Explored(Message):
     """One gap that was asked about."""
 
     gap: str
-    question: str
-    task_id: str
+    """A digest of its id, which has names of concepts: these may have to be forgotten, and that it was asked not."""
     at: Moment
+
+    @classmethod
+    def of(cls, gap: Gap, at: float) -> Explored:
+        """The record of a gap."""
+        return cls(gap=blake2b(gap.id.encode(), digest_size=8).hexdigest(), at=at)
 
 
 class ExploredGaps:
@@ -33,6 +41,11 @@ class ExploredGaps:
     def all(self) -> list[Explored]:
         """What was asked, the newest first."""
         return [Explored.model_validate_json(text) for text in self._client.lrange(self._key, 0, -1)]
+
+    def not_asked(self, gaps: Iterable[Gap]) -> list[Gap]:
+        """Those of some gaps that were not asked about."""
+        known = {one.gap for one in self.all()}
+        return [gap for gap in gaps if Explored.of(gap, 0).gap not in known]
 
     def on_day_of(self, now: float) -> list[Explored]:
         """What was asked on the same UTC day."""

@@ -113,9 +113,7 @@ class Proposer:
         if found and found[0].similarity >= TOO_ALIKE:
             return None
         active = [one for one in found if one.memory.status == "active"][:NEAREST]
-        near = tuple(
-            Near(id=one.memory.id, similarity=one.similarity, text=bounded(one.memory.key, 200)) for one in active
-        )
+        near = tuple(Near(id=one.memory.id, similarity=one.similarity) for one in active)
         return Proposal.of(question, near)
 
     def _written(

@@ -13,11 +13,11 @@ from pydantic import Field, StringConstraints
 
 from memshare.broker.wire.messages import Message
 from memshare.concepts.asking.target import Target
+from memshare.memory_service.curate.reviews import ASKING
 
 State = Literal["open", "kept", "dropped", "submitted"]
 
 KEEP_SECONDS = 30 * 86_400
-_KEY = "memshare:concepts:asking:"
 
 Told = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
@@ -36,7 +36,6 @@ class Near(Message):
 
     id: UUID
     similarity: float
-    text: str
 
 
 class Proposal(Message):
@@ -82,21 +81,25 @@ class Round(Message):
 
 
 class Rounds:
-    """The round of a person with a pool, if there is one; it is kept for 30 days."""
+    """The round of a person with a pool, if there is one. Rounds go 30 days after the last decision of the person."""
 
     def __init__(self, client: redis.Redis, pool: str, person: str) -> None:
         self._client = client
-        self._key = f"{_KEY}{pool}:{person}"
+        self._key = ASKING + person
+        self._pool = pool
 
     def read(self) -> Round | None:
         """The round that is not finished."""
-        text = self._client.get(self._key)
+        text = self._client.hget(self._key, self._pool)
         return Round.model_validate_json(text) if text else None
 
     def keep(self, one: Round) -> None:
         """Keep a round as it is now."""
-        self._client.set(self._key, one.model_dump_json(), ex=KEEP_SECONDS)
+        with self._client.pipeline() as change:
+            change.hset(self._key, self._pool, one.model_dump_json())
+            change.expire(self._key, KEEP_SECONDS)
+            change.execute()
 
     def end(self) -> None:
         """The round is over."""
-        self._client.delete(self._key)
+        self._client.hdel(self._key, self._pool)

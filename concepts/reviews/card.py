@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
+from uuid import UUID
 
 from fsrs import Card as FsrsCard
 from fsrs import Rating, Scheduler, State
@@ -40,7 +41,15 @@ class Card(Message):
 
     pool: Label
     reviews: tuple[Review, ...] = ()
-    answered: str | None = Field(default=None, description="what the person typed, as long as it is not graded")
+
+
+class Ungraded(Message):
+    """What a person typed and nobody graded yet: the question, and the memories that it needs."""
+
+    pool: Label
+    memories: tuple[UUID, ...] = Field(min_length=1)
+    question: str
+    answer: str
 
 
 @dataclass(frozen=True)

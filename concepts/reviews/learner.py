@@ -11,7 +11,7 @@ from fsrs import Scheduler
 from memshare.concepts.clusters import find_clusters
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.pool_graph import load
-from memshare.concepts.reviews.card import WELL_KNOWN, Card, Grade, Standing, scheduler_of, standing_of
+from memshare.concepts.reviews.card import WELL_KNOWN, Card, Grade, Standing, Ungraded, scheduler_of, standing_of
 from memshare.concepts.reviews.plan import Clusters, Plan, plan, start_of_day
 from memshare.concepts.reviews.shelf import Shelf
 from memshare.concepts.reviews.suggestions import suggestions
@@ -56,9 +56,9 @@ class Learner:
         return {one: card for one, card in self._cards.items() if one in self.memories}
 
     @property
-    def ungraded(self) -> dict[UUID, str]:
+    def ungraded(self) -> list[Ungraded]:
         """What the person typed before they were stopped, and nobody graded."""
-        return {one: card.answered for one, card in self.cards.items() if card.answered is not None}
+        return [one for one in self.shelf.ungraded(self.pool) if all(each in self.memories for each in one.memories)]
 
     def standings(self, now: float) -> dict[UUID, Standing]:
         """How well each memory is known that was reviewed."""
@@ -86,9 +86,10 @@ class Learner:
             together=together,
         )
 
-    def answer(self, memory: UUID, text: str) -> None:
+    def answer(self, memories: Sequence[UUID], question: str, answer: str) -> None:
         """Keep what was typed until it is graded."""
-        self.shelf.note_answer(self.pool, memory, text)
+        one = Ungraded(pool=self.pool, memories=tuple(memories), question=question, answer=answer)
+        self.shelf.note_answer(one)
 
     def review(self, memories: Sequence[UUID], grade: Grade, at: float) -> None:
         """Note how well these were remembered."""

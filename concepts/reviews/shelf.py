@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 from uuid import UUID
 
@@ -10,8 +10,8 @@ import redis
 
 from memshare.broker.wire.forms import Moment
 from memshare.broker.wire.messages import Message
-from memshare.concepts.reviews.card import Card, Grade, Review
-from memshare.memory_service.curate.reviews import CARDS, PARAMETERS, PEOPLE
+from memshare.concepts.reviews.card import Card, Grade, Review, Ungraded
+from memshare.memory_service.curate.reviews import CARDS, PARAMETERS, PEOPLE, UNGRADED
 
 
 class Fitted(Message):
@@ -39,6 +39,7 @@ class Shelf:
         self.client = client
         self._person = person
         self._key = CARDS + person
+        self._ungraded = UNGRADED + person
 
     def cards(self, pool: str | None = None) -> dict[UUID, Card]:
         """The cards of a pool, or of all pools, by memory."""
@@ -46,18 +47,39 @@ class Shelf:
         cards = {UUID(str(one)): Card.model_validate_json(text) for one, text in kept.items()}
         return {one: card for one, card in cards.items() if pool is None or card.pool == pool}
 
-    def note_answer(self, pool: str, memory: UUID, answer: str) -> None:
+    def ungraded(self, pool: str) -> list[Ungraded]:
+        """What the person typed before they were stopped, and nobody graded."""
+        kept = [Ungraded.model_validate_json(text) for text in self.client.hvals(self._ungraded)]
+        return [one for one in kept if one.pool == pool]
+
+    def note_answer(self, one: Ungraded) -> None:
         """Keep what the person typed until it is graded."""
-        self._change(pool, [memory], lambda card: card.model_copy(update={"answered": answer}))
+        with self.client.pipeline() as change:
+            change.sadd(PEOPLE, self._person)
+            change.hset(self._ungraded, str(one.memories[0]), one.model_dump_json())
+            change.execute()
 
     def review(self, pool: str, memories: Sequence[UUID], grade: Grade, at: float) -> dict[UUID, Card]:
-        """Note how well the person remembered these memories; returns their cards as they are now."""
+        """Note how well the person remembered these memories; returns their cards as they are now.
+
+        All at once, also while the same person answers elsewhere.
+        """
+        names = [str(one) for one in memories]
         review = Review(grade=grade, at=at)
-        return self._change(
-            pool,
-            memories,
-            lambda card: card.model_copy(update={"reviews": (*card.reviews, review), "answered": None}),
-        )
+        changed: list[Card] = []
+
+        def written(pipeline: redis.client.Pipeline) -> None:
+            kept = cast("list[str | None]", pipeline.hmget(self._key, names))
+            cards = [Card.model_validate_json(text) if text else Card(pool=pool) for text in kept]
+            changed[:] = [card.model_copy(update={"reviews": (*card.reviews, review)}) for card in cards]
+            pipeline.multi()
+            pipeline.sadd(PEOPLE, self._person)
+            texts = [card.model_dump_json() for card in changed]
+            pipeline.hset(self._key, mapping=dict(zip(names, texts, strict=True)))
+            pipeline.hdel(self._ungraded, names[0])
+
+        self.client.transaction(written, self._key)
+        return dict(zip(memories, changed, strict=True))
 
     def fitted(self) -> Fitted | None:
         """What was fitted to the person's reviews, if anything was."""
@@ -67,19 +89,3 @@ class Shelf:
     def keep_fitted(self, fitted: Fitted) -> None:
         """Keep what was fitted in place of what was before."""
         self.client.hset(PARAMETERS, self._person, fitted.model_dump_json())
-
-    def _change(self, pool: str, memories: Sequence[UUID], change: Callable[[Card], Card]) -> dict[UUID, Card]:
-        """Change some cards at once, also while the same person answers elsewhere."""
-        names = [str(one) for one in memories]
-        changed: list[Card] = []
-
-        def written(pipeline: redis.client.Pipeline) -> None:
-            kept = cast("list[str | None]", pipeline.hmget(self._key, names))
-            changed[:] = [change(Card.model_validate_json(text) if text else Card(pool=pool)) for text in kept]
-            pipeline.multi()
-            pipeline.sadd(PEOPLE, self._person)
-            texts = [card.model_dump_json() for card in changed]
-            pipeline.hset(self._key, mapping=dict(zip(names, texts, strict=True)))
-
-        self.client.transaction(written, self._key)
-        return dict(zip(memories, changed, strict=True))

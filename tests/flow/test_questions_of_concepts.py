@@ -154,8 +154,10 @@ def test_three_due_memories_of_a_cluster_are_asked_by_one_question_and_all_are_c
     model.replies["Grading"] = {"reason": "Right.", "grade": "good"}
 
     due = json.loads(memshare(deployment, "review", "--pool", POOL, "--person", "Bo", "--due", "--json").stdout)
-    done = memshare(deployment, "review", "--pool", POOL, "--person", "Bo", "--new", "0", typed="So.\n\n")
+    stopped = memshare(deployment, "review", "--pool", POOL, "--person", "Bo", "--new", "0", typed="So.\n", code=130)
+    done = memshare(deployment, "review", "--pool", POOL, "--person", "Bo", "--new", "0", typed="\n")
 
+    assert "A question that needs 3 memories" in stopped.stdout
     assert due["due"] == []
     assert [{one["id"] for one in group} for group in due["together"]] == [{str(one) for one in three}]
     assert "How do these three belong together?" in done.stdout

@@ -33,9 +33,10 @@ class Session:
 
     def run(self) -> None:
         """Ask until nothing is due any more."""
-        for memory, answer in self._learner.ungraded.items():
+        for one in self._learner.ungraded:
             errors.print("You had answered this, and it was not graded yet.", style="yellow")
-            self._finish([memory], self._question(memory), answer, [self._learner.memories[memory].answer])
+            console.print(panel(one.question, "Question"))
+            self._finish(one.memories, one.question, one.answer, self._answers(one.memories))
         while True:
             plan = self._learner.plan(time.time(), self._suggested, most_new=self._most_new, together=self._together)
             if plan.due:
@@ -48,10 +49,10 @@ class Session:
                 return
 
     def _one(self, memory: UUID) -> None:
-        question = self._question(memory)
+        question = self._learner.memories[memory].prompt or ""
         answer = _asked(question, "Question")
-        self._learner.answer(memory, answer)
-        self._finish([memory], question, answer, [self._learner.memories[memory].answer])
+        self._learner.answer([memory], question, answer)
+        self._finish([memory], question, answer, self._answers([memory]))
 
     def _several(self, memories: Sequence[UUID]) -> None:
         chosen = [self._learner.memories[one] for one in memories]
@@ -63,7 +64,8 @@ class Session:
             self._together = False  # one of them is asked alone
             return
         answer = _asked(combined.question, f"A question that needs {len(memories)} memories")
-        self._finish(memories, combined.question, answer, [combined.answer, *(one.answer for one in chosen)])
+        self._learner.answer(memories, combined.question, answer)
+        self._finish(memories, combined.question, answer, [combined.answer, *self._answers(memories)])
 
     def _finish(self, memories: Sequence[UUID], question: str, answer: str, right: Sequence[str]) -> None:
         """Grade an answer and note it; a grade counts for all memories that the question needed."""
@@ -92,8 +94,8 @@ class Session:
         assert self._chat is not None
         return self._chat
 
-    def _question(self, memory: UUID) -> str:
-        return self._learner.memories[memory].prompt or ""
+    def _answers(self, memories: Sequence[UUID]) -> list[str]:
+        return [self._learner.memories[one].answer for one in memories]
 
 
 def _asked(question: str, title: str) -> str:

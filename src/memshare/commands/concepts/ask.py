@@ -94,8 +94,7 @@ def ask(
                 for one in kept:
                     asked = asked.with_one(one)
             elif not as_json:
-                examples = _examples(found, asked.wanted.target)
-                asked = decide(asked, rounds, proposer, examples, show_nearest=nearest)
+                asked = decide(asked, rounds, proposer, found.concepts.memories, show_nearest=nearest)
         if as_json and not yes:
             print_json({"pool": name, "questions": [one.model_dump(mode="json") for one in asked.proposals]})
             return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import typer
 
@@ -19,12 +20,12 @@ CHOICES = "Enter or k keeps · d drops · e edits · r: others in place of all t
 
 
 def decide(
-    found: Round, rounds: Rounds, proposer: Proposer, examples: Sequence[Memory], *, show_nearest: bool
+    found: Round, rounds: Rounds, proposer: Proposer, memories: Mapping[UUID, Memory], *, show_nearest: bool
 ) -> Round:
     """Ask for each open question what is to become of it; every decision is kept at once."""
     while still_open := found.those("open"):
         one = still_open[0]
-        show(one, len(still_open), show_nearest=show_nearest)
+        _show(one, len(still_open), memories if show_nearest else None)
         typed = typer.prompt(CHOICES, default="k", show_default=False).strip().lower()
         if typed == "k":
             found = found.with_one(one.model_copy(update={"state": "kept"}))
@@ -33,18 +34,25 @@ def decide(
         elif typed == "e":
             found = _edited(found, one, proposer)
         elif typed == "r":
-            found = _others(found, proposer, examples)
+            found = _others(found, proposer, memories)
         else:
             errors.print(f"Expected k, d, e or r, not {typed!r}.", style="yellow")
         rounds.keep(found)
     return found
 
 
-def show(one: Proposal, left: int, *, show_nearest: bool) -> None:
-    """A question, with the memories nearest to it."""
+def _show(one: Proposal, left: int, memories: Mapping[UUID, Memory] | None) -> None:
+    """A question, with the memories nearest to it where these are given."""
     console.print(panel(one.question, styled((one.id, "bold"), f" · {left} left")))
-    rows = [(short_id(near.id), f"{near.similarity:.2f}", short(near.text, 100)) for near in one.nearest]
-    if show_nearest and rows:
+    if memories is not None and one.nearest:
+        rows = [
+            (
+                short_id(near.id),
+                f"{near.similarity:.2f}",
+                short(memories[near.id].key if near.id in memories else "–", 100),
+            )
+            for near in one.nearest
+        ]
         console.print(table("id", "similarity", "known already", rows=rows))
 
 
@@ -60,10 +68,11 @@ def _edited(found: Round, one: Proposal, proposer: Proposer) -> Round:
     return found.with_one(checked[0].model_copy(update={"state": "kept"}), in_place_of=one.id)
 
 
-def _others(found: Round, proposer: Proposer, examples: Sequence[Memory]) -> Round:
+def _others(found: Round, proposer: Proposer, memories: Mapping[UUID, Memory]) -> Round:
     """New questions in place of those that are open, from the kept ones."""
     kept = [one.question for one in found.those("kept", "submitted")]
     not_again = [one.question for one in found.those("open", "dropped")]
     wanted = found.wanted.model_copy(update={"count": len(found.those("open"))})
+    examples = [memories[one] for one in wanted.target.examples if one in memories]
     with errors.status("Writing others …"):
         return found.with_others(proposer.propose(wanted, examples, kept, not_again))

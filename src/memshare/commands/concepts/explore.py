@@ -79,7 +79,7 @@ def explore(
                 if question is None:
                     continue  # the pool has it by now
                 task_id = submit_question(found.client, answers, question, kind, submitter, name)
-                before.add(Explored(gap=gap.id, question=question, task_id=task_id, at=time.time()))
+                before.add(Explored.of(gap, time.time()))
                 learnt.append(_learnt(found, gap, question, task_id, timeout))
     if out is not None:
         write_markdown(out, name, learnt)
@@ -103,9 +103,7 @@ def _require_consent(plan: str, *, yes: bool) -> None:
 def _not_explored(found: Opened, before: ExploredGaps, size: int | None) -> list[Gap]:
     from memshare.concepts.decisions import Decisions
 
-    known = {one.gap for one in before.all()}
-    gaps = gaps_of(found, Decisions(found.redis, found.concepts.pool), size)
-    return [gap for gap in gaps if gap.id not in known]
+    return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
 def _question(found: Opened, proposer: Proposer, gap: Gap) -> str | None:

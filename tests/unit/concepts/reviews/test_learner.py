@@ -1,0 +1,93 @@
+"""A person and a pool behind its real door: what there is to review, and what is gone when memories go."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import redis
+
+from memshare.concepts.reviews.card import Ungraded
+from memshare.concepts.reviews.fitting import DAY
+from memshare.concepts.reviews.learner import Learner
+from memshare.concepts.reviews.shelf import Fitted, Shelf
+from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.memory import Memory
+from tests.support.memories import remembered
+
+NOW = 1.7e9
+
+
+def about(topic: str, *subjects: str, **fields: object) -> Memory:
+    levels = {"-1": subjects, "0": (topic,), "4": ("Science",)}
+    return remembered(f"What is {topic}?", pool="plan", concepts=levels, **fields)[0]
+
+
+SAIL, MAST, GHOST = about("Sail", "Wind"), about("Mast", "Wood"), about("Ghost", status="probation")
+PLAIN = remembered("What has no concepts yet?", pool="plan")[0]
+STATEMENT = remembered(None, pool="plan", answer="The harbour is closed.", kind="knowledge")[0]
+
+
+def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_those_on_probation_are_not(
+    memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT])
+
+    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan")
+
+    assert set(learner.memories) == {SAIL.id, MAST.id, PLAIN.id}
+    assert set(learner.clusters) == {SAIL.id, MAST.id}
+    assert set(learner.suggested(NOW)) == set(learner.memories)
+
+
+def test_new_memories_of_a_day_are_no_more_than_wanted_and_two_of_a_cluster_are_on_no_day(
+    memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    memory.restore([SAIL, MAST, PLAIN])
+    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan")
+    suggested = learner.suggested(NOW)
+    learner.review([PLAIN.id], "easy", NOW)
+
+    today = learner.plan(NOW + 60, suggested, most_new=2, together=False)
+    tomorrow = learner.plan(NOW + DAY, suggested, most_new=3, together=False)
+
+    assert len(today.new) == 1
+    assert PLAIN.id not in tomorrow.new
+    for one, other in combinations([*tomorrow.due, *tomorrow.new], 2):
+        assert learner.clusters.get(one, -1) != learner.clusters.get(other, -2)
+
+
+def test_parameters_of_ones_own_are_used_only_where_they_were_better(
+    memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    memory.restore([SAIL])
+    usual = Learner.of(memory, Shelf(redis_client, "Ada"), "plan").scheduler.parameters
+    own = tuple(one * 1.01 for one in usual)
+
+    found = []
+    for loss in (0.4, 0.2):
+        Shelf(redis_client, "Ada").keep_fitted(
+            Fitted(reviews=400, usual_loss=0.3, fitted_loss=loss, parameters=own, at=NOW)
+        )
+        found.append(Learner.of(memory, Shelf(redis_client, "Ada"), "plan").scheduler.parameters)
+
+    assert found == [usual, own]
+
+
+def test_what_was_learnt_of_a_memory_goes_with_it_and_all_of_a_person_with_the_person(
+    memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    memory.restore([SAIL, MAST])
+    for person in ("Ada", "Bob"):
+        shelf = Shelf(redis_client, person)
+        shelf.review("plan", [SAIL.id, MAST.id], "good", NOW)
+        shelf.note_answer(Ungraded(pool="plan", memories=(MAST.id, SAIL.id), question="Why?", answer="So."))
+
+    memory.forget(Forget(ids=(SAIL.id,)))
+    memory.purge(Forget(submitter="Bob"))
+
+    assert set(Shelf(redis_client, "Ada").cards("plan")) == {MAST.id}
+    assert Shelf(redis_client, "Ada").ungraded("plan") == []
+    left = [str(key) for key in redis_client.scan_iter("memshare:review:*")]
+    assert not [key for key in left if "Bob" in key]
+    assert redis_client.smembers("memshare:review:people") == {"Ada"}
