@@ -250,8 +250,8 @@ def test_what_a_name_or_a_prompt_says_commands_neither_terminal_nor_page(termina
         (["merge", "Languag Modle", "Language Model", "--pool", "logic"], "The nearest: Language Model"),
         (["split", "Language Model", "--pool", "logic"], "was not merged into another concept"),
         (
-            ["map", "--out", "map.html", "--person", "ada", "--pool", "logic"],
-            "'ada' has reviewed nothing of pool 'logic'",
+            ["map", "--out", "map.html", "--person", "eve", "--pool", "logic"],
+            "'eve' has reviewed nothing of pool 'logic'",
         ),
         (["why", "nobody"], "No task has the id 'nobody'"),
     ],
