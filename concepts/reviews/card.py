@@ -75,9 +75,8 @@ def scheduler_of(parameters: Sequence[float] | None) -> Scheduler:
     return Scheduler(parameters, desired_retention=RETENTION, enable_fuzzing=False)
 
 
-def standing_of(scheduler: Scheduler, reviews: Sequence[Review], now: float) -> Standing:
-    """How well a memory is known after some reviews, one at least."""
-    card = replayed(scheduler, reviews)
+def standing_of(scheduler: Scheduler, card: FsrsCard, now: float) -> Standing:
+    """How well a memory is known."""
     return Standing(
         due=card.due.timestamp(),
         probability=scheduler.get_card_retrievability(card, _moment(now)),
@@ -88,7 +87,7 @@ def standing_of(scheduler: Scheduler, reviews: Sequence[Review], now: float) -> 
 
 
 def replayed(scheduler: Scheduler, reviews: Sequence[Review]) -> FsrsCard:
-    """The card of FSRS after some reviews."""
+    """The card of FSRS after some reviews, one at least."""
     card = FsrsCard(card_id=0, due=_moment(reviews[0].at))
     for review in reviews:
         card, _ = scheduler.review_card(card, Rating(GRADES.index(review.grade) + 1), _moment(review.at))

@@ -6,12 +6,22 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from uuid import UUID
 
+from fsrs import Card as FsrsCard
 from fsrs import Scheduler
 
 from memshare.concepts.clusters import find_clusters
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.pool_graph import load
-from memshare.concepts.reviews.card import WELL_KNOWN, Card, Grade, Standing, Ungraded, scheduler_of, standing_of
+from memshare.concepts.reviews.card import (
+    WELL_KNOWN,
+    Card,
+    Grade,
+    Standing,
+    Ungraded,
+    replayed,
+    scheduler_of,
+    standing_of,
+)
 from memshare.concepts.reviews.plan import Clusters, Plan, plan, start_of_day
 from memshare.concepts.reviews.shelf import Shelf
 from memshare.concepts.reviews.suggestions import suggestions
@@ -32,6 +42,7 @@ class Learner:
         self.clusters = clusters
         self._graph = graph
         self._cards = shelf.cards(pool)
+        self._replayed: dict[UUID, FsrsCard] = {}
 
     @classmethod
     def of(cls, memory: MemoryClient, shelf: Shelf, pool: str) -> Learner:
@@ -62,7 +73,10 @@ class Learner:
 
     def standings(self, now: float) -> dict[UUID, Standing]:
         """How well each memory is known that was reviewed."""
-        return {one: standing_of(self.scheduler, card.reviews, now) for one, card in self.cards.items() if card.reviews}
+        for one, card in self.cards.items():
+            if card.reviews and one not in self._replayed:
+                self._replayed[one] = replayed(self.scheduler, card.reviews)
+        return {one: standing_of(self.scheduler, card, now) for one, card in self._replayed.items()}
 
     def suggested(self, now: float) -> list[UUID]:
         """Memories that were never reviewed, those next to what is well known first."""
@@ -94,3 +108,5 @@ class Learner:
     def review(self, memories: Sequence[UUID], grade: Grade, at: float) -> None:
         """Note how well these were remembered."""
         self._cards |= self.shelf.review(self.pool, memories, grade, at)
+        for one in memories:
+            self._replayed.pop(one, None)

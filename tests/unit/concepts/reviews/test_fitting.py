@@ -9,7 +9,7 @@ import pytest
 
 from memshare.broker.errors import MemshareError
 from memshare.concepts.reviews import fitting
-from memshare.concepts.reviews.card import Review, scheduler_of, standing_of
+from memshare.concepts.reviews.card import Review, replayed, scheduler_of, standing_of
 from memshare.concepts.reviews.fitting import DAY, fit_apart, log_loss
 
 
@@ -33,7 +33,7 @@ def test_the_loss_is_that_of_what_was_foretold_and_counts_reviews_of_later_days_
     soon, later = (Review(grade="again", at=first.at + seconds) for seconds in (600, 5 * DAY))
     usual = scheduler_of(None)
 
-    known = standing_of(usual, [first, soon], later.at).probability
+    known = standing_of(usual, replayed(usual, [first, soon]), later.at).probability
     assert log_loss(usual, [[first, soon, later]], 0) == pytest.approx(-log(1 - known))
     assert log_loss(usual, [[first, soon, later]], later.at + 1) == 0
 
