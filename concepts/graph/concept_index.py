@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare.concepts import names
 from memshare.concepts.graph.cooccurrence import Cooccurrence, Members, counted
 from memshare.concepts.hierarchy import Levels
 
@@ -108,8 +109,15 @@ class ConceptIndex:
         return [self._numbers[key] for key in sorted(self._numbers)]
 
     def name(self, number: int) -> str:
-        """The spelling that most memories have; of several the first in the alphabet."""
-        return min(self._spellings[number].items(), key=lambda one: (-one[1], one[0]))[0]
+        """The spelling that most memories have; of several the first in the alphabet.
+
+        Where other concepts were merged into it, those spellings count that are its own.
+        """
+        spellings = self._spellings[number]
+        if len(spellings) == 1:
+            return next(iter(spellings))
+        own = self._keys[number]
+        return min(spellings.items(), key=lambda one: (names.key(one[0]) != own, -one[1], one[0]))[0]
 
     def count(self, number: int) -> int:
         """How many memories have a concept."""

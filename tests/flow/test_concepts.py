@@ -122,7 +122,11 @@ def test_names_are_merged_and_split_by_people_and_by_similarity(terminal: Termin
     before = count("Parameter"), count("Language Model")
     merged = terminal.json("concepts", "merge", "parameter", "language model", "--pool", "logic")
     assert merged["count"] == count("Parameter") == count("Language Model") > before[1]
-    assert "Parameter" in terminal.run("concepts", "show", "Language Model", "--pool", "logic").stdout
+    text = terminal.run("concepts", "show", "parameters", "--pool", "logic").stdout
+    assert text.startswith("Language Model")
+    assert "Merged into it: Parameter." in text
+    again = terminal.run("concepts", "merge", "Parameter", "Token", "--pool", "logic", code=2).stderr
+    assert "'Parameter' counts as 'Language Model' already" in again
     terminal.run("concepts", "split", "parameter", "--pool", "logic")
     assert (count("Parameter"), count("Language Model")) == before
 

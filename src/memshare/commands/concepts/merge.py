@@ -33,7 +33,12 @@ def merge(
         from memshare.concepts.aliases import Merge
         from memshare.concepts.decisions import Decisions
 
-        graph = found.concepts.graph
+        graph, aliases = found.concepts.graph, found.concepts.aliases
+        if aliases.is_merged(name):
+            raise BadInput(
+                f"{name!r} counts as {concept_named(graph, name, found.concepts.pool)!r} already:"
+                " `memshare concepts split` takes that back."
+            )
         of, kept = (concept_named(graph, typed, found.concepts.pool) for typed in (name, into))
         together = len({*graph.memories(of), *graph.memories(kept)})
         record = Merge(of=of, into=kept, at=datetime.now(UTC), by=login_name() if by is None else by)
