@@ -15,7 +15,7 @@ from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
@@ -138,3 +138,22 @@ def test_what_is_settled_is_asked_for_where_it_was_stored(
         memory_id("poem", None, "Lamps glow"),
     )
     assert settled(Settle(pool, redis_client, Lessons(share=0)), graded(recall, "A cat", "Mew", journey="off")) == []
+
+
+def test_concepts_go_into_the_trash_with_their_memory_and_come_back_with_it(
+    pool: Pool, recall: Recall, curate: Curate, redis_client: redis.Redis
+) -> None:
+    def found_by_concept() -> list[Memory]:
+        [hits] = recall.store.search_batch([Query(Where(), 9, concepts=query([], ["light"]))])
+        return [hit.memory for hit in hits]
+
+    [one] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="Yes.")])
+    noted(pool, found_out(curate.get(one)))
+    before = found_by_concept()
+    forgetting = Forgetting(pool, redis_client)
+
+    forgetting.forget(Forget(ids=(one,)))
+    assert found_by_concept() == []
+    forgetting.restore(RestoreForgotten(ids=(one,)))
+    assert found_by_concept() == before
+    assert before[0].concepts == CONCEPTS
