@@ -64,12 +64,17 @@ class Round(Message):
         """The proposals in some states, in their order."""
         return [one for one in self.proposals if one.state in states]
 
-    def with_one(self, changed: Proposal, in_place_of: str | None = None) -> Round:
-        """The round with one proposal as it is now, found by its id, or in place of another."""
-        place = in_place_of or changed.id
+    def with_one(self, changed: Proposal) -> Round:
+        """The round with one proposal as it is now, found by its id."""
         return self.model_copy(
-            update={"proposals": tuple(changed if one.id == place else one for one in self.proposals)}
+            update={"proposals": tuple(changed if one.id == changed.id else one for one in self.proposals)}
         )
+
+    def with_edited(self, one: Proposal, edited: Proposal) -> Round:
+        """The round with a question as a person wrote it, which is kept; what was proposed is dropped."""
+        dropped = self.with_one(one.model_copy(update={"state": "dropped"}))
+        kept = edited.model_copy(update={"state": "kept"})
+        return dropped.model_copy(update={"proposals": (*dropped.proposals, kept)})
 
     def with_others(self, fresh: Sequence[Proposal]) -> Round:
         """The round with other questions in place of those that were open, which are dropped."""

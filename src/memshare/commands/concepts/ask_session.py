@@ -65,7 +65,7 @@ def _edited(found: Round, one: Proposal, proposer: Proposer) -> Round:
     if not checked:
         errors.print("The pool, or this list, has that question already. Edit it again, or drop it.", style="yellow")
         return found
-    return found.with_one(checked[0].model_copy(update={"state": "kept"}), in_place_of=one.id)
+    return found.with_edited(one, checked[0])
 
 
 def _others(found: Round, proposer: Proposer, memories: Mapping[UUID, Memory]) -> Round:

@@ -44,3 +44,11 @@ def test_others_come_in_place_of_what_is_open_and_what_was_kept_stays() -> None:
         ("Is 12 a number?", "dropped"),
         ("Is 3 odd?", "open"),
     ]
+
+
+def test_what_a_person_wrote_is_kept_and_what_it_stands_for_is_dropped() -> None:
+    found = ROUND.with_edited(ONE, Proposal.of("Is 0 a number?", ()))
+
+    assert [one.question for one in found.those("kept")] == ["Is 0 a number?"]
+    assert found.those("dropped") == [ONE.model_copy(update={"state": "dropped"})]
+    assert found.those("open") == [OTHER]
