@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from memshare.concepts.aliases import Merge
-from memshare.concepts.decisions import Decisions
+from memshare.concepts.decisions import Decisions, similar_id
 from memshare.concepts.gaps.gap import Gap
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.pool_graph import PoolConcepts, encode, levels_of, load
@@ -116,3 +116,13 @@ def test_a_gap_stays_dismissed_until_it_is_brought_back(redis_client: redis.Redi
     assert Decisions(redis_client, "poem").dismissed() == {}
     assert decisions.bring_back(gap.id)
     assert not decisions.bring_back(gap.id)
+
+
+def test_names_that_a_person_keeps_apart_stay_so_until_they_are_merged(redis_client: redis.Redis) -> None:
+    decisions = Decisions(redis_client, "physics")
+
+    decisions.keep_apart("Light Quanta", "Photon", AT, "ada")
+    assert decisions.dismissed().keys() == {similar_id("photons", "light quanta")}
+    decisions.merge(Merge(of="Light Quanta", into="Photon", at=AT, by="ada"))
+
+    assert decisions.dismissed() == {}
