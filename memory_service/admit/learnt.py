@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.messages import AnsweredTask, Learnt, derived_id
+from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
-from memshare.memory_service.admit.extractions import extraction
 from memshare.memory_service.memory import KNOWLEDGE, Memory, Status, memory_id
 from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.recall.recall import Recall

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from memshare.broker.delivery.stage import Following, Outcome
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
+from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
 from memshare.memory_service.admit.crediting import Crediting
-from memshare.memory_service.admit.extractions import extraction
 from memshare.memory_service.admit.learnt import Kept, keep_learnt
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.outdated import outdated

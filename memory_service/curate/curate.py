@@ -10,7 +10,7 @@ import redis
 
 from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import BadInput
-from memshare.memory_service.admit.extractions import extraction, needing
+from memshare.memory_service.admit.asked_concepts import extraction, needing
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.comparing import Comparing, Send
 from memshare.memory_service.curate.requests import ConflictDecision, Edit, NewMemory

@@ -21,7 +21,7 @@ from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.llm.structured import MOST_CALLS
 from memshare.memory_pages import counted
-from memshare.memory_service.admit.extractions import extraction
+from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 
