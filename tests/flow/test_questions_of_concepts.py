@@ -26,6 +26,7 @@ from memshare.memory_service.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.reviews import forgetful
 
 POOL = "plan"
 CARDS = flashcard_memories(POOL, 150)
@@ -165,6 +166,36 @@ def test_three_due_memories_of_a_cluster_are_asked_by_one_question_and_all_are_c
     assert {one: len(card.reviews) for one, card in person.cards(POOL).items()} == dict.fromkeys(three, 3)
 
 
+def test_how_fast_somebody_forgets_is_fitted_from_400_reviews_on(deployment: Deployment) -> None:
+    person = shelf(deployment, "Zoe")
+    words = ("review", "--fit", "--person", "Zoe")
+    refused = memshare(deployment, *words, code=2)
+    assert "There are 0 reviews; from 400 on" in refused.stderr
+    for card, reviews in zip(CARDS, forgetful(120), strict=False):
+        for one in reviews:
+            person.review(POOL, [card.id], one.grade, one.at)
+
+    fitted = json.loads(memshare(deployment, *words, "--json").stdout)
+
+    assert (fitted["reviews"], fitted["used"]) == (960, True)
+    assert fitted["fitted_loss"] < fitted["usual_loss"]
+    assert Learner.of(deployment.client.memories, person, POOL).scheduler.parameters == tuple(fitted["parameters"])
+
+
+def test_who_has_used_up_their_cap_grades_themselves_and_gets_no_answer(deployment: Deployment) -> None:
+    model.replies["Grading"] = {"reason": "Yes.", "grade": "easy"}
+    memshare(deployment, "budget", "set", "--submitter", "Max", "--tokens", "0")
+
+    review = memshare(deployment, "review", "--pool", POOL, "--person", "Max", "--new", "1", typed="So.\n2\n")
+    answer = memshare(deployment, "answer", "Why?", "--pool", POOL, "--submitter", "Max", code=1)
+
+    assert "cap of submitter 'Max'" in review.stderr
+    assert "cap of submitter 'Max'" in answer.stderr
+    assert model.asked == []
+    [card] = shelf(deployment, "Max").cards(POOL).values()
+    assert [one.grade for one in card.reviews] == ["hard"]
+
+
 def test_cards_go_with_the_memory_that_is_forgotten(deployment: Deployment) -> None:
     person = shelf(deployment, "Ida")
     person.review(POOL, [CARDS[-1].id, CARDS[-2].id], "good", time.time())
@@ -239,7 +270,8 @@ def new_questions(*rounds: list[str]) -> Any:
 def test_questions_are_kept_dropped_edited_and_replaced_across_a_stop_and_become_memories(
     deployment: Deployment,
 ) -> None:
-    first = ["Why is [b]gold[/b] yellow?", "Who pays the ferryman?", "Where do old maps end?"]
+    hostile = "Who pays \x1b]0;owned\x07\x1b[2Jthe ferryman?"
+    first = ["Why is [b]gold[/b] yellow?", hostile, "Where do old maps end?"]
     model.replies["NewQuestions"] = new_questions(first, ["How far does an owl hear?"])
     words = ("concepts", "ask", "--pool", POOL, "--submitter", "Ada")
 
@@ -250,6 +282,7 @@ def test_questions_are_kept_dropped_edited_and_replaced_across_a_stop_and_become
     assert "--discard" in refused.stderr
     done = memshare(deployment, *words, typed="e\nWho pays the [i]pilot[/i]?\nr\nd\n")
 
+    assert not {"\x1b", "\x07"} & set(begun.stdout + done.stdout)
     assert first[0] not in done.stdout.partition("question")[0]  # it was decided before
     kept = [first[0], "Who pays the [i]pilot[/i]?"]
     assert all(one in done.stdout for one in kept)

@@ -57,7 +57,8 @@ def _show(one: Proposal, left: int, memories: Mapping[UUID, Memory] | None) -> N
 
 
 def _edited(found: Round, one: Proposal, proposer: Proposer) -> Round:
-    text = typer.prompt("The question", default=one.question).strip()
+    # Not shown as the default: the terminal would get it as the model wrote it.
+    text = typer.prompt("The question (Enter keeps it as it is)", default=one.question, show_default=False).strip()
     if text == one.question:
         return found.with_one(one.model_copy(update={"state": "kept"}))
     others = [each.question for each in found.those("kept", "open", "submitted") if each.id != one.id]
