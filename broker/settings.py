@@ -120,7 +120,7 @@ class Settings(BaseSettings):
         default="json", description="How labels are asked for: json, one call a lesson; logprobs, one a candidate."
     )
     lesson_share: float = Field(
-        default=0.2, ge=0, le=1, description="Largest share of memories that become lessons, once a pool has 200."
+        default=0.25, ge=0, le=1, description="Largest share of memories that become lessons, once a pool has 200."
     )
     lessons_kept: int = Field(default=2_000, ge=100, description="Lessons kept of each pool, spread evenly over time.")
     prompt_limit: int = Field(default=20_000, ge=1, description="Longest prompt that is taken, in characters.")

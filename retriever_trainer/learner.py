@@ -21,7 +21,6 @@ STEPS = 2  # on each new lesson: labels are dear, and steps are cheap
 REPLAYED = 31  # earlier lessons in each step
 FEWEST_HELD_OUT = 3  # lessons; with fewer nothing can be said of a version
 OLDER = 2 / 3  # of the held-out lessons, on which alone a version must not get worse either
-OLDER_MAY_LOSE = 0.01  # of accuracy there: fewer lessons tell less, and what is new should not wait for chance
 CHECKPOINT_EVERY = 10  # lessons; what comes after the checkpoint is learnt again from the log
 
 
@@ -33,15 +32,14 @@ class OutcomeRecord(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Pairwise accuracy of the version in use, of what would replace it, and how much that may lose."""
+    """Pairwise accuracy of the version in use, and of what would replace it."""
 
     before: float
     after: float
-    may_lose: float = 0.0
 
     @property
     def worse(self) -> bool:
-        return self.after < self.before - self.may_lose
+        return self.after < self.before
 
 
 class Learner:
@@ -128,8 +126,8 @@ class Learner:
             return []
         older = held_out[: math.ceil(OLDER * len(held_out))]
         return [
-            Comparison(pairwise_accuracy(self.in_use, some) or 0.0, pairwise_accuracy(self.weights, some) or 0.0, slack)
-            for some, slack in ((held_out, 0.0), (older, OLDER_MAY_LOSE))
+            Comparison(pairwise_accuracy(self.in_use, some) or 0.0, pairwise_accuracy(self.weights, some) or 0.0)
+            for some in (held_out, older)
         ]
 
     def checkpoint(self, counted: int) -> str | None:

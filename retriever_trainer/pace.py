@@ -1,9 +1,10 @@
-"""How many new memories become lessons: fewer while lessons bring nothing, all again when the pool drifts.
+"""How many lessons are worth it: fewer while they bring nothing, more than usual when the pool drifts.
 
-A lesson costs a call of the model, and what it brings can be measured. After `WINDOW` lessons:
+A lesson costs a call of the model, and what it brings can be measured. The pace is a share of the usual number of
+lessons (`memshare.memory_service.admit.lessons.worth_learning`), 1 at first. After `WINDOW` lessons:
 
 - gain = held-out accuracy after - before, summed over the versions published in these lessons;
-- gain ≥ `LEAST_GAIN`: the share of memories that become lessons doubles (at most 1);
+- gain ≥ `LEAST_GAIN`: the share doubles (at most 1, or what it was);
 - else it is halved, or quartered where no lesson had anything to tell apart (at least `LEAST_SHARE`).
 
 The first `PATIENCE` lessons that had something to tell apart are not judged by their gain: a retriever that has just
@@ -11,7 +12,7 @@ begun publishes little, and would learn nothing more if it were thinned out for 
 
 A pool drifts when what is learnt no longer fits what comes in. Each lesson is an exam before it is learnt: how well
 does the version in use rank its candidates? Once `ENOUGH` new ones are ranked worse by `DRIFT` than those of the window
-before, or at once have something to tell apart where earlier ones had not, the share is 1 again.
+before, or at once have something to tell apart where earlier ones had not, the share is `AGAIN`, and it begins anew.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from memshare.broker.wire.messages import Message
 WINDOW = 40  # lessons
 PATIENCE = 200
 LEAST_GAIN = 0.01  # of held-out accuracy, 0 to 1, in a window
-LEAST_SHARE = 1 / 16  # of new memories, so that a drift is seen
+LEAST_SHARE = 1 / 16  # of the usual number, so that a drift is seen
+AGAIN = 4.0  # times the usual number, which a pool that has grown large has brought down
 ENOUGH = 6  # lessons that tell of a drift: their mean is off by about .1 by chance
 DRIFT = 0.25  # of accuracy
 MOST_TELL = 0.5  # of the lessons, where at most `FEW_TELL` of those before had something to tell apart
@@ -53,7 +55,7 @@ class Window(Message):
 
 
 class Pace(Message):
-    """The share of new memories that become lessons, 0 to 1, and what it is worked out from.
+    """The share of the usual number of lessons that are worth it, and what it is worked out from.
 
     `told` counts the lessons of all windows so far that had something to tell apart.
     """
@@ -66,12 +68,13 @@ class Pace(Message):
     def after(self, lesson: Lesson) -> Pace:
         """The pace once a lesson is through."""
         now = self.now.with_lesson(lesson)
-        if self.share < 1 and _drifted(self.before, now):
-            return Pace()
+        if (self.share < 1 or self.told >= PATIENCE) and _drifted(self.before, now):
+            return Pace(share=AGAIN)
         if now.lessons < WINDOW:
             return self.model_copy(update={"now": now})
         told = self.told + now.telling
-        return Pace(share=min(1.0, max(LEAST_SHARE, self.share * _factor(now, told))), told=told, before=now)
+        share = min(max(1.0, self.share), max(LEAST_SHARE, self.share * _factor(now, told)))
+        return Pace(share=share, told=told, before=now)
 
 
 def _factor(window: Window, told: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-LARGEST = 8  # v: half of them from either end
+LARGEST = 16  # v: half of them from either end. One call labels all candidates, so that more of them cost nothing
 UNDECIDED = 0.5
 
 

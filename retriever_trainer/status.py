@@ -13,7 +13,8 @@ from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
 from memshare.memory_service.admit.lesson_share import lesson_share
 from memshare.memory_service.pool.encoder_names import BEFORE
-from memshare.memory_service.recall.retriever import PublishedAdapter
+from memshare.memory_service.recall.feedback import FeedbackInUse, read
+from memshare.memory_service.recall.retriever import PublishedAdapter, feedback_key
 from memshare.retriever_trainer.accuracy import Array, Example, pairwise_accuracy
 from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
 from memshare.retriever_trainer.update import Update
@@ -55,8 +56,9 @@ class PoolStatus(Message):
     """The retriever of one pool.
 
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
-    `labelled_by` counts the kept lessons by how their labels were made. `lesson_share` is the share of new memories
-    that lessons are worth now (`memshare.retriever_trainer.pace`). `updates` has the newest last.
+    `labelled_by` counts the kept lessons by how their labels were made. `lesson_share` is the share of the usual
+    number of lessons that are worth it now (`memshare.retriever_trainer.pace`). `updates` has the newest last.
+    `feedback` is what recalls feed back, and why; None: nothing.
     """
 
     version: int
@@ -67,6 +69,7 @@ class PoolStatus(Message):
     labelled_by: dict[str, int]
     lesson_share: float = 1.0
     updates: tuple[Update, ...]
+    feedback: FeedbackInUse | None = None
 
 
 class Status(Message):
@@ -88,6 +91,7 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
                 LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days),
                 lesson_share(client, name, encoder),
                 updates,
+                client.get(feedback_key(name, encoder)),
             )
             for name in retrievers(client, encoder)
             if pool in (None, name)
@@ -95,7 +99,7 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
     )
 
 
-def _of_pool(log: LessonLog, share: float, updates: int) -> PoolStatus:
+def _of_pool(log: LessonLog, share: float, updates: int, feedback: str | bytes | None) -> PoolStatus:
     head, counts, held_out = log.head(), log.counts(), log.held_out()
     counted = counts["learnt"] + counts["held out"] + counts["refused"]
     weights, fault = _in_use(log, head.version)
@@ -114,6 +118,7 @@ def _of_pool(log: LessonLog, share: float, updates: int) -> PoolStatus:
         labelled_by=dict(Counter(lesson.labelled_by for lesson in (*log.lessons(), *held_out))),
         lesson_share=share,
         updates=tuple(log.updates()[-updates:]),
+        feedback=read(feedback, log.pool),
     )
 
 

@@ -49,9 +49,10 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
     facts.add_row("lessons", _counts(pool))
     facts.add_row("labels", " · ".join(f"{count} by {way}" for way, count in sorted(pool.labelled_by.items())) or "–")
     if pool.lesson_share < 1:
-        facts.add_row(
-            "thinned out", f"lessons bring little: at most {pool.lesson_share:.0%} of new memories become one"
-        )
+        facts.add_row("thinned out", f"lessons bring little: {pool.lesson_share:.0%} of the usual number are learnt")
+    if pool.feedback:
+        fed, figures = pool.feedback, f"{_figure(pool.feedback.before)} → {_figure(pool.feedback.after)}"
+        facts.add_row("feedback", f"{fed.way} of the first hits: {figures} on {fed.lessons} held-out lessons")
     console.print(facts)
     if pool.lessons.counted < LITTLE:
         console.print(f"Nothing is to be expected before about {LITTLE} memories of a pool.", style="dim")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memshare.broker.wire.lessons import Lesson
-from memshare.retriever_trainer.pace import LEAST_SHARE, PATIENCE, WINDOW, Pace
+from memshare.retriever_trainer.pace import AGAIN, LEAST_SHARE, PATIENCE, WINDOW, Pace
 
 NOTHING_TO_TELL = Lesson(outcome="no update", reason="all help")
 UNCHECKED = Lesson(outcome="learnt", reason="no version yet")
@@ -66,19 +66,27 @@ def test_a_lesson_that_is_refused_brings_nothing() -> None:
     assert after(GROWN, *[refused] * WINDOW).share == 1 / 2
 
 
-def test_a_pool_that_drifts_is_learnt_from_in_full_again_within_a_few_lessons() -> None:
+def test_a_pool_that_drifts_is_learnt_from_more_than_usual_within_a_few_lessons() -> None:
     settled = after(GROWN, *[taught(0.0)] * 4 * WINDOW)
     assert settled.share == LEAST_SHARE
 
     drifted = after(settled, *[taught(0.0, at_first=0.4)] * 6)
 
-    assert drifted.share == 1
+    assert drifted.share == AGAIN
     assert after(settled, *[taught(0.0, at_first=0.7)] * 6).share == LEAST_SHARE
+    assert after(GROWN, *[taught(0.02)] * WINDOW, *[taught(0.0, at_first=0.4)] * 6).share == AGAIN
 
 
-def test_a_pool_in_which_lessons_begin_to_tell_is_learnt_from_in_full_again() -> None:
+def test_after_a_drift_the_share_comes_down_again_once_nothing_is_gained() -> None:
+    drifted = Pace(share=AGAIN, told=PATIENCE)
+
+    assert after(drifted, *[taught(0.002)] * WINDOW).share == AGAIN
+    assert [after(drifted, *[taught(0.0)] * WINDOW * times).share for times in (1, 2, 3)] == [2, 1, 1 / 2]
+
+
+def test_a_pool_in_which_lessons_begin_to_tell_is_learnt_from_more_than_usual() -> None:
     idle = after(Pace(), *[NOTHING_TO_TELL] * 2 * WINDOW)
     assert idle.share == LEAST_SHARE
 
-    assert after(idle, NOTHING_TO_TELL, NOTHING_TO_TELL, *[UNCHECKED] * 4).share == 1
+    assert after(idle, NOTHING_TO_TELL, NOTHING_TO_TELL, *[UNCHECKED] * 4).share == AGAIN
     assert after(idle, *[NOTHING_TO_TELL] * 5, UNCHECKED).share == LEAST_SHARE

@@ -7,18 +7,20 @@ import pytest
 from memshare.retriever_trainer.selection import select, sides
 
 
-def test_the_four_lowest_are_positives_and_the_four_highest_negatives() -> None:
-    selection = select([0.9, 0.1, 0.8, 0.2, 0.7, 0.3, 0.6, 0.4, 0.45, 0.55])
+def test_the_eight_lowest_are_positives_and_the_eight_highest_negatives() -> None:
+    labels = [0.1, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.2]
 
-    assert selection.positives == (1, 3, 5, 7)
-    assert selection.negatives == (6, 4, 2, 0)
+    selection = select([*labels, *(1 - label for label in labels)])
+
+    assert selection.positives == (1, 2, 3, 4, 5, 6, 7, 8)
+    assert selection.negatives == (18, 17, 16, 15, 14, 13, 12, 11)
     assert selection.enough
 
 
 def test_what_is_on_the_wrong_side_of_the_middle_is_not_used() -> None:
     selection = select([0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.6, 0.51, 0.5])
 
-    assert selection.positives == (0, 1, 2, 3)
+    assert selection.positives == (0, 1, 2, 3, 4, 5)
     assert selection.negatives == (7, 6)
 
 
@@ -29,10 +31,10 @@ def test_the_middle_itself_is_neither() -> None:
 
 
 def test_of_equal_labels_the_earlier_is_the_lower() -> None:
-    selection = select([0.2] * 6 + [0.8] * 6)
+    selection = select([0.2] * 10 + [0.8] * 10)
 
-    assert selection.positives == (0, 1, 2, 3)
-    assert selection.negatives == (8, 9, 10, 11)
+    assert selection.positives == tuple(range(8))
+    assert selection.negatives == tuple(range(12, 20))
 
 
 @pytest.mark.parametrize("labels", [[], [0.1], [0.9], [0.1, 0.2, 0.3], [0.6, 0.9], [0.1, 0.5], [0.5, 0.9]])
