@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, StringConstraints, model_validator
 from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
 from memshare.memory_service.memory import Memory, Mode, saying
+from memshare.memory_service.recall.feedback import Way
 from memshare.memory_service.stores.store import Order, Where
 
 LONGEST_PAGE = 1_000  # memories
@@ -40,6 +41,7 @@ class RecallRequest(Message):
     submitter: Label | None = Field(
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )
+    feedback: Way | None = Field(default=None, description="what to feed back; null: what the pool does")
 
 
 class Found(Message):

@@ -72,7 +72,9 @@ def recall_each(recall: Recall, requests: Sequence[RecallRequest]) -> list[Recol
     """What is recalled for each request, from one encoding and as few searches as there can be."""
     vectors = recall.encode([request.text for request in requests])
     wanted = [
-        Wanted(one.pool, one.text, vector, one.k, one.mode, _among(one), one.model, one.kind, one.submitter)
+        Wanted(
+            one.pool, one.text, vector, one.k, one.mode, _among(one), one.model, one.kind, one.submitter, one.feedback
+        )
         for one, vector in zip(requests, vectors, strict=True)
     ]
     return [

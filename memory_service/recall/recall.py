@@ -14,6 +14,7 @@ from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.encoders.encoder import Encoder
 from memshare.memory_service.memory import SHOWN, Memory, Mode
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking, FoundFor
+from memshare.memory_service.recall.feedback import HITS, Besides, Way, fed_back
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.recall.search_steps import Ranked, Search, Wanted, search_steps
 from memshare.memory_service.stores.bm25 import document, query
@@ -82,7 +83,7 @@ class Recall:
         """The same for several tasks at once: they share each look at the store and at Redis."""
         adapters = self._retriever.adapters({one.pool for one in wanted})
         turned = [adapters[one.pool](one.vector) for one in wanted]
-        words = [query(one.text) if one.mode == "hybrid" else None for one in wanted]
+        besides = self._besides(wanted, turned, [adapters[one.pool].feedback for one in wanted])
         steps = [search_steps(one, self._share) for one in wanted]
         chosen: dict[int, list[Hit]] = {}
         asked: dict[int, Search] = {}
@@ -98,13 +99,33 @@ class Recall:
             go_on(place, None)
         while asked:
             places = list(asked)
-            queries = [Query(*asked[place], turned[place], words[place]) for place in places]
+            queries = [Query(*asked[place], turned[place], *besides[place]) for place in places]
             hits = self.store.search_batch(queries)
             ranked = self._ranked([wanted[place] for place in places], hits)
             for place, some, best in zip(places, hits, ranked, strict=True):
                 able = [hit for hit in best if not wanted[place].is_twin(hit.memory)]
                 go_on(place, Ranked(able, is_all=len(some) < asked[place].limit))
         return [Recalled(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
+
+    def _besides(
+        self, wanted: Sequence[Wanted], turned: Sequence[NDArray[np.float32]], in_use: Sequence[Way]
+    ) -> list[Besides]:
+        """What each search looks for beside the meaning of its task. Feedback takes one search more."""
+        found = [Besides(query(one.text)) if one.mode == "hybrid" else Besides() for one in wanted]
+        ways = {
+            place: one.feedback or in_use[place]
+            for place, one in enumerate(wanted)
+            if one.mode == "dense" and one.k and (one.feedback or in_use[place]) != "off"
+        }
+        if not ways:
+            return found
+        firsts = [Query(wanted[place].where, HITS, turned[place], query(wanted[place].text)) for place in ways]
+        # What may not be shown has no say either.
+        able = self._ranked([wanted[place] for place in ways], self.store.search_batch(firsts))
+        for (place, way), hits in zip(ways.items(), able, strict=True):
+            memories = [hit.memory for hit in hits if not wanted[place].is_twin(hit.memory)]
+            found[place] = fed_back(way, memories, sparse_of)
+        return found
 
     def _ranked(self, wanted: Sequence[Wanted], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
         if self._ranking is None:

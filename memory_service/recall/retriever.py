@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from safetensors.numpy import load, save
 
 from memshare.broker.wire.messages import Message
+from memshare.memory_service.recall import feedback
+from memshare.memory_service.recall.feedback import Way
 
 if TYPE_CHECKING:
     from memshare.memory_service.encoders.encoder import Encoder
@@ -82,6 +84,8 @@ class Adapter:
 
     version: int = 0
     weights: NDArray[np.float32] | None = None
+    feedback: Way = "off"
+    """What recalls of its pool feed back."""
 
     def __call__(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """normalise(q + W·q) of a query of shape (dimension,)."""
@@ -101,13 +105,18 @@ def version_key(pool: str, encoder: str) -> str:
     return retriever_key(pool, encoder, "version")
 
 
+def feedback_key(pool: str, encoder: str) -> str:
+    """Holds the pool's `FeedbackInUse` as JSON, where it has one."""
+    return retriever_key(pool, encoder, "feedback")
+
+
 def adapter_key(pool: str, encoder: str, version: int) -> str:
     """Holds a version's `PublishedAdapter` as JSON."""
     return retriever_key(pool, encoder, str(version))
 
 
 class Retriever:
-    """The adapter of each pool, in the version that is in use. One number is read at each recall."""
+    """The adapter of each pool, in the version that is in use, with its feedback. Redis is asked once for a recall."""
 
     def __init__(self, client: redis.Redis, encoder: Encoder) -> None:
         self._client = client
@@ -122,9 +131,14 @@ class Retriever:
 
     def adapters(self, pools: Collection[str]) -> dict[str, Adapter]:
         """The adapters in use, by pool; when a new version cannot be used, the one from before it."""
-        names = list(pools)
-        texts = self._client.mget([version_key(pool, self._encoder.name) for pool in names]) if names else []
-        return {pool: self._adapter(pool, int(text or 0)) for pool, text in zip(names, texts, strict=True)}
+        names, encoder = list(pools), self._encoder.name
+        keys = [key(pool, encoder) for pool in names for key in (version_key, feedback_key)]
+        texts = iter(self._client.mget(keys) if keys else [])
+        found = {pool: (self._adapter(pool, int(next(texts) or 0)), next(texts)) for pool in names}
+        return {
+            pool: replace(adapter, feedback=in_use.way) if (in_use := feedback.read(text, pool)) else adapter
+            for pool, (adapter, text) in found.items()
+        }
 
     def _adapter(self, pool: str, version: int) -> Adapter:
         current = self._loaded.get(pool, Adapter())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare.memory_service.memory import SHOWN, Memory, Mode, Status, folded
+from memshare.memory_service.recall.feedback import Way
 from memshare.memory_service.recall.select_shown import choose, used_up
 from memshare.memory_service.stores.store import Hit, Where
 
@@ -34,6 +35,13 @@ class Wanted:
     model: str | None = None
     kind: str | None = None
     submitter: str | None = None
+    feedback: Way | None = None
+    """Which feedback is to be used; None: the pool's."""
+
+    @property
+    def where(self) -> Where:
+        """The memories that may be shown."""
+        return replace(self.among, pool=self.pool, status=_shown(self.among))
 
     def is_twin(self, memory: Memory) -> bool:
         """Whether a memory came of this very task, submitted before: it would be an example for itself."""
@@ -72,7 +80,7 @@ def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ra
     if k == 0:
         return []
     statuses = _shown(wanted.among)
-    base = Search(replace(wanted.among, pool=wanted.pool, status=statuses), SPARE * k)
+    base = Search(wanted.where, SPARE * k)
     first: Ranked | None = None
     shown: list[Hit] = []
     seen: list[Hit] = []

@@ -12,6 +12,7 @@ from memshare.broker.settings import Settings, load_settings
 from memshare.client import Client
 from memshare.commands.consolidate import back_to_encoder_before, consolidate
 from memshare.commands.options import Json
+from memshare.commands.retriever_feedback import feedback, require_lessons
 from memshare.console import console, print_json
 from memshare.local.own_redis import connected, encoder_in_use
 
@@ -76,21 +77,17 @@ def rollback(
         _back_to_version(settings, pool, to, as_json=as_json)
 
 
+app.command()(feedback)
 app.command()(consolidate)
 
 
 def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: bool) -> None:
-    from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
+    from memshare.retriever_trainer.lesson_log import LessonLog
     from memshare.retriever_trainer.rollback import roll_back
 
     with connected(settings) as client:
         encoder = encoder_in_use(settings, client)
-        there = retrievers(client, encoder)
-        if pool not in there:
-            raise BadInput(
-                f"No pool {pool!r} has had a lesson with the encoder {encoder!r}. There are:"
-                f" {', '.join(there) or 'none'}."
-            )
+        require_lessons(client, pool, encoder)
         log = LessonLog(client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
         done = roll_back(log, to)
     if as_json:

@@ -38,6 +38,7 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "demo_concepts",
         "demo_reasoning",
         "options",
+        "retriever_feedback",
         "retriever_status",
         "submit_file",
         "trace_tree",
