@@ -68,6 +68,10 @@ def test_a_concept_and_a_memory_are_shown(terminal: Terminal) -> None:
     assert sum(shown["vector"].values()) == pytest.approx(1)
     assert max(shown["vector"], key=shown["vector"].get) == "Language Model"
 
+    linked = {link["name"] for where in ("more_general", "beside", "more_specific") for link in shown[where]}
+    further = terminal.json("concepts", "show", "language model", "--pool", "logic", "--steps", "2")["vector"]
+    assert further.keys() - linked - {"Language Model"}  # without a common memory
+
     one = terminal.json("concepts", "show", shown["memories"][0][:8], "--pool", "logic")
     assert "Language Model" in one["levels"]
     assert sum(one["vector"].values()) == pytest.approx(1)

@@ -25,6 +25,9 @@ GENERAL = 0.5
 def show(
     what: Annotated[str, typer.Argument(metavar="NAME|MEMORY", help="A concept, or the id of a memory.")],
     pool: Pool = None,
+    steps: Annotated[
+        int, typer.Option(min=1, max=2, help="2: the vector of a concept reaches those that share no memory with it.")
+    ] = 1,
     limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 10,
     as_json: Json = False,
 ) -> None:
@@ -39,7 +42,7 @@ def show(
         if memory is not None:
             show_memory(found.concepts, memory, limit, as_json=as_json)
         else:
-            show_concept(found.concepts, what, limit, as_json=as_json)
+            show_concept(found.concepts, what, limit, steps=steps, as_json=as_json)
 
 
 def _memory(found: Opened, typed: str) -> UUID | None:
@@ -58,7 +61,7 @@ def _memory(found: Opened, typed: str) -> UUID | None:
     raise BadInput(f"Memory {typed!r} is {there.status}, and only active memories are in the graph of concepts.")
 
 
-def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, as_json: bool) -> None:
+def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, steps: int = 1, as_json: bool) -> None:
     """Print a concept of a pool. Raises `BadInput` where it has none of that name."""
     from memshare.commands.concepts.names import concept_named
 
@@ -77,7 +80,7 @@ def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, as_json: boo
         found: dict[str, Any] = {
             "concept": name, "pool": concepts.pool, "count": len(holders), "merged": merged,
             **{where.replace(" ", "_"): [vars(link) for link in of] for where, of in neighbours.items()},
-            "memories": holders, "vector": graph.vector(name),
+            "memories": holders, "vector": graph.vector(name, steps=steps),
         }  # fmt: skip
         print_json(found)
         return
@@ -94,7 +97,7 @@ def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, as_json: boo
         for one in holders[:limit]
     ]
     console.print(table("id", "prompt", "answer", rows=rows, title=f"\nMemories: {len(holders):,}"))
-    _print_vector(graph.vector(name), limit)
+    _print_vector(graph.vector(name, steps=steps), limit)
 
 
 def _row(link: Link) -> tuple[str, ...]:
