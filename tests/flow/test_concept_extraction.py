@@ -54,7 +54,8 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         client.flushall()
     logs = tmp_path_factory.mktemp("logs")
     workers = [["poem", "scorer", "memory"], ["concepts"]]
-    with serving(model) as chat, deployed(settings, chat, logs, workers, MEMSHARE_CONCEPTS="true") as running:
+    more = {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_LEARN": "false"}  # there is no trainer
+    with serving(model) as chat, deployed(settings, chat, logs, workers, **more) as running:
         yield running
 
 
@@ -86,23 +87,23 @@ def usage_of(deployment: Deployment, submitter: str) -> int:
 
 
 def test_an_answer_that_is_remembered_gets_its_concepts_and_its_trace_shows_them(deployment: Deployment) -> None:
-    sent = deployment.client.submit("poem", "A verse about a heron", kind="limerick", submitter="heron-keeper")
+    sent = deployment.client.submit("poem", "A verse about a tapir", kind="limerick", submitter="tapir-keeper")
     journey = deployment.settled(sent.id)
     assert journey.memory_id is not None
 
     memory = named(deployment, journey.memory_id)
 
-    assert memory.concepts == {"-1": ("Thing", "Heron"), "0": ("Heron",), "1": ("Word",), "4": ("Language",)}
-    assert len(asked_about(deployment, "A verse about a heron")) == 1
+    assert memory.concepts == {"-1": ("Thing", "Tapir"), "0": ("Tapir",), "1": ("Word",), "4": ("Language",)}
+    assert len(asked_about(deployment, "A verse about a tapir")) == 1
 
     def ended() -> bool:
         return {"extract", "concepts"} <= deployment.client.ledger.journey(sent.id).keys()
 
     wait_for(ended, 10, "the journey to have both hops")
     shown = Terminal(deployment.settings.data).run("trace", sent.id).stdout
-    assert "concepts: Heron, Thing, Word, Language" in shown
+    assert "concepts: Tapir, Thing, Word, Language" in shown
     assert deployment.client.journey(sent.id).state == "settled"
-    assert usage_of(deployment, "heron-keeper") == 3, "answer, grade and concepts"
+    assert usage_of(deployment, "tapir-keeper") == 3, "answer, grade and concepts"
 
 
 def test_what_people_bring_in_and_change_gets_its_concepts_from_the_nearest_examples(deployment: Deployment) -> None:
