@@ -22,6 +22,11 @@ def light(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["up"], "memshare up needs more packages: pip install 'memshare[local]'."),
         (["evaluate", "all", "--help"], "memshare evaluate needs more packages: pip install 'memshare[evaluate]'."),
         (["retriever", "status"], "memshare retriever needs more packages: pip install 'memshare[trainer]'."),
+        (["concepts", "show", "x"], "memshare concepts show needs more packages: pip install 'memshare[concepts]'."),
+        (
+            ["memories", "untidy", "--pool", "poem"],
+            "memshare memories untidy needs more packages: pip install 'memshare[concepts]'.",
+        ),
         (["worker", "poem"], "memshare worker poem needs more packages: pip install 'memshare[agents]'."),
         (["worker", "memory"], "memshare worker memory needs more packages: pip install 'memshare[memory]'."),
     ],
