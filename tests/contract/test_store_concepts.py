@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 
 import pytest
 import qdrant_edge as edge
-from httpx import Headers
 from qdrant_client import QdrantClient, models
-from qdrant_client.http.exceptions import UnexpectedResponse
+from qdrant_client.http.exceptions import Headers, UnexpectedResponse
 
 from memshare.memory_service.stores import bm25, concept_vectors, edge_folder, edge_requests, points
 from memshare.memory_service.stores.edge_store import EdgeStore
