@@ -64,7 +64,11 @@ def through_the_door(memories: int) -> dict[str, Any]:
 @contextmanager
 def memory_service(settings: Settings) -> Iterator[MemoryClient]:
     """A memory worker on a Redis of its own, and a client of it."""
-    environment = os.environ | {"MEMSHARE_DATA": str(settings.data), "MEMSHARE_MODEL": "offline"}
+    environment = os.environ | {
+        "MEMSHARE_DATA": str(settings.data),
+        "MEMSHARE_MODEL": "offline",
+        "MEMSHARE_CONCEPTS": "false",  # nobody would name them
+    }
     command = [sys.executable, "-m", "celery", "-A", "memshare.memory_service.worker", "worker", "-Q", "memory"]
     redis = redis_server.start(settings.data)
     try:

@@ -83,7 +83,7 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
     end(up)
 
 
-def test_no_trainer_runs_where_retrievers_are_not_to_learn(terminal: Terminal) -> None:
+def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(terminal: Terminal) -> None:
     terminal.environment["MEMSHARE_LEARN"] = "false"
 
     up = terminal.up("--agents", "1")
@@ -91,6 +91,10 @@ def test_no_trainer_runs_where_retrievers_are_not_to_learn(terminal: Terminal) -
     there = processes(up)
     assert "scorer" in there
     assert "trainer" not in there
+    assert "concepts" not in there
+    terminal.run("know", "add", "Herons wade through shallow water.")
+    refused = terminal.run("concepts", "extract", "--yes", code=1)
+    assert "`memshare worker concepts`" in refused.stderr
     end(up)
 
 

@@ -48,7 +48,11 @@ def extract(
     most = number * MOST_CALLS * client.settings.tries
     if number:
         _ask(client, name, number, most, yes=yes)
-        _name_all(client, name, number)
+        try:
+            _name_all(client, name, number)
+        except KeyboardInterrupt:
+            errors.print("Broken off. What was asked for already goes on; the same command does the rest.")
+            raise
     left = sum(1 for _ in _without(client, name)) if number else 0
     if as_json:
         found = {"pool": name, "without": number, "named": number - left, "left": left, "most_calls": most}
