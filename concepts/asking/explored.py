@@ -47,9 +47,9 @@ class ExploredGaps:
         known = {one.gap for one in self.all()}
         return [gap for gap in gaps if Explored.of(gap, 0).gap not in known]
 
-    def on_day_of(self, now: float) -> list[Explored]:
-        """What was asked on the same UTC day."""
-        return [one for one in self.all() if day_of(one.at) == day_of(now)]
+    def asked_on_day_of(self, now: float) -> int:
+        """How many were asked about on the same UTC day."""
+        return sum(day_of(one.at) == day_of(now) for one in self.all())
 
     def add(self, one: Explored) -> None:
         """Note that a gap was asked about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import typer
 
@@ -14,23 +15,30 @@ from memshare.console import errors
 from memshare.journey import Journey
 
 
-def agent_of(client: Client, pool: str, named: str | None) -> str:
-    """The agent that answers for a pool; raises `BadInput` where it has none, or several and none is named."""
-    of_pool = sorted(name for name, card in client.agents().items() if card.pool == pool)
-    if named is not None and named not in of_pool:
-        raise BadInput(
-            f"Agent {named!r} does not keep its memories in pool {pool!r}. Agents that do: {_list(of_pool)}."
-        )
-    if named is None and len(of_pool) != 1:
-        raise BadInput(f"Say with --agent which agent of pool {pool!r} answers. There are: {_list(of_pool)}.")
-    return named or of_pool[0]
+class AnsweringAgent(NamedTuple):
+    """Which agent answers for a pool, with which kind of task, and who asks and pays."""
 
+    pool: str
+    name: str
+    kind: str | None
+    submitter: str
 
-def submit_question(client: Client, agent: str, question: str, kind: str | None, submitter: str, pool: str) -> str:
-    """Submit a question; the same one again is the same task. Returns its id."""
-    task_id = str(derived_id("concepts ask", pool, agent, kind or "", submitter, question))
-    body = {"prompt": question, "submitter": submitter} | ({"kind": kind} if kind else {})
-    return client.submit_task(agent, body, task_id=task_id).id
+    @classmethod
+    def of(cls, client: Client, pool: str, named: str | None, kind: str | None, submitter: str) -> AnsweringAgent:
+        """Raises `BadInput` where a pool has no agent, or several and none is named."""
+        there = sorted(name for name, card in client.agents().items() if card.pool == pool)
+        listed = ", ".join(there) or "none; `memshare agents` lists them all"
+        if named is not None and named not in there:
+            raise BadInput(f"Agent {named!r} does not keep its memories in pool {pool!r}. Agents that do: {listed}.")
+        if named is None and len(there) != 1:
+            raise BadInput(f"Say with --agent which agent of pool {pool!r} answers. There are: {listed}.")
+        return cls(pool, named or there[0], kind, submitter)
+
+    def submit(self, client: Client, question: str) -> str:
+        """Submit a question; the same one again is the same task. Returns its id."""
+        task_id = derived_id("concepts ask", self.pool, self.name, self.kind or "", self.submitter, question)
+        body = {"prompt": question, "submitter": self.submitter} | ({"kind": self.kind} if self.kind else {})
+        return client.submit_task(self.name, body, task_id=str(task_id)).id
 
 
 def wait_for_all(client: Client, task_ids: Sequence[str], timeout: float) -> list[Journey]:
@@ -61,7 +69,3 @@ def stopping(said: str) -> Iterator[None]:
     except (typer.Abort, KeyboardInterrupt) as stop:
         errors.print(f"\nStopped. {said}", soft_wrap=True)
         raise typer.Exit(130) from stop
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none; `memshare agents` lists them all"

@@ -8,13 +8,7 @@ import typer
 
 from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.answering_agent import (
-    agent_of,
-    outcome_of,
-    stopping,
-    submit_question,
-    wait_for_all,
-)
+from memshare.commands.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
 from memshare.commands.concepts.ask_session import decide
 from memshare.commands.concepts.opening import Opened, Pool, Size, opened
 from memshare.commands.options import Json
@@ -69,7 +63,7 @@ def ask(
         from memshare.concepts.asking.round import Rounds
 
         name = found.concepts.pool
-        answers = agent_of(found.client, name, agent)
+        answering = AnsweringAgent.of(found.client, name, agent, kind, person)
         rounds = Rounds(found.redis, name, person)
         if discard:
             rounds.end()
@@ -98,7 +92,7 @@ def ask(
         if as_json and not yes:
             print_json({"pool": name, "questions": [one.model_dump(mode="json") for one in asked.proposals]})
             return
-        _answered(found.client, rounds, asked, (answers, kind, person, name), timeout, as_json)
+        _answered(found.client, rounds, asked, answering, timeout, as_json=as_json)
 
 
 def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> Wanted:
@@ -147,13 +141,12 @@ def _examples(found: Opened, target: Target) -> list[Any]:
 
 
 def _answered(
-    client: Client, rounds: Rounds, asked: Round, by: tuple[str, str | None, str, str], timeout: float, as_json: bool
+    client: Client, rounds: Rounds, asked: Round, answering: AnsweringAgent, timeout: float, *, as_json: bool
 ) -> None:
     """Submit what was kept, wait for what becomes of it, and end the round."""
-    agent, kind, person, pool = by
     for one in asked.those("kept"):
-        task_id = submit_question(client, agent, one.question, kind, person, pool)
-        asked = asked.with_one(one.model_copy(update={"state": "submitted", "task_id": task_id}))
+        submitted_as = {"state": "submitted", "task_id": answering.submit(client, one.question)}
+        asked = asked.with_one(one.model_copy(update=submitted_as))
         rounds.keep(asked)
     submitted = asked.those("submitted")
     with stopping("The agent goes on by itself: `memshare concepts ask` with the same --pool shows what became of it."):
@@ -162,7 +155,7 @@ def _answered(
     if as_json:
         print_json(
             {
-                "pool": pool,
+                "pool": answering.pool,
                 "questions": [
                     one.model_dump(mode="json")
                     | {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memshare.broker.errors import BadInput, TryAgain
-from memshare.commands.concepts.answering_agent import agent_of, outcome_of, stopping, submit_question
+from memshare.commands.concepts.answering_agent import AnsweringAgent, outcome_of, stopping
 from memshare.commands.concepts.ask import HYPOTHESES
 from memshare.commands.concepts.day_budget import DayBudget, require_prices
 from memshare.commands.concepts.explore_report import Learnt, print_report, write_markdown
@@ -62,31 +62,31 @@ def explore(
         settings, name = found.client.settings, found.concepts.pool
         if budget is not None:
             require_prices(settings)
-        answers, limits = (
-            agent_of(found.client, name, agent),
-            DayBudget(UsageLog(found.redis), submitter, calls, budget),
-        )
+        answering = AnsweringAgent.of(found.client, name, agent, kind, submitter)
+        limits = DayBudget(UsageLog(found.redis), submitter, calls, budget)
         before = ExploredGaps(found.redis, name)
-        left = max(0, count - len(before.on_day_of(time.time())))
-        _require_consent(f"Up to {left} questions to agent {answers!r} today, within {limits.in_words()}.", yes=yes)
+        left = max(0, count - before.asked_on_day_of(time.time()))
+        plan = f"Up to {left} questions to agent {answering.name!r} today, within {limits.in_words()}."
+        _require_consent(plan, yes=yes)
         learnt: list[Learnt] = []
-        with paid_chat(settings, "agents", submitter) as chat, stopping("What was asked goes on by itself."):
-            proposer = Proposer(chat, found.client.memories, name)
-            for gap in _not_explored(found, before, size):
-                if len(learnt) == left or not limits.has_room(len(before.on_day_of(time.time()))):
-                    break
-                question = _question(found, proposer, gap)
-                if question is None:
-                    continue  # the pool has it by now
-                task_id = submit_question(found.client, answers, question, kind, submitter, name)
-                before.add(Explored.of(gap, time.time()))
-                learnt.append(_learnt(found, gap, question, task_id, timeout))
-    if out is not None:
-        write_markdown(out, name, learnt)
-    if as_json:
-        print_json({"pool": name, "asked": [vars(one) for one in learnt], "used": limits.used()._asdict()})
-    else:
-        print_report(learnt, limits.used())
+        try:
+            with paid_chat(settings, "agents", submitter) as chat, stopping("What was asked goes on by itself."):
+                proposer = Proposer(chat, found.client.memories, name)
+                for gap in _not_explored(found, before, size):
+                    today = before.asked_on_day_of(time.time())
+                    if today >= count or not limits.has_room(today):
+                        break
+                    question = _question(found, proposer, gap)
+                    before.add(Explored.of(gap, time.time()))
+                    if question is not None:  # else the pool has it by now
+                        learnt.append(_learnt(found, gap, question, answering.submit(found.client, question), timeout))
+        finally:  # also of what was learnt before a fault, or Ctrl-C
+            if out is not None:
+                write_markdown(out, name, learnt)
+            if as_json:
+                print_json({"pool": name, "asked": [vars(one) for one in learnt], "used": limits.used()._asdict()})
+            else:
+                print_report(learnt, limits.used())
 
 
 def _require_consent(plan: str, *, yes: bool) -> None:
