@@ -13,7 +13,7 @@ import pytest
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import derived_id
-from memshare.memory_service.curate.requests import Edit, NewMemory
+from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 from tests.support.chat_script import Answer, well
@@ -158,3 +158,26 @@ def test_concepts_of_what_was_there_before_are_named_by_a_command_that_can_be_re
     again = terminal.run("concepts", "extract", "--pool", "old", "--yes", "--json", code=1)
     assert json.loads(again.stdout)["without"] == 1, "what has its concepts is not asked again"
     assert "All memories" in terminal.run("concepts", "extract", "--pool", "peaks").stdout
+
+
+def test_a_cap_of_who_brought_a_memory_holds_its_concepts_and_what_is_forgotten_meanwhile_is_not_asked_about(
+    deployment: Deployment,
+) -> None:
+    terminal = Terminal(deployment.settings.data)
+    terminal.run("budget", "set", "--submitter", "spender", "--tokens", "0")
+    kept, gone = (add(deployment, f"A capped {word}", "capped", submitter="spender") for word in ("otter", "lynx"))
+
+    def held() -> bool:
+        return {one.hold for one in deployment.client.ledger.parked() if one.queue == "concepts"} == {
+            "submitter spender"
+        }
+
+    wait_for(lambda: held() and len(deployment.client.ledger.parked()) == 2, 20, "both to be held back")
+    assert asked_about(deployment, "capped") == []
+    deployment.client.memories.forget(Forget(ids=(gone,)))
+    terminal.run("budget", "set", "--submitter", "spender", "--none")
+
+    assert named(deployment, kept).concepts["0"] == ("Otter",)
+    wait_for(lambda: not deployment.client.ledger.open_messages().get("concepts"), 20, "the other one to end")
+    assert len(asked_about(deployment, "capped")) == 1
+    assert deployment.client.memories.stats().by_pool["capped"] == 1
