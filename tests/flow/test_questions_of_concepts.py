@@ -313,7 +313,21 @@ def test_without_a_person_questions_are_listed_first_and_all_kept_with_yes(deplo
 def test_hypotheses_are_asked_for_from_two_clusters_that_nothing_connects(deployment: Deployment) -> None:
     model.replies["NewQuestions"] = new_questions(["Would tides bend a photon?"])
 
-    words = ("concepts", "ask", "--pool", POOL, "--submitter", "Cy", "--goal", "hypotheses", "--size", "6", "--json")
+    words = (
+        "concepts",
+        "ask",
+        "--pool",
+        POOL,
+        "--submitter",
+        "Cy",
+        "--goal",
+        "hypotheses",
+        "--size",
+        "6",
+        "--count",
+        "1",
+        "--json",
+    )
     listed = json.loads(memshare(deployment, *words).stdout)["questions"]
 
     [(_, asked)] = model.asked
