@@ -52,7 +52,10 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
         facts.add_row("thinned out", f"lessons bring little: {pool.lesson_share:.0%} of the usual number are learnt")
     if pool.feedback:
         fed, figures = pool.feedback, f"{_figure(pool.feedback.before)} → {_figure(pool.feedback.after)}"
-        facts.add_row("feedback", f"{fed.way} of the first hits: {figures} on {fed.lessons} held-out lessons")
+        facts.add_row(
+            "feedback",
+            f"{fed.way} of the first hits: {figures} on {fed.lessons} held-out lessons at version {fed.version}",
+        )
     console.print(facts)
     if pool.lessons.counted < LITTLE:
         console.print(f"Nothing is to be expected before about {LITTLE} memories of a pool.", style="dim")
