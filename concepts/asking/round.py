@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 
 from memshare.broker.wire.messages import Message
 from memshare.concepts.asking.target import Target
-from memshare.memory_service.curate.reviews import ASKING
+from memshare.memory_service.curate.reviews import ASKING, PEOPLE
 
 State = Literal["open", "kept", "dropped", "submitted"]
 
@@ -90,6 +90,7 @@ class Rounds:
 
     def __init__(self, client: redis.Redis, pool: str, person: str) -> None:
         self._client = client
+        self._person = person
         self._key = ASKING + person
         self._pool = pool
 
@@ -101,6 +102,7 @@ class Rounds:
     def keep(self, one: Round) -> None:
         """Keep a round as it is now."""
         with self._client.pipeline() as change:
+            change.sadd(PEOPLE, self._person)
             change.hset(self._key, self._pool, one.model_dump_json())
             change.expire(self._key, KEEP_SECONDS)
             change.execute()

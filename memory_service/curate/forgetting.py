@@ -16,7 +16,7 @@ from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Pur
 from memshare.memory_service.curate.concept_decisions import drop_decisions, forget_decider
 from memshare.memory_service.curate.meant import Meant
 from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare.memory_service.curate.reviews import drop_cards
+from memshare.memory_service.curate.reviews import drop_cards, drop_questions
 from memshare.memory_service.curate.stale import derived_from, make_stale, no_longer_stale
 from memshare.memory_service.curate.traces import remove_traces
 from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
@@ -137,6 +137,7 @@ class Forgetting:
                 self._given.forget(forget.submitter)
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
+        drop_questions(self._client, memories)
         drop_decisions(self._client, self._pool().store, memories.values())
         note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}

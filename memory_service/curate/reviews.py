@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Collection
 from uuid import UUID
 
 import redis
 
 PEOPLE = "memshare:review:people"
-"""Set: everybody who has cards."""
+"""Set: everybody who has cards, or decides on questions."""
 CARDS = "memshare:review:cards:"
 """Of a person, a hash: memory → what they said of it and when."""
 UNGRADED = "memshare:review:ungraded:"
@@ -20,17 +20,22 @@ PARAMETERS = "memshare:review:parameters"
 ASKING = "memshare:concepts:asking:"
 """Of a person, a hash: pool → JSON of the new questions on which they have not decided yet."""
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
 
 def drop_cards(client: redis.Redis, memories: Collection[UUID]) -> None:
     """Remove the cards of memories that are no more, whoever has them, and the questions that needed one of them."""
-    if not memories:
-        return
     names = {str(one) for one in memories}
-    for person in map(str, client.smembers(PEOPLE)):
+    for person in map(str, client.smembers(PEOPLE)) if names else ():
         client.hdel(CARDS + person, *names)
-        ungraded = client.hgetall(UNGRADED + person).items()
-        if needed := [str(one) for one, text in ungraded if not names.isdisjoint(json.loads(text)["memories"])]:
-            client.hdel(UNGRADED + person, *needed)
+        _drop_that_name(client, UNGRADED + person, names)
+
+
+def drop_questions(client: redis.Redis, memories: Collection[UUID]) -> None:
+    """Remove the new questions on which people decide, where one of these memories stands behind or beside them."""
+    names = {str(one) for one in memories}
+    for person in map(str, client.smembers(PEOPLE)) if names else ():
+        _drop_that_name(client, ASKING + person, names)
 
 
 def forget_person(client: redis.Redis, person: str) -> None:
@@ -38,3 +43,10 @@ def forget_person(client: redis.Redis, person: str) -> None:
     client.delete(CARDS + person, UNGRADED + person, ASKING + person)
     client.hdel(PARAMETERS, person)
     client.srem(PEOPLE, person)
+
+
+def _drop_that_name(client: redis.Redis, key: str, names: Collection[str]) -> None:
+    """Remove the fields of a hash whose text has one of these ids."""
+    kept = client.hgetall(key).items()
+    if gone := [str(field) for field, text in kept if not set(_UUID.findall(str(text))).isdisjoint(names)]:
+        client.hdel(key, *gone)

@@ -171,13 +171,13 @@ def test_how_fast_somebody_forgets_is_fitted_from_400_reviews_on(deployment: Dep
     words = ("review", "--fit", "--person", "Zoe")
     refused = memshare(deployment, *words, code=2)
     assert "There are 0 reviews; from 400 on" in refused.stderr
-    for card, reviews in zip(CARDS, forgetful(120), strict=False):
+    for card, reviews in zip(CARDS, forgetful(100), strict=False):
         for one in reviews:
             person.review(POOL, [card.id], one.grade, one.at)
 
     fitted = json.loads(memshare(deployment, *words, "--json").stdout)
 
-    assert (fitted["reviews"], fitted["used"]) == (960, True)
+    assert (fitted["reviews"], fitted["used"]) == (800, True)
     assert fitted["fitted_loss"] < fitted["usual_loss"]
     assert Learner.of(deployment.client.memories, person, POOL).scheduler.parameters == tuple(fitted["parameters"])
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import redis
 
-from memshare.concepts.asking.round import Proposal, Round, Rounds, Wanted
+from memshare.concepts.asking.round import Near, Proposal, Round, Rounds, Wanted
 from memshare.concepts.asking.target import Target
+from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.door.client import MemoryClient
+from tests.support.memories import remembered
 
 ONE, OTHER = Proposal.of("Is 1 a number?", ()), Proposal.of("Is 12 a number?", ())
 ROUND = Round(
@@ -52,3 +55,19 @@ def test_what_a_person_wrote_is_kept_and_what_it_stands_for_is_dropped() -> None
     assert [one.question for one in found.those("kept")] == ["Is 0 a number?"]
     assert found.those("dropped") == [ONE.model_copy(update={"state": "dropped"})]
     assert found.those("open") == [OTHER]
+
+
+def test_questions_beside_a_purged_memory_go_with_it_and_those_of_a_purged_person(
+    memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    sail, mast = (remembered(prompt, pool="plan")[0] for prompt in ("What is a sail?", "What is a mast?"))
+    memory.restore([sail, mast])
+    for person, near in (("Ada", sail), ("Bob", mast), ("Cy", mast)):
+        beside = Proposal.of("Why?", [Near(id=near.id, similarity=0.5)])
+        Rounds(redis_client, "plan", person).keep(ROUND.model_copy(update={"proposals": (beside,)}))
+
+    memory.purge(Forget(ids=(sail.id,)))
+    memory.purge(Forget(submitter="Cy"))
+
+    left = {person: Rounds(redis_client, "plan", person).read() is not None for person in ("Ada", "Bob", "Cy")}
+    assert left == {"Ada": False, "Bob": True, "Cy": False}
