@@ -17,6 +17,7 @@ from memshare.broker.wire.lessons import Lesson, LessonTask
 from memshare.llm.structured import DoesNotFit
 from memshare.memory_service.recall.retriever import PublishedAdapter
 from memshare.retriever_trainer.accuracy import pairwise_accuracy
+from memshare.retriever_trainer.feedback_switch import FeedbackSwitch
 from memshare.retriever_trainer.kept_lesson import KeptLesson
 from memshare.retriever_trainer.kept_pace import KeptPace
 from memshare.retriever_trainer.labels import Labeller, Labels
@@ -39,7 +40,17 @@ class Taught(NamedTuple):
 class Learn:
     """The stage's work. Lessons are labelled side by side; of one retriever they are learnt one at a time."""
 
-    def __init__(self, client: redis.Redis, labeller: Labeller, *, kept: int, keep_days: float) -> None:
+    def __init__(
+        self,
+        client: redis.Redis,
+        labeller: Labeller,
+        *,
+        kept: int,
+        keep_days: float,
+        feedback: FeedbackSwitch | None = None,
+    ) -> None:
+        """Without `feedback` nobody looks whether recalls should feed something back."""
+        self._feedback = feedback
         self._client = client
         self._labeller = labeller
         self._kept = kept
@@ -59,6 +70,8 @@ class Learn:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
                 while record is None:  # once, unless another trainer has taken over in the middle
                     record = _learn(lessons, pace, learner, journey, task, taught)
+            if self._feedback and record.outcome == "held out":
+                self._feedback.look_again(lessons)
         about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
         log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
         return Outcome(record, ended=record.outcome, counted=_counted(task.pool, record))

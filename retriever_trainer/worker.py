@@ -24,6 +24,8 @@ def _learn(settings: Settings) -> Learn:
     # torch takes seconds to import, and only who learns needs it.
     import torch
 
+    from memshare.memory_service.door.client import MemoryClient
+    from memshare.retriever_trainer.feedback_switch import FeedbackSwitch
     from memshare.retriever_trainer.labels import SIDE_BY_SIDE, Labeller
     from memshare.retriever_trainer.learn import Learn
 
@@ -31,7 +33,8 @@ def _learn(settings: Settings) -> Learn:
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
     client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings), settings.labels)
-    return Learn(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days)
+    feedback = FeedbackSwitch(client, MemoryClient(settings))
+    return Learn(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days, feedback=feedback)
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from memshare.chart import Point, chart
 from memshare.console import console, styled, table
+from memshare.memory_service.recall.feedback import FeedbackInUse
 from memshare.retriever_trainer.status import PoolStatus, Status
 from memshare.retriever_trainer.update import Update
 
@@ -51,11 +52,7 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
     if pool.lesson_share < 1:
         facts.add_row("thinned out", f"lessons bring little: {pool.lesson_share:.0%} of the usual number are learnt")
     if pool.feedback:
-        fed, figures = pool.feedback, f"{_figure(pool.feedback.before)} → {_figure(pool.feedback.after)}"
-        facts.add_row(
-            "feedback",
-            f"{fed.way} of the first hits: {figures} on {fed.lessons} held-out lessons at version {fed.version}",
-        )
+        facts.add_row("feedback", _feedback(pool.feedback))
     console.print(facts)
     if pool.lessons.counted < LITTLE:
         console.print(f"Nothing is to be expected before about {LITTLE} memories of a pool.", style="dim")
@@ -71,6 +68,13 @@ def _held_out(pool: PoolStatus) -> str:
         return "– (no lesson is held out yet)"
     learnt = f" → {_figure(found.in_use)} with version {pool.version}" if pool.version else ""
     return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {found.lessons} lessons never trained on"
+
+
+def _feedback(fed: FeedbackInUse) -> str:
+    if fed.way == "off":
+        return "off, as somebody wanted; `memshare retriever feedback --pool P` decides again"
+    figures = f"{_figure(fed.before)} → {_figure(fed.after)} on {fed.lessons} held-out lessons"
+    return f"{fed.way} of the first hits: {figures} at version {fed.version}"
 
 
 def _counts(pool: PoolStatus) -> str:

@@ -18,6 +18,7 @@ from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.encoder_names import ENCODER
 from memshare.memory_service.recall.recall import Recall
+from memshare.retriever_trainer.feedback_switch import FeedbackSwitch
 from memshare.retriever_trainer.kept_lesson import KeptLesson, packed
 from memshare.retriever_trainer.lesson_log import LessonLog
 from tests.support.memories import remembered
@@ -39,7 +40,7 @@ def group(number: int, kind: str, count: int, prompt: str, answer: str) -> list[
     return [remembered(asked, answer=said)[0] for asked, said in texts]
 
 
-def teach(recall: Recall, client: redis.Redis, lessons: int) -> None:
+def teach(recall: Recall, client: redis.Redis, lessons: int) -> LessonLog:
     """Lessons whose good examples have the nearest memories' words in their answers, and whose poor ones are nearer."""
     kept = []
     for number in range(1, lessons + 1):
@@ -61,6 +62,7 @@ def teach(recall: Recall, client: redis.Redis, lessons: int) -> None:
     client.set(ENCODER, recall.encoder_name)
     log = LessonLog(client, "poem", recall.encoder_name, kept=2_000, keep_days=1)
     log.begin_with(kept, 10 * lessons, np.zeros((256, 256), np.float32))
+    return log
 
 
 def run(*arguments: str) -> str:
@@ -93,7 +95,26 @@ def test_words_are_fed_back_where_held_out_lessons_rank_better(
 
     assert "feed nothing back" in run("feedback", "--pool", "poem", "--off")
     assert found(memory) == before
-    assert "first hits" not in run("status")
+    assert "off, as somebody wanted" in run("status")
+
+
+def test_the_trainer_decides_after_every_fifth_held_out_lesson_unless_a_person_has(
+    recall: Recall, redis_client: redis.Redis, memory: MemoryClient
+) -> None:
+    def finds_what_is_alike() -> bool:
+        return any(one.startswith("zzz alike3x") for one in found(memory))
+
+    switch = FeedbackSwitch(redis_client, memory)
+    switch.look_again(teach(recall, redis_client, LESSONS))
+    assert not finds_what_is_alike()
+
+    lessons = teach(recall, redis_client, 25)
+    switch.look_again(lessons)
+    assert finds_what_is_alike()
+
+    switch.switch_off(lessons)
+    switch.look_again(lessons)
+    assert not finds_what_is_alike()
 
 
 def test_few_lessons_switch_nothing_on_and_say_how_many_it_takes(recall: Recall, redis_client: redis.Redis) -> None:
