@@ -86,9 +86,9 @@ def brought_in(pool: OwnPool, name: str, pairs: Sequence[ClaimPair], comparer: C
     ids = pool.curate.add([NewMemory(pool=name, answer=claim) for claim in claims])
     comparing = Comparing(comparer, pool.standing.conflicts)
     while pool.sent:
-        journey, message = pool.sent.pop()
-        assert isinstance(message.body, CompareTask)
-        comparing.run(journey, message.body)
+        task = pool.sent.pop().body
+        assert isinstance(task, CompareTask)
+        comparing.run(task.journey, task)
     return dict(zip(claims, ids, strict=True))
 
 

@@ -32,8 +32,8 @@ class OwnPool(NamedTuple):
     forgetting: Forgetting
     settle: Settle
     standing: CredibilityRanking
-    sent: list[tuple[str, Following]]
-    """The messages that the pool has sent to the scorer, each with its journey."""
+    sent: list[Following]
+    """The messages that the pool has sent to the scorer."""
 
 
 @contextmanager
@@ -48,6 +48,6 @@ def own_pool() -> Iterator[OwnPool]:
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
             settle = Settle(pool, client, Lessons(0))
-            sent: list[tuple[str, Following]] = []
-            curate = Curate(pool, client, lambda journey, message: sent.append((journey, message)))
+            sent: list[Following] = []
+            curate = Curate(pool, client, sent.extend)
             yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)

@@ -28,14 +28,14 @@ from memshare.broker.delivery.keys import (
     open_key,
 )
 from memshare.broker.delivery.packed_json import pack, unpack
+from memshare.broker.delivery.queue_limit import queue_full
 from memshare.broker.delivery.scripts import Argument, Name, run_script
-from memshare.broker.errors import GiveUp, NotYet, QueueFull, Reason
+from memshare.broker.errors import GiveUp, NotYet, Reason
 from memshare.broker.observe.masking import without_vectors
 from memshare.broker.observe.metrics import Sample, count, flat
 from memshare.broker.wire.messages import Record
 
 LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it
-COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue asks to wait
 
 Facts = Mapping[str, JsonValue]
 """What is known for ever of a journey that was opened to be kept (`memshare.broker.delivery.outcome_record`)."""
@@ -70,8 +70,18 @@ class Ledger:
         shown = pack(text) if entry.begins else ""
         reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner)
         if reply[0] == b"full":
-            raise _full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
+            raise queue_full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
         return bool(reply[0] == b"opened")
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """Write messages down that follow no other one, and publish them; those that are open or have ended are not."""
+        parts = [
+            part
+            for entry, place, text in messages
+            for part in (entry.id, entry.queue, entry.stage, entry.journey, entry.model_dump_json(), place, text)
+        ]
+        if parts:
+            self._run("send", messages[0].entry, *parts)
 
     def begin(self, entry: Entry, incarnation: str) -> tuple[int, Record | None]:
         """Renew a message that a worker of this incarnation starts on, or adopt one that another client published.
@@ -232,15 +242,3 @@ class Ledger:
 
 def _json(facts: Facts | None) -> str:
     return json.dumps(facts, ensure_ascii=False) if facts else ""
-
-
-def _full(queue: str, limit: int, length: int, pace: int) -> QueueFull:
-    """`pace` is how many messages of the queue ended in a minute: what frees a tenth of it is worth waiting for."""
-    shortest, longest = COME_BACK
-    wait = min(max(60 * limit / 10 / pace, shortest), longest) if pace else 60.0
-    return QueueFull(
-        f"The queue {queue!r} is full: {length:,} messages are open, and {limit:,} is the limit "
-        f"(MEMSHARE_QUEUE_LIMIT). Come back in {wait:.0f} s, or start more workers for it.",
-        wait,
-        length,
-    )

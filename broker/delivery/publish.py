@@ -45,7 +45,7 @@ def publish(app: Celery, entry: Entry) -> None:
         )
 
 
-def outgoing(app: Celery, entry: Entry, parent: str) -> Outgoing:
+def outgoing(app: Celery, entry: Entry, parent: str | None = None) -> Outgoing:
     """The same message as Celery and kombu would write it, for a script to push. It follows the message `parent`."""
     amqp: Any = app.amqp  # the stubs know of no messages
     made = amqp.as_task_v2(

@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError
 from memshare.broker.delivery.keys import TABLE
 
 FOLDER = Path(__file__).parent
-Name = Literal["open", "take", "begin", "commit", "cancel", "park", "release", "fail", "bury", "revive"]
+Name = Literal["open", "send", "take", "begin", "commit", "cancel", "park", "release", "fail", "bury", "revive"]
 ALONE = frozenset({"take", "release"})  # are not about one message of a journey, and do without the common steps
 Argument = str | bytes | int | float
 

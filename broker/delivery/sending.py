@@ -1,16 +1,21 @@
-"""Sends a message that follows no other one, such as for what a person asked of a pool."""
+"""Sends messages that follow no other one, such as for what a person asked of a pool."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from celery import Celery
 
-from memshare.broker.delivery.publish import publish
+from memshare.broker.delivery.publish import outgoing
 from memshare.broker.delivery.stage import Following
 from memshare.broker.delivery.stage_task import StageServices
 
+AT_ONCE = 100
 
-def send(app: Celery, services: StageServices, journey: str, message: Following) -> None:
-    """Note a message in the ledger and publish it, as one of a journey; twice is once."""
-    entry = message.entry(journey, decides=False).signed(services.signer)
-    if services.ledger.open(entry):
-        publish(app, entry)
+
+def send(app: Celery, services: StageServices, messages: Sequence[Following]) -> None:
+    """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
+    for first in range(0, len(messages), AT_ONCE):
+        some = messages[first : first + AT_ONCE]
+        entries = [one.entry(decides=False).signed(services.signer) for one in some]
+        services.ledger.send([outgoing(app, entry) for entry in entries])

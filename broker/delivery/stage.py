@@ -25,7 +25,7 @@ class Following(NamedTuple):
     journey: str | None = None
     """A journey of its own, which its body names; None: the one that it follows from."""
 
-    def entry(self, journey: str, priority: Priority = 3, *, begins: bool = False, decides: bool = True) -> Entry:
+    def entry(self, journey: str = "", priority: Priority = 3, *, begins: bool = False, decides: bool = True) -> Entry:
         """The message as the ledger has it, not yet signed; it is the same one however often it is made."""
         of = self.journey or journey
         return Entry(

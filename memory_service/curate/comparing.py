@@ -15,8 +15,8 @@ from memshare.memory_service.memory import SHOWN, Memory
 from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.stores.store import Store
 
-Send = Callable[[str, Following], None]
-"""Sends a message of a journey, given by its id, to its queue."""
+Send = Callable[[Sequence[Following]], None]
+"""Sends messages, each of a journey that it names, to their queues."""
 
 
 class Comparing:
@@ -31,6 +31,7 @@ class Comparing:
         shown = [memory for memory in memories if memory.status in SHOWN]
         vectors = store.dense_of([memory.id for memory in shown])
         asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
+        messages = []
         for memory in shown:
             if memory.id not in vectors:
                 continue  # somebody has forgotten it meanwhile
@@ -40,4 +41,5 @@ class Comparing:
                 asked[other.id].add(memory.id)
             if others:
                 journey = str(derived_id("compare", *(f"{one.id} {one.key} {one.answer}" for one in (memory, *others))))
-                self._send(journey, comparison(journey, memory, others))
+                messages.append(comparison(journey, memory, others)._replace(journey=journey))
+        self._send(messages)

@@ -24,7 +24,7 @@ from memshare.memory_service.recall.credibility_ranking import Credibility, Cred
 from memshare.memory_service.stores.store import Page, Store, Where
 
 
-def _send_nothing(_journey: str, _message: Following) -> None:
+def _send_nothing(_messages: Sequence[Following]) -> None:
     """Where nobody compares memories."""
 
 
@@ -102,9 +102,8 @@ class Curate:
         """Send what follows from memories that were written; `new` are those that say something new."""
         store = self._pool().store
         self._comparing.compare(store, new)
-        for memory in needing(store, memories) if self._concepts else ():
-            message = extraction(memory)
-            self._send(message.journey or "", message)
+        if self._concepts:
+            self._send([extraction(memory) for memory in needing(store, memories)])
 
     def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
         """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""

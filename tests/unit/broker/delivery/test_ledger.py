@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from memshare.broker.delivery.entry import Committed, Entry, Outgoing, Result
+from memshare.broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Result
 from memshare.broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import NotYet, QueueFull
@@ -33,6 +33,32 @@ def test_an_opened_message_is_open_until_it_is_committed(ledger: Ledger) -> None
 
     assert ledger.open_messages() == {"poem": 0}
     assert ledger.journey("t1")["answer"] == {"answer": "a"}
+
+
+def test_messages_that_follow_none_are_sent_once_and_not_where_they_are_open_or_have_ended(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    ended, opened, new = (entry(name, name) for name in ("ended", "opened", "new"))
+    for one in (ended, opened):
+        ledger.open(one)
+    ledger.commit(ended, {"answer": "a"})
+
+    for _ in range(2):
+        ledger.send([sent(one) for one in (ended, opened, new)])
+    ledger.send([])
+
+    assert redis_client.lrange("poem", 0, -1) == ["the message new"]
+    assert {one.id for one in ledger.open_of(["ended", "opened", "new"])} == {"opened", "new"}
+
+
+def test_nothing_is_sent_of_a_journey_that_was_cancelled(ledger: Ledger, redis_client: redis.Redis) -> None:
+    first = entry()
+    ledger.open(first)
+    ledger.cancel(first, Cancelled(at=1, why="nobody wants it"))
+
+    ledger.send([sent(entry("t2", "extract"))])
+
+    assert not redis_client.exists("poem")
 
 
 def test_a_message_that_ended_only_hands_on_its_record(ledger: Ledger) -> None:
