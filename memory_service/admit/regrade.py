@@ -37,7 +37,7 @@ def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID, n
         elif before.status == "stale":
             changes["status"] = standing(before, new)
         changed = before.model_copy(update=changes)
-        recall.store.put([(changed, recall.vectors([changed])[0])])
+        recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
     note_seeds(client, pool().store, there=[changed], gone=[before])
     if score.accepted:
         settlement = Settlement(memory_id=memory, outcome="stored", reason=f"it was graded again: {score.total:.1f}")

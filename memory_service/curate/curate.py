@@ -88,7 +88,7 @@ class Curate:
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:
                 changed = _begun_anew(changed, before, edit.by)
-            recall.store.put([(changed, recall.vectors([changed])[0])])
+            recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
                 self._ranking.note(recall.store, [changed.id])

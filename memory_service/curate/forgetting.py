@@ -206,5 +206,5 @@ def _rewrite(recall: Recall, pairs: Sequence[tuple[Memory, Memory]]) -> list[Mem
     """Write those memories, given as they were and as they are to be, that changed; returns them as they were."""
     changed = [(before, after) for before, after in pairs if after != before]
     vectors = recall.vectors([after for _, after in changed]) if changed else []
-    recall.store.put([(after, own) for (_, after), own in zip(changed, vectors, strict=True)])
+    recall.store.put([(after, own) for (_, after), own in zip(changed, vectors, strict=True)], in_place=True)
     return [before for before, _ in changed]

@@ -46,4 +46,6 @@ def no_longer_stale(recall: Recall, statuses: dict[UUID, Status]) -> None:
 
 def _write(recall: Recall, memories: list[Memory]) -> None:
     vectors = recall.store.dense_of([memory.id for memory in memories]) if memories else {}
-    recall.store.put([(one, Vectors(vectors[one.id], sparse_of(one))) for one in memories if one.id in vectors])
+    recall.store.put(
+        [(one, Vectors(vectors[one.id], sparse_of(one))) for one in memories if one.id in vectors], in_place=True
+    )

@@ -59,10 +59,10 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
     before = processes(up)
     agents = "logic plan poem reasoning"
     assert {name: len(ids) for name, ids in before.items()} == {
-        "redis": 1, "memory": 1, agents: AGENTS, "scorer": 1, "concepts": 1, "trainer": 1, "serve": 1,
+        "redis": 1, "memory": 1, agents: AGENTS, "scorer concepts": 1, "trainer": 1, "serve": 1,
     }  # fmt: skip
 
-    for name in ("memory", "scorer", "concepts", "trainer", "serve", agents):
+    for name in ("memory", "scorer concepts", "trainer", "serve", agents):
         killed = before[name][0]
         os.kill(killed, signal.SIGKILL)
 
@@ -91,7 +91,7 @@ def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(terminal
     there = processes(up)
     assert "scorer" in there
     assert "trainer" not in there
-    assert "concepts" not in there
+    assert "scorer concepts" not in there
     terminal.run("know", "add", "Herons wade through shallow water.")
     refused = terminal.run("concepts", "extract", "--yes", code=1)
     assert "`memshare worker concepts`" in refused.stderr

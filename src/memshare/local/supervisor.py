@@ -92,9 +92,7 @@ class Supervisor:
             self._run_worker("memory", MEMORY_QUEUE)
         for number in range(1, self._agents + 1):
             self._run_worker(f"agents-{number}", *load_roster(self.settings.agents_dir))
-        self._run_worker("scorer", SCORER_QUEUE)
-        if self.settings.concepts:
-            self._run_worker("concepts", CONCEPTS_QUEUE)
+        self._run_worker("scorer", SCORER_QUEUE, *([CONCEPTS_QUEUE] if self.settings.concepts else []))
         if self.settings.learn:
             self._run_worker("trainer", TRAINER_QUEUE)
         if self._flower_port:

@@ -34,7 +34,7 @@ def sent() -> list[Following]:
 
 @pytest.fixture
 def curate(pool: Pool, redis_client: redis.Redis, sent: list[Following]) -> Curate:
-    return Curate(pool, redis_client, lambda _, message: sent.append(message), concepts=True)
+    return Curate(pool, redis_client, sent.extend, concepts=True)
 
 
 def asked(messages: list[Following]) -> list[ExtractTask]:
