@@ -193,7 +193,8 @@ class Settle:
                 judged[memory.id] = memory
                 log.info("Vouched for, now %s.", memory.status, extra=ids(task_id=task.journey, memory_id=memory.id))
         vectors = store.dense_of(list(judged)) if judged else {}
-        store.put([(judged[one], Vectors(dense, sparse_of(judged[one]))) for one, dense in vectors.items()])
+        pairs = [(judged[one], Vectors(dense, sparse_of(judged[one]))) for one, dense in vectors.items()]
+        store.put(pairs, in_place=True)
 
     def _is_alone(self, store: Store, pool: str, submitter: str) -> bool:
         """Whether nobody else's tasks made a memory that a pool shows; asked anew every few seconds.
