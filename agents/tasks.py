@@ -22,7 +22,8 @@ from memshare.broker.errors import BadInput
 from memshare.broker.observe import tracing
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import Sample, observe
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn, VerdictTask
+from memshare.broker.wire.grades import VerdictTask
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn
 from memshare.broker.wire.questions import Question, QuestionTask
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered

@@ -24,7 +24,8 @@ from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import Aim, print_figures, progress
 from memshare.broker.settings import load_settings
 from memshare.broker.wire.comparisons import CompareTask
-from memshare.broker.wire.messages import Shown, VerdictTask
+from memshare.broker.wire.grades import VerdictTask
+from memshare.broker.wire.messages import Shown
 from memshare.llm.chat import Chat
 from memshare.llm.models import open_chat
 from memshare.memory_service.curate.requests import NewMemory

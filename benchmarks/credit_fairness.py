@@ -6,7 +6,8 @@ import random
 from uuid import UUID
 
 from benchmarks.own_pool import OwnPool
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Shown, Usage
+from memshare.broker.wire.grades import GradedTask, Score
+from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
 from memshare.memory_service.curate.requests import NewMemory
 
 MEMORIES, TASKS = 10, 100

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.broker.wire.messages import CriterionScore
+from memshare.broker.wire.grades import CriterionScore
 from memshare.memory_service.memory import Memory, memory_id
 
 DIMENSION = 384

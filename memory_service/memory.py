@@ -11,7 +11,8 @@ from pydantic import Field
 from memshare.broker.wire.conversation import asked
 from memshare.broker.wire.extractions import Concepts
 from memshare.broker.wire.forms import Label, Moment, Percent
-from memshare.broker.wire.messages import CriterionScore, Message, derived_id
+from memshare.broker.wire.grades import CriterionScore
+from memshare.broker.wire.messages import Message, derived_id
 
 Status = Literal["active", "probation", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""

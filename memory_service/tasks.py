@@ -18,7 +18,7 @@ from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.extractions import Extracted
-from memshare.broker.wire.messages import Credited, GradedTask, VerdictTask
+from memshare.broker.wire.grades import Credited, GradedTask, VerdictTask
 from memshare.memory_service.admit.extractions import note_concepts
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.door.messages import RecallRequest

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from memshare.broker.wire.messages import Score, Turn, Usage
+from memshare.broker.wire.grades import Score
+from memshare.broker.wire.messages import Turn, Usage
 from memshare.llm.chat import Chat
 from memshare.llm.structured import Structured, ask
 from memshare.scorer.criterion import Criterion

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from memshare.broker.wire.messages import CriterionScore
+from memshare.broker.wire.grades import CriterionScore
 from memshare.scorer.criterion import POINTS, Criterion
 
 _DIGITS = 6  # of a total: scaling 90 points to 100 and adding them up must give 100, not 99.99999999999999

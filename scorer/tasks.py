@@ -19,7 +19,8 @@ from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import count, observe
 from memshare.broker.wire.comparisons import CompareTask
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, derived_id
+from memshare.broker.wire.grades import GradedTask
+from memshare.broker.wire.messages import AnsweredTask, derived_id
 from memshare.broker.wire.offers import OfferedPair
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from memshare.broker.wire.conversation import written
-from memshare.broker.wire.forms import Label, Moment, Percent, Share
+from memshare.broker.wire.forms import Label, Moment, Share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,63 +196,6 @@ class AnsweredTask(Message):
     learnt: tuple[Learnt, ...] = Field(default=(), max_length=MAX_LEARNT, description="to be remembered with it")
     seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
     regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
-
-
-class CriterionScore(Message):
-    """The range a pair got for one criterion, out of its points."""
-
-    low: Percent
-    high: Percent
-    points: Percent
-
-
-class Score(Message):
-    """The grade of one pair: the total is out of 100."""
-
-    total: Percent
-    threshold: Percent
-    accepted: bool
-    criteria: dict[str, CriterionScore]
-    rubric: str
-    rubric_version: str
-    model: str
-    usage: Usage
-
-
-class GradedTask(Message):
-    """From the scorer to the memory service: the pair with its score."""
-
-    task: AnsweredTask
-    score: Score
-
-
-class VerdictTask(Message):
-    """From an agent to the memory service: what an answer was worth that is not handed on to be graded.
-
-    `verdict` is from 0 (wrong) to 1 (right).
-    """
-
-    journey: str
-    pool: Label
-    prompt: str
-    submitter: Label = "anonymous"
-    shown: tuple[Shown, ...]
-    verdict: float = Field(ge=0, le=1)
-
-
-class Credited(Message):
-    """How many memories were credited."""
-
-    memories: int
-
-
-class Settlement(Message):
-    """What the memory service did with a graded pair."""
-
-    memory_id: UUID | None
-    outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept"]
-    reason: str
-    learnt: tuple[UUID, ...] = Field(default=(), description="the statements that the answer has from its sources")
 
 
 Record = dict[str, Any]

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import redis
 
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, Shown, VerdictTask
+from memshare.broker.wire.grades import GradedTask, VerdictTask
+from memshare.broker.wire.messages import AnsweredTask, Shown
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall import reward
 from memshare.memory_service.recall.balance import Earned, note

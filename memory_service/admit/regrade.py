@@ -7,7 +7,7 @@ from uuid import UUID
 import redis
 
 from memshare.broker.delivery.stage import Outcome
-from memshare.broker.wire.messages import GradedTask, Settlement
+from memshare.broker.wire.grades import GradedTask, Settlement
 from memshare.memory_service.admit.probation import standing
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.memory import Status

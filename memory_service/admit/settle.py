@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from memshare.broker.delivery.stage import Following, Outcome
 from memshare.broker.observe.logs import ids
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, Settlement, VerdictTask
+from memshare.broker.wire.grades import GradedTask, Settlement, VerdictTask
+from memshare.broker.wire.messages import AnsweredTask
 from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
 from memshare.memory_service.admit.crediting import Crediting

@@ -13,8 +13,9 @@ from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.comparisons import Compared
 from memshare.broker.wire.extractions import Extracted, NotedConcepts
+from memshare.broker.wire.grades import Score, Settlement
 from memshare.broker.wire.lessons import Lesson
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Score, Settlement, Shown, Step, Usage
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Shown, Step, Usage
 from memshare.broker.wire.offers import OfferedPair
 from memshare.broker.wire.questions import Question, QuestionTask
 

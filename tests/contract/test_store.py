@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import CriterionScore
+from memshare.broker.wire.grades import CriterionScore
 from memshare.memory_service.stores import bm25
 from memshare.memory_service.stores.store import Layout, Store, Where
 from tests.support.memories import DIMENSION, LAYOUT, Item, at, prompts, remembered

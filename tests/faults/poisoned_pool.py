@@ -16,8 +16,9 @@ import redis
 from numpy.typing import NDArray
 
 from benchmarks.forms import Task, form_of, memories, questions
+from memshare.broker.wire.grades import GradedTask, Score
 from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Shown, Usage
+from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.forgetting import Forgetting

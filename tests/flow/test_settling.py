@@ -11,7 +11,8 @@ import pytest
 
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Score, Shown, Usage
+from memshare.broker.wire.grades import Score
+from memshare.broker.wire.messages import Shown, Usage
 from memshare.evaluation.data import Item
 from memshare.evaluation.queues import Pair, Settled
 from memshare.evaluation.real_queues import RealQueues

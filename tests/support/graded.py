@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from memshare.broker.wire.messages import AnsweredTask, CriterionScore, GradedTask, Score, Shown, Usage
+from memshare.broker.wire.grades import CriterionScore, GradedTask, Score
+from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
 from memshare.memory_service.recall.recall import Recall
 
 THRESHOLD = 81.0

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from memshare.broker.wire.messages import Score, Shown
+from memshare.broker.wire.grades import Score
+from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.variants import Setup

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from memshare.agents.roster import Agent
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Score, Usage
+from memshare.broker.wire.grades import Score
+from memshare.broker.wire.messages import Usage
 from memshare.evaluation.data import Item
 from memshare.evaluation.most_calls import ENGINE_CALLS, MostCalls
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task

@@ -14,7 +14,8 @@ from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import MemshareError
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Usage, derived_id
+from memshare.broker.wire.grades import GradedTask, Score
+from memshare.broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare.client import BULK, Client
 from memshare.evaluation.queues import Pair, Settled
 from memshare.memory_service.memory import folded

@@ -12,7 +12,8 @@ from memshare.broker.delivery.keys import journey_key
 from memshare.broker.delivery.packed_json import pack
 from memshare.broker.delivery.stage import Following
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Shown, VerdictTask, derived_id
+from memshare.broker.wire.grades import VerdictTask
+from memshare.broker.wire.messages import Shown, derived_id
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare.broker.wire.grades import Score
 from memshare.broker.wire.lessons import Lesson
-from memshare.broker.wire.messages import Message, Score, Shown, Step, Turn, Usage
+from memshare.broker.wire.messages import Message, Shown, Step, Turn, Usage
 from memshare.memory_service.memory import Memory, Status
 
 

@@ -11,7 +11,8 @@ from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Answer, CriterionScore, Message, Score, Settlement, Shown, Step, Usage
+from memshare.broker.wire.grades import CriterionScore, Score, Settlement
+from memshare.broker.wire.messages import Answer, Message, Shown, Step, Usage
 from memshare.broker.wire.questions import Question
 from memshare.journey import read_journey
 from tests.support.answered import a_task

@@ -4,7 +4,7 @@ from math import fsum
 
 import pytest
 
-from memshare.broker.wire.messages import CriterionScore
+from memshare.broker.wire.grades import CriterionScore
 from memshare.scorer.criterion import Criterion
 from memshare.scorer.rubric import Rubric, all_rubrics
 from memshare.scorer.score import Range, accepted, mean, scale, total

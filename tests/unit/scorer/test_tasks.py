@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.wire.messages import GradedTask, Score, derived_id
+from memshare.broker.wire.grades import GradedTask, Score
+from memshare.broker.wire.messages import derived_id
 from memshare.scorer.rubric import BUNDLED, find_rubric
 from memshare.scorer.tasks import Scoring
 from tests.support.answered import a_task

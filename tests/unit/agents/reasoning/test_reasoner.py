@@ -17,7 +17,8 @@ from memshare.agents.roster import Agent, load_roster
 from memshare.agents.tasks import Answering
 from memshare.broker.delivery.stage import Outcome
 from memshare.broker.errors import BadInput, NotYet
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage, VerdictTask
+from memshare.broker.wire.grades import VerdictTask
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage
 from memshare.llm.chat import Chat, Reply
 from memshare.llm.limits.metered import Payer
 from memshare.llm.reply_replay import Unfinished

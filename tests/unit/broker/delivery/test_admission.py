@@ -20,7 +20,7 @@ from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.presence import Presence, announce, require_same_secret, withdraw
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Credited
+from memshare.broker.wire.grades import Credited
 from memshare.broker.wire.signing import SIGNATURE, Signer
 
 OURS, THEIRS = Signer((b"ours",)), Signer((b"theirs",))

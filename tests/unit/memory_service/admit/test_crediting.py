@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.wire.messages import GradedTask, Shown, VerdictTask
+from memshare.broker.wire.grades import GradedTask, VerdictTask
+from memshare.broker.wire.messages import Shown
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.memory import FLOOR, Memory

@@ -9,7 +9,8 @@ import redis
 
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
-from memshare.broker.wire.messages import GradedTask, Learnt
+from memshare.broker.wire.grades import GradedTask
+from memshare.broker.wire.messages import Learnt
 from memshare.memory_service.admit.extractions import note_concepts
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle

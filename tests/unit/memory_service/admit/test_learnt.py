@@ -9,7 +9,8 @@ import redis
 
 from memshare.broker.delivery.stage import Outcome
 from memshare.broker.wire.comparisons import CompareTask
-from memshare.broker.wire.messages import GradedTask, Learnt, Settlement
+from memshare.broker.wire.grades import GradedTask, Settlement
+from memshare.broker.wire.messages import Learnt
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.memory import KNOWLEDGE, Memory

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import redis
 
+from memshare.broker.wire.grades import Settlement
 from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import Settlement
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.outdated import outdated
 from memshare.memory_service.admit.settle import Settle

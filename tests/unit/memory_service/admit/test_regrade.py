@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.broker.wire.messages import AnsweredTask, GradedTask, Score, Settlement, Usage
+from memshare.broker.wire.grades import GradedTask, Score, Settlement
+from memshare.broker.wire.messages import AnsweredTask, Usage
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.admit.settle import Settle

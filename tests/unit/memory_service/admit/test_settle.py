@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 import redis
 
+from memshare.broker.wire.grades import GradedTask, Settlement
 from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import GradedTask, Settlement
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.admit.settle import NEAR_DUPLICATE, SAME_ANSWERS, Settle, better_rival, memory_of

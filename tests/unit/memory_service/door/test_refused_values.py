@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from memshare.broker.wire.messages import GradedTask, VerdictTask
+from memshare.broker.wire.grades import GradedTask, VerdictTask
 from memshare.memory_service.door import methods
 from memshare.memory_service.door.methods import Method
 from tests.support.memories import remembered

@@ -12,7 +12,8 @@ import redis
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Answer, Score, Usage
+from memshare.broker.wire.grades import Score
+from memshare.broker.wire.messages import Answer, Usage
 from memshare.memory_service.door.client import MemoryClient
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
