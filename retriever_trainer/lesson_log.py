@@ -6,9 +6,11 @@ lesson that it has seen. So a trainer can be killed at any moment, and no lesson
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,34 +30,6 @@ RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that h
 OUTCOMES = ("learnt", "held out", "refused", "no update")
 UPDATES_KEPT = 2_000
 RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
-
-# KEYS: fence, marker of the message, state, updates, lessons or held out, retrievers, version, versions,
-# blob of the version, blobs to delete …
-# ARGV: fencing number, record, seconds to keep it, update, retriever, slot or '', lesson, lessons counted, outcome,
-# checkpoint or '', version or '', its blob, versions to delete …
-_COMMIT = f"""
-local fence, record, keep, update, retriever, slot, lesson, counted, outcome, checkpoint, version, blob = unpack(ARGV)
-local done = redis.call('GET', KEYS[2])
-if done then return done end
-if redis.call('GET', KEYS[1]) ~= fence then return '' end
-redis.call('SET', KEYS[2], record, 'EX', keep)
-redis.call('RPUSH', KEYS[4], update)
-redis.call('LTRIM', KEYS[4], -{UPDATES_KEPT}, -1)
-redis.call('SADD', KEYS[6], retriever)
-redis.call('HSET', KEYS[3], 'counted', counted)
-redis.call('HINCRBY', KEYS[3], outcome, 1)
-if slot ~= '' then redis.call('HSET', KEYS[5], slot, lesson) end
-if checkpoint ~= '' then redis.call('HSET', KEYS[3], 'checkpoint', checkpoint, 'checkpoint_at', counted) end
-if version ~= '' then
-  redis.call('SET', KEYS[9], blob)
-  redis.call('ZADD', KEYS[8], version, version)
-  redis.call('SET', KEYS[7], version)
-  redis.call('HSET', KEYS[3], 'issued', version)
-  for key = 10, #KEYS do redis.call('DEL', KEYS[key]) end
-  for old = 13, #ARGV do redis.call('ZREM', KEYS[8], ARGV[old]) end
-end
-return record
-"""
 
 
 class Head(NamedTuple):
@@ -90,7 +64,7 @@ class LessonLog:
         self._client = client
         self._kept = kept
         self._keep_seconds = int(keep_days * 86_400)
-        self._commit = client.register_script(_COMMIT)
+        self._commit = client.register_script(_commit_script())
 
     def lease(self) -> AbstractContextManager[int]:
         """Be the only trainer of this retriever while the block runs; gives the fencing number."""
@@ -239,6 +213,12 @@ def retrievers(client: redis.Redis, encoder: str) -> list[str]:
     """The pools that have had a lesson with this encoder."""
     names = [json.loads(text) for text in client.smembers(RETRIEVERS)]
     return sorted(pool for pool, of in names if of == encoder)
+
+
+@functools.cache
+def _commit_script() -> str:
+    text = Path(__file__).with_name("commit_lesson.lua").read_text("utf-8")
+    return f"local updates_kept = {UPDATES_KEPT}\n{text}"
 
 
 def _outdated(version: int) -> list[int]:
