@@ -73,4 +73,4 @@ def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is
         assert not open_ones.get("concepts")
         assert not open_ones.get("memory")
         assert len(chat.requests) == 30 + 8, "those that nobody saw the reply of are asked again, and no others"
-        assert deployment.client.memories.stats().total == 30
+        assert deployment.client.memories.stats().by_pool["facts"] == 30

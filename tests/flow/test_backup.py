@@ -192,7 +192,12 @@ def test_a_deployment_with_memories_is_replaced_only_when_told_to_and_the_old_po
 
     refused = second.run("restore", str(backed.file), code=2).stderr
     asked = second.run("restore", str(backed.file), "--replace", code=2).stderr
-    replaced = second.json("restore", str(backed.file), "--replace", "--yes")
+    restore = ("restore", str(backed.file), "--replace", "--yes", "--json")
+    # A worker that had no time to say that it ends counts as there for a while.
+    done = wait_for(
+        lambda: (said := second.run(*restore, code=None)).returncode == 0 and said, 60, "the last worker to go"
+    )
+    replaced = json.loads(done.stdout)
 
     assert "--replace" in refused
     assert "--yes" in asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import redis
@@ -38,7 +39,7 @@ def test_a_model_recalls_offers_and_tells_how_it_went(
 
     agent = Agent(FunctionModel(model), toolsets=[memory_toolset(client, "logic")])
 
-    assert agent.run_sync(TASK).output == "A buoy."
+    assert asyncio.run(agent.run(TASK)).output == "A buoy."
     assert [one["id"] for one in returned["recall"]["memories"]] == [shelf["logic"]]
     assert returned["feedback"] == {"told": 1}
     tasks = {json.loads(text)["task"] for text in redis_client.hvals(MESSAGES)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import string
 from collections import Counter
 from typing import Any
 
@@ -42,16 +43,14 @@ likely: dict[str, st.SearchStrategy[Any]] = {
     "journey": texts,
     "idempotency_key": st.sampled_from(["a", "é", ""]),
 }
-some = st.fixed_dictionaries({"task": tasks, "text": tasks, "answer": tasks, "agent": pools, "wait": st.just(0)})
-arguments = (
-    some
-    | some
-    | some
-    | st.fixed_dictionaries({}, optional=likely)
-    | st.dictionaries(st.sampled_from(sorted(likely)), values)
+words = st.text(string.ascii_letters, min_size=1, max_size=20)
+right = st.fixed_dictionaries(
+    {"task": words, "text": words, "answer": words, "agent": st.sampled_from(["logic", "poem"]), "wait": st.just(0)}
 )
+odd = st.fixed_dictionaries({}, optional=likely) | st.dictionaries(st.sampled_from(sorted(likely)), values)
 calls = st.tuples(
-    st.just("tools/call"), st.fixed_dictionaries({"name": st.sampled_from(TOOLS), "arguments": arguments | values})
+    st.just("tools/call"),
+    st.fixed_dictionaries({"name": st.sampled_from(TOOLS), "arguments": right | right | odd | values}),
 )
 uris = st.fixed_dictionaries({"uri": st.sampled_from(["memshare://pools", "memshare://pools/é", "x"]) | texts})
 requests = calls | calls | st.tuples(st.sampled_from(METHODS), uris | values)
