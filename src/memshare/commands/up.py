@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -62,9 +63,10 @@ def up(
             with console.status("Starting …"):
                 supervisor.start()
             ready = True
+            told_to_end = _told_to_end()
             _say_ready(supervisor, as_json=as_json)
             with contextlib.closing(Client(settings)) as client:
-                _watch(supervisor, client, as_json=as_json)
+                _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:
             if not ready:
                 raise
@@ -72,6 +74,14 @@ def up(
         finally:
             with console.status("Ending; running tasks may finish …"):
                 supervisor.stop()
+
+
+def _told_to_end() -> threading.Event:
+    """Is set by Ctrl-C and SIGTERM from now on; as an exception, a callback of some library could swallow them."""
+    told = threading.Event()
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, lambda *_: told.set())
+    return told
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -108,11 +118,11 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     )
 
 
-def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
+def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:
     memories: int | None = None
     counted, done_then = 0.0, None
     with Live(console=console, refresh_per_second=4, transient=True) as live:
-        while True:
+        while not told_to_end.wait(REFRESH):
             for child in supervisor.revive():
                 if as_json:
                     print_json({"restarted": child.name, "restarts": child.restarts})
@@ -130,7 +140,6 @@ def _watch(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
                     live.update(_line(waiting, Counter(one.queue for one in client.ledger.parked()), done, memories))
             except (MemshareError, OSError) as error:
                 live.update(styled((str(error), "yellow")))
-            time.sleep(REFRESH)
 
 
 def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:
