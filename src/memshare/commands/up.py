@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -63,9 +64,8 @@ def up(
             with console.status("Starting …"):
                 supervisor.start()
             ready = True
-            told_to_end = _told_to_end()
-            _say_ready(supervisor, as_json=as_json)
-            with contextlib.closing(Client(settings)) as client:
+            with _told_to_end() as told_to_end, contextlib.closing(Client(settings)) as client:
+                _say_ready(supervisor, as_json=as_json)
                 _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:
             if not ready:
@@ -76,12 +76,16 @@ def up(
                 supervisor.stop()
 
 
-def _told_to_end() -> threading.Event:
-    """Is set by Ctrl-C and SIGTERM from now on; as an exception, a callback of some library could swallow them."""
+@contextlib.contextmanager
+def _told_to_end() -> Iterator[threading.Event]:
+    """Is set by Ctrl-C and SIGTERM within the block; as an exception, a callback of some library could swallow them."""
     told = threading.Event()
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, lambda *_: told.set())
-    return told
+    before = {sign: signal.signal(sign, lambda *_: told.set()) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
