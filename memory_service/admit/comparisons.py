@@ -12,6 +12,7 @@ from memshare.broker.app import SCORER_QUEUE
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.comparisons import MOST, CompareTask, Said
 from memshare.memory_service.memory import SHOWN, Memory, folded
+from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.stores.store import Store, Where
 
 SAME_QUESTION = 0.9  # cosine of the prompts
@@ -21,11 +22,16 @@ LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
 def rivals_of(
-    store: Store, memory: Memory, vector: NDArray[np.float32], compared: Collection[UUID] = ()
+    store: Store,
+    conflicts: Conflicts,
+    memory: Memory,
+    vector: NDArray[np.float32],
+    asked: Collection[UUID] = (),
 ) -> list[Memory]:
     """The memories that may contradict one: those that answer the same question or are about the same thing.
 
-    At most `MOST`, the nearest ones; none that says the same, or that was `compared` with it already.
+    At most `MOST`, the nearest ones; none that says the same, that was compared with it already, or of which this was
+    just `asked`.
     """
     if memory.is_passage:  # a document may say what another one denies
         return []
@@ -35,10 +41,11 @@ def rivals_of(
         for hit in near
         if hit.similarity >= (SAME_THING if memory.is_statement and hit.memory.is_statement else SAME_QUESTION)
         and hit.memory.id != memory.id
-        and hit.memory.id not in compared
+        and hit.memory.id not in asked
         and folded(hit.memory.answer) != folded(memory.answer)
     ]
-    return found[:MOST]
+    known = conflicts.judged(memory.pool, memory.id) if found else ()
+    return [other for other in found if other.id not in known][:MOST]
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Following:

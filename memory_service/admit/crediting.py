@@ -12,7 +12,7 @@ from memshare.broker.wire.grades import GradedTask, VerdictTask
 from memshare.broker.wire.messages import AnsweredTask, Shown
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall import reward
-from memshare.memory_service.recall.balance import Earned, note
+from memshare.memory_service.recall.balance import Earned, sums
 from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, Graded
 from memshare.memory_service.recall.credibility import features
 from memshare.memory_service.recall.recall import Recall
@@ -69,11 +69,11 @@ class Crediting:
                 earned[memory.pool].append(Credit(memory.id, x, rewards[memory.id], _weight(one)))
         for pool in dict.fromkeys((*earned, task.pool)):
             own = graded if pool == task.pool else None
-            new = self._arms.add(pool, task_id, earned.get(pool, ()), submitter=task.submitter, graded=own)
-            if new and own:
-                of_pool = [memory for memory in there if memory.pool == pool]
-                sides = (Earned(one, rewards[one.id], _weight(shown[one.id])) for one in of_pool)
-                note(self._client, pool, own.kind, model, sides)
+            of_pool = [memory for memory in there if memory.pool == pool]
+            sides = (Earned(one, rewards[one.id], _weight(shown[one.id])) for one in of_pool)
+            balance = sums(own.kind, model, sides) if own else {}
+            credit = earned.get(pool, ())
+            self._arms.add(pool, task_id, credit, submitter=task.submitter, graded=own, balance=balance)
         return there
 
 

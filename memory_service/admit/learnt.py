@@ -82,7 +82,7 @@ def _told_before(store: Store, memory: Memory, vector: NDArray[np.float32]) -> M
 def _compared(
     store: Store, client: redis.Redis, task_id: str, memory: Memory, vector: NDArray[np.float32]
 ) -> list[Following]:
-    others = rivals_of(store, memory, vector, Conflicts(client).judged(memory.pool, memory.id))
+    others = rivals_of(store, Conflicts(client), memory, vector)
     journey = _journey(task_id, memory)
     return [comparison(journey, memory, others)._replace(journey=journey)] if others else []
 

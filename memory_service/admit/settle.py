@@ -176,7 +176,7 @@ class Settle:
         if stale:
             reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
             return Settlement(memory_id=memory.id, outcome="stored", reason=reason), asked
-        others = rivals_of(store, memory, vector, self._conflicts.judged(memory.pool, memory.id))
+        others = rivals_of(store, self._conflicts, memory, vector)
         compared = comparison(task.journey, memory, others) if others else None
         following = (*(one for one in (lesson, compared) if one is not None), *asked)
         if rivals:

@@ -35,8 +35,7 @@ class Comparing:
         for memory in shown:
             if memory.id not in vectors:
                 continue  # somebody has forgotten it meanwhile
-            known = self._conflicts.judged(memory.pool, memory.id) | asked[memory.id]
-            others = rivals_of(store, memory, vectors[memory.id], known)
+            others = rivals_of(store, self._conflicts, memory, vectors[memory.id], asked[memory.id])
             for other in others:
                 asked[other.id].add(memory.id)
             if others:

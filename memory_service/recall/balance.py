@@ -11,6 +11,7 @@ wrote belongs to neither side. Where one model writes all, one side is empty, an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -60,16 +61,16 @@ class Earned(NamedTuple):
     weight: float
 
 
-def note(client: redis.Redis, pool: str, kind: str | None, model: str | None, earned: Iterable[Earned]) -> None:
-    """Count what memories earned in an answer that this model gave."""
-    with client.pipeline() as change:
-        for one in earned:
-            if model is not None and one.memory.model is not None:
-                side = "own" if one.memory.model == model else "foreign"
-                name = _BETWEEN.join((kind or "", side))
-                change.hincrbyfloat(balance_key(pool), f"{name}{_BETWEEN}credits", one.weight)
-                change.hincrbyfloat(balance_key(pool), f"{name}{_BETWEEN}sum", one.weight * one.reward)
-        change.execute()
+def sums(kind: str | None, model: str | None, earned: Iterable[Earned]) -> dict[str, float]:
+    """What memories earned in an answer that this model gave, by the fields of the pool's hash (`balance_key`)."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for one in earned:
+        if model is not None and one.memory.model is not None:
+            side = "own" if one.memory.model == model else "foreign"
+            name = _BETWEEN.join((kind or "", side))
+            found[f"{name}{_BETWEEN}credits"] += one.weight
+            found[f"{name}{_BETWEEN}sum"] += one.weight * one.reward
+    return found
 
 
 def balances(client: redis.Redis, pool: str) -> dict[str, Balance]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 import redis
 
+from memshare.memory_service.recall.balance import balance_key
 from memshare.memory_service.recall.credibility import Arm, Array, D
 from memshare.memory_service.recall.given_credit import INDEX, GivenCredit, arms_key, given_key, member_of, usual_key
 
@@ -57,10 +58,12 @@ class Arms:
         *,
         submitter: str = "anonymous",
         graded: Graded | None = None,
+        balance: Mapping[str, float] | None = None,
     ) -> bool:
         """Credit what a task was shown of a pool, in one step and once a task; False when that was done before.
 
-        A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown.
+        A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown. `balance` is
+        added to that of own and foreign memories (`memshare.memory_service.recall.balance.sums`).
         """
         if not earned and graded is None:
             return False
@@ -74,10 +77,12 @@ class Arms:
             given_key(pool, submitter),
             INDEX,
             usual_key(pool),
+            balance_key(pool),
         ]
+        sides = [part for field, amount in (balance or {}).items() for part in (field, repr(float(amount)))]
         kind, score = ((graded.kind or ""), repr(graded.score)) if graded else ("", "")
-        width = 1 + len(_UPPER[0]) + D
-        return bool(self._credit(keys=keys, args=[self._keep, width, member_of(pool, submitter), kind, score, *words]))
+        fixed = (self._keep, 1 + len(_UPPER[0]) + D, member_of(pool, submitter), kind, score)
+        return bool(self._credit(keys=keys, args=[*fixed, len(sides), *sides, *words]))
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""

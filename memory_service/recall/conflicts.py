@@ -17,7 +17,7 @@ person's word, which a model's does not undo."""
 _MARKS: dict[str, Verdict] = {"-": "agree", "+": "contradict", "=": "dismissed", "!": "confirmed"}
 _MARK_OF = {verdict: mark for mark, verdict in _MARKS.items()}
 
-CONTRADICT: tuple[Verdict, ...] = ("contradict", "confirmed")
+_OF_RIVALS = {_MARK_OF["contradict"], _MARK_OF["confirmed"]}
 
 Rivals = dict[UUID, bool]
 """The memories that contradict one, each with whether a person has confirmed it."""
@@ -71,9 +71,10 @@ def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[U
     """Those of some memories that have rivals, as these lie in Redis."""
     found: dict[UUID, Rivals] = {}
     for one, text in zip(memories, texts, strict=True):
-        rivals = {other: verdict == "confirmed" for other, verdict in _read(text).items() if verdict in CONTRADICT}
-        if rivals:
-            found[one] = rivals
+        # Most were compared with many, and contradict none: only the ids of those are read.
+        words = [word for word in (text or "").split() if word[0] in _OF_RIVALS]
+        if words:
+            found[one] = {UUID(word[1:]): _MARKS[word[0]] == "confirmed" for word in words}
     return found
 
 

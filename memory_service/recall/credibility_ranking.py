@@ -13,7 +13,7 @@ from memshare.memory_service.memory import FLOOR, SHOWN, Memory
 from memshare.memory_service.recall.balance import Balance, balance_key, moved, read_balances
 from memshare.memory_service.recall.bandit_arms import Arms, read_arms
 from memshare.memory_service.recall.conflicts import Conflicts, Rivals, read_rivals
-from memshare.memory_service.recall.credibility import corrected, features, in_general, upper_bounds
+from memshare.memory_service.recall.credibility import Arm, corrected, features, in_general, upper_bounds
 from memshare.memory_service.recall.rivalry import Strength, Weaker, behind_rivals, weaker
 from memshare.memory_service.stores.store import Hit, Store, Where
 
@@ -66,31 +66,16 @@ class CredibilityRanking:
         """The hits for each task that may be shown, best first; one look at Redis for all of them.
 
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
-        other, or is not shown (`memshare.memory_service.recall.rivalry`).
+        other, or is not shown (`memshare.memory_service.recall.rivalry`). Rivals that were not found take another.
         """
-        ids = [[hit.memory.id for hit in task.hits] for task in tasks]
-        with self._client.pipeline(transaction=False) as look:
-            for task, some in zip(tasks, ids, strict=True):
-                if some:
-                    self.arms.ask(look, task.pool, some)
-                    self.conflicts.ask(look, task.pool, some)
-                    look.hgetall(balance_key(task.pool))
-            replies = iter(look.execute())
-        looks = [
-            (read_arms(next(replies)), read_rivals(some, next(replies)), read_balances(next(replies)))
-            if some
-            else ([], {}, {})
-            for some in ids
-        ]
+        looks = self._look(tasks)
         contexts = [features(hit.memory, task.text, hit.similarity) for task in tasks for hit in task.hits]
-        bounds = iter(upper_bounds([arm for arms, _, _ in looks for arm in arms], np.array(contexts)))
+        bounds = iter(upper_bounds([arm for look in looks for arm in look.arms], np.array(contexts)))
         ranked = []
-        for task, (_, rivals, of_kinds) in zip(tasks, looks, strict=True):
-            contested = [hit.memory for hit in task.hits if hit.memory.id in rivals]
-            beaten = self._beaten(store, task.pool, contested, rivals)
+        for task, look, beaten in zip(tasks, looks, self._beaten(store, tasks, looks), strict=True):
             out = {one for one, how in beaten.items() if how.is_left_out}
             judged = [(hit, next(bounds)) for hit in task.hits]
-            balance = of_kinds.get(task.kind or "", Balance())
+            balance = look.balances.get(task.kind or "", Balance())
             kept = [
                 (corrected(hit.score, p), hit._replace(moved=moved(balance, hit.memory, task.model)))
                 for hit, p in judged
@@ -100,14 +85,49 @@ class CredibilityRanking:
             ranked.append(behind_rivals([hit for _, hit in best], beaten))
         return ranked
 
-    def _beaten(
-        self, store: Store, pool: str, memories: Sequence[Memory], rivals: dict[UUID, Rivals]
-    ) -> dict[UUID, Weaker]:
-        """Those that a rival which could be shown beats."""
-        if not memories:
-            return {}
-        wanted = sorted({rival for of in rivals.values() for rival in of})
-        others = store.page(Where(pool=pool, status=SHOWN, ids=wanted), len(wanted)).memories
-        everyone = {memory.id: memory for memory in (*memories, *others)}
-        known = zip(everyone.values(), self.credibilities(pool, list(everyone.values())), strict=True)
-        return weaker(rivals, {memory.id: Strength(how.p, -memory.created, how.credits) for memory, how in known})
+    def _look(self, tasks: Sequence[FoundFor]) -> list[_Look]:
+        ids = [[hit.memory.id for hit in task.hits] for task in tasks]
+        with self._client.pipeline(transaction=False) as look:
+            for task, some in zip(tasks, ids, strict=True):
+                if some:
+                    self.arms.ask(look, task.pool, some)
+                    self.conflicts.ask(look, task.pool, some)
+                    look.hgetall(balance_key(task.pool))
+            replies = iter(look.execute())
+        return [
+            _Look(read_arms(next(replies)), read_rivals(some, next(replies)), read_balances(next(replies)))
+            if some
+            else _Look([], {}, {})
+            for some in ids
+        ]
+
+    def _beaten(self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[dict[UUID, Weaker]]:
+        """Of each task's hits those that a rival which could be shown beats."""
+        known = {
+            hit.memory.id: (hit.memory, arm)
+            for task, look in zip(tasks, looks, strict=True)
+            for hit, arm in zip(task.hits, look.arms, strict=True)
+        }
+        wanted = {rival for look in looks for of in look.rivals.values() for rival in of}
+        if missing := sorted(wanted - known.keys()):
+            others = store.page(Where(ids=missing), len(missing)).memories
+            for pool in {memory.pool for memory in others}:
+                of_pool = [memory for memory in others if memory.pool == pool and memory.status in SHOWN]
+                arms = self.arms.of(pool, [memory.id for memory in of_pool])
+                known |= {memory.id: (memory, arm) for memory, arm in zip(of_pool, arms, strict=True)}
+        involved = [known[one] for one in wanted.union(*(look.rivals for look in looks)) & known.keys()]
+        contexts = np.array([in_general(memory) for memory, _ in involved])
+        bounds = upper_bounds([arm for _, arm in involved], contexts)
+        strength = {
+            memory.id: Strength(float(p), -memory.created, arm.credits)
+            for (memory, arm), p in zip(involved, bounds, strict=True)
+        }
+        return [weaker(look.rivals, strength) for look in looks]
+
+
+class _Look(NamedTuple):
+    """What Redis knows of a task's hits: their arms, in their order, those with rivals, and the pool's balances."""
+
+    arms: Sequence[Arm]
+    rivals: dict[UUID, Rivals]
+    balances: dict[str, Balance]

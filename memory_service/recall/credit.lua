@@ -1,8 +1,11 @@
 -- Credit the memories of one pool that a task was shown, once for the task: the sums of each, in its arm and in what
--- this submitter's tasks gave it; and count the task's score in what is usual for its kind.
-local arms, marker, given, index, usual = unpack(KEYS)
-local seconds, width, member, kind, score = unpack(ARGV, 1, 5)
--- Then for each credit the memory and what is added to each of its numbers. `score` is empty where nothing was graded.
+-- this submitter's tasks gave it; count the task's score in what is usual for its kind, and what the memories earned in
+-- the balance of own and foreign ones.
+local arms, marker, given, index, usual, balance = unpack(KEYS)
+local seconds, width, member, kind, score, sides = unpack(ARGV, 1, 6)
+local first_credit = 7 + tonumber(sides)
+-- After these so many fields and amounts of the balance, in turn; then for each credit the memory and what is added to
+-- each of its numbers. `score` is empty where nothing was graded.
 
 if not redis.call('SET', marker, '1', 'NX', 'EX', seconds) then return 0 end
 
@@ -20,10 +23,11 @@ if score ~= '' then
   add(given, 'kind ' .. kind, {'1', score})
 end
 width = tonumber(width)
-for first = 6, #ARGV, width + 1 do
+for first = first_credit, #ARGV, width + 1 do
   local numbers = {unpack(ARGV, first + 1, first + width)}
   add(arms, ARGV[first], numbers)
   add(given, ARGV[first], numbers)
 end
-if score ~= '' or #ARGV > 5 then redis.call('SADD', index, member) end
+for at = 7, first_credit - 1, 2 do redis.call('HINCRBYFLOAT', balance, ARGV[at], ARGV[at + 1]) end
+if score ~= '' or #ARGV >= first_credit then redis.call('SADD', index, member) end
 return 1

@@ -47,7 +47,9 @@ def test_every_two_memories_are_compared_once(settle: Settle, recall: Recall, re
     assert settle.run("2", task).followings == ()
 
 
-def test_statements_about_the_same_thing_are_compared_though_their_words_differ_more(recall: Recall) -> None:
+def test_statements_about_the_same_thing_are_compared_though_their_words_differ_more(
+    recall: Recall, redis_client: redis.Redis
+) -> None:
     for kind in (KNOWLEDGE, "limerick"):
         prompt = "the red lamp on the old table"
         memory, _ = remembered(prompt, answer=f"By {kind}.", kind=kind, pool=kind)
@@ -57,5 +59,5 @@ def test_statements_about_the_same_thing_are_compared_though_their_words_differ_
     found = {}
     for kind in (KNOWLEDGE, "limerick"):
         new, _ = remembered("the red lamp on the old floor", answer="New.", kind=kind, pool=kind)
-        found[kind] = rivals_of(recall.store, new, recall.vectors([new])[0].dense)
+        found[kind] = rivals_of(recall.store, Conflicts(redis_client), new, recall.vectors([new])[0].dense)
     assert (len(found[KNOWLEDGE]), len(found["limerick"])) == (2, 0)

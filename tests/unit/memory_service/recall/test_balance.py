@@ -7,7 +7,8 @@ from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.balance import LARGEST, Balance, Earned, Side, balances, moved, note
+from memshare.memory_service.recall.balance import LARGEST, Balance, Earned, Side, balances, moved, sums
+from memshare.memory_service.recall.bandit_arms import Graded
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Hit
@@ -70,7 +71,8 @@ def test_memories_of_the_better_side_stand_before_equals_for_this_model_and_kind
     for_one = FoundFor("poem", "A light", hits, ONE, "limerick")
     before = ranking.ranked(recall.store, [for_one])
 
-    note(redis_client, "poem", "limerick", ONE, [Earned(foreign, 1.2, 1.0), Earned(own, 0.9, 1.0)] * 40)
+    earned = sums("limerick", ONE, [Earned(foreign, 1.2, 1.0), Earned(own, 0.9, 1.0)] * 40)
+    ranking.arms.add("poem", "journey", [], graded=Graded("limerick", 80), balance=earned)
 
     after = ranking.ranked(recall.store, [for_one, for_one._replace(kind="sonnet"), for_one._replace(model=OTHER)])
     names = [[hit.memory.prompt for hit in some] for some in (*before, *after)]
