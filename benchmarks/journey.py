@@ -1,10 +1,12 @@
 """Journeys per second, beside what Celery does with tasks that do nothing: `python -m benchmarks.journey`.
 
-A journey is a task's way over all hops: recall and answer, grade, settle (here every answer is stored). The model is a
-chat server on loopback behind the real OpenAI client, in a process of its own on the same processors. Everything runs
-on as many processors as `--processors` says: Redis, the memory service, agents, scorer, chat server and this program.
-`--threads` tasks are in flight: agents have so many threads together, and so has the scorer. The share of the ideal is
-that of threads / latency, which would be reached if nothing but the model took time.
+A journey is a task's way over all hops: recall and answer, grade, settle (here every answer is stored). About a quarter
+of the memories are then compared with others that answer the same question, as in a pool in use, which is one call and
+one message more (`compared_share`). The model is a chat server on loopback behind the real OpenAI client, in a process
+of its own on the same processors. Everything runs on as many processors as `--processors` says: Redis, the memory
+service, agents, scorer, chat server and this program. `--threads` tasks are in flight: agents have so many threads
+together, and so has the scorer. The share of the ideal is that of threads / latency, which would be reached if nothing
+but the model took time.
 
 With `--against` an older tree, from before the memory service had a door, runs the same journeys in turns with this
 one, on a Redis and a pool of its own; figures are medians of the rounds. `cpu_ratio` leaves the chat server out, which
@@ -102,6 +104,7 @@ def _figures(instant: list[Ran], slow: list[Ran], ideal: float) -> dict[str, Any
     return {
         "journeys_per_second": round(median(one.rate for one in instant), 1),
         "share_of_ideal": round(median(one.rate for one in slow) / ideal, 3),
+        "compared_share": round(median(one.compared for one in (*instant, *slow)), 3),
         "cpu_ms_per_journey": _by_process(instant),
         "cpu_ms_per_journey_with_latency": _by_process(slow),
     }

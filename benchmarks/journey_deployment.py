@@ -32,10 +32,14 @@ class Worker:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run: journeys a second in its middle, and processor time a journey in ms by part of the system."""
+    """One run: journeys a second in its middle, and processor time a journey in ms by part of the system.
+
+    `compared` is the share of journeys whose memory was compared with others, which is a call and a message more.
+    """
 
     rate: float
     cpu_ms: dict[str, float]
+    compared: float
 
 
 def as_it_is(threads: int, agents: int, scorers: int) -> list[Worker]:
@@ -70,9 +74,9 @@ class Deployment:
         self._read()
         before = {name: cpu_seconds(pids) for name, pids in self._pids.items()}
         self._write({})
-        rate = self._read()["rate"]
+        told = self._read()
         used = {name: cpu_seconds(pids) - before[name] for name, pids in self._pids.items()}
-        return Ran(rate, {name: seconds * 1000 / count for name, seconds in used.items()})
+        return Ran(told["rate"], {name: seconds * 1000 / count for name, seconds in used.items()}, told["compared"])
 
     def _write(self, what: dict[str, Any]) -> None:
         _pipe(self._process.stdin).write(json.dumps(what) + "\n")

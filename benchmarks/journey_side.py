@@ -2,8 +2,8 @@
 
 Its argument is JSON: the data folder and the workers. It starts Redis and them, and prints their pids by name. For each
 line {"what", "count"} of its standard input it submits so many tasks, prints {"submitted": count}, waits for another
-line, lets the agents begin, and prints the rate. It knows of a tree only what stayed the same: `Client`, and how the
-embedded Redis starts.
+line, lets the agents begin, and prints the rate and the share of the new memories that was compared with others. It
+knows of a tree only what stayed the same: `Client`, and how the embedded Redis starts.
 """
 
 from __future__ import annotations
@@ -12,19 +12,36 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from memshare.client import Client
 
+WHO = (
+    *("a lighthouse keeper", "a baker", "a heron", "a tram driver", "a locksmith", "a cellist", "a postman"),
+    *("a glacier guide", "a beekeeper", "a chess player", "a clockmaker", "a diver", "an astronomer", "a gardener"),
+    *("a fox", "a tailor", "a judge", "a ferryman", "a librarian", "a volcano"),
+)
+DOES = (
+    *("loses a key", "learns to swim", "writes to the king", "sleeps through the winter", "sells the last umbrella"),
+    *("forgets a birthday", "wins a wager", "counts the stars", "mends a violin", "hides from the rain"),
+    *("marries in secret", "runs out of flour", "hears a ghost", "buys a balloon", "misses the train", "finds a map"),
+    *("paints the fence", "quarrels with a neighbour", "tames a crow", "bakes a cake of salt"),
+)
+WHERE = (
+    *("in Lisbon", "on the moon", "under the bridge", "at the dentist's", "on a raft", "in a lift", "at midnight"),
+    *("behind the theatre", "at the North Pole", "in the desert", "on market day", "in a submarine", "in the attic"),
+    *("on a treadmill", "during the election", "in an orchard", "at the border", "in a museum", "on the roof"),
+    "by the canal",
+)
 MIDDLE = (0.1, 0.9)
 STALLED_AFTER = 60  # seconds
 START_WITHIN = 180  # seconds
 POLL = 0.05  # seconds
-TOPICS = ("lighthouse", "baker", "heron", "tram", "locksmith", "glacier", "violin", "postman", "kite", "well")
 
 
 def main() -> None:
@@ -45,9 +62,13 @@ def main() -> None:
         _wait(lambda: {one.pid for one in client.workers()} >= pids, "every worker", *started)
         by_name = {"redis": [redis.pid]} | {name: [one.pid for one in some] for name, some in workers.items()}
         _say({"ready": True, "pids": by_name})
+        prompts = tasks()
         for line in sys.stdin:
             wanted = json.loads(line)
-            _say({"rate": _run(client, wanted["what"], wanted["count"])})
+            compared = client.ledger.done().get("compare", 0)
+            rate = _run(client, wanted["what"], list(islice(prompts, wanted["count"])))
+            compared = client.ledger.done().get("compare", 0) - compared
+            _say({"rate": rate, "compared": compared / wanted["count"]})
     finally:
         for processes in (*workers.values(), [redis]):
             for process in processes:
@@ -64,18 +85,25 @@ def _start(worker: Mapping[str, Any], node: str, data: Path) -> subprocess.Popen
         return subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
-def _run(client: Client, what: str, count: int) -> float:
+def _run(client: Client, what: str, prompts: Sequence[str]) -> float:
     """Submit while nobody listens, then let the agents begin, and watch until all journeys are settled."""
     agents = [worker.node for worker in client.workers() if "poem" in worker.queues]
     client.app.control.cancel_consumer("poem", destination=agents, reply=True)
-    for number in range(count):
-        topic = TOPICS[number % len(TOPICS)]
-        client.submit("poem", f"A limerick, {what}, about the number {number} and a {topic}", kind="limerick")
+    for prompt in prompts:
+        client.submit("poem", prompt, kind="limerick")
     before = client.ledger.done().get("settle", 0)
-    _say({"submitted": count})
+    _say({"submitted": len(prompts)})
     sys.stdin.readline()
     client.app.control.add_consumer("poem", destination=agents)
-    return rate_of(lambda: client.ledger.done().get("settle", 0) - before, count, what)
+    return rate_of(lambda: client.ledger.done().get("settle", 0) - before, len(prompts), what)
+
+
+def tasks() -> Iterator[str]:
+    """8,000 different tasks. As in a pool in use, about a quarter of them has one before it that asks the same."""
+    every = list(product(WHO, DOES, WHERE))
+    for number in range(len(every)):
+        who, does, where = every[number * 7919 % len(every)]
+        yield f"A limerick about {who} who {does} {where}"
 
 
 def rate_of(done: Callable[[], int], count: int, what: str) -> float:
