@@ -33,23 +33,40 @@ def find_clusters(
     the deepest level is to have on average. Neighbours are found by cosine plus half the similarity of the concepts.
     The same memories give the same clusters, in whatever order they come.
     """
+    return find_clusters_by_size(graph, memories, vectors, [size], seed=seed)[size]
+
+
+def find_clusters_by_size(
+    graph: ConceptGraph,
+    memories: Sequence[UUID],
+    vectors: NDArray[np.float32],
+    sizes: Sequence[int],
+    *,
+    seed: int = 0,
+) -> dict[int, Clusters]:
+    """The clusters that `find_clusters` finds for each size; neighbours are found once for all of them."""
     order = sorted(range(len(memories)), key=memories.__getitem__)
     ids = [memories[place] for place in order]
     if not ids:
-        return Clusters(())
+        return dict.fromkeys(sizes, Clusters(()))
     edges = neighbours(vectors[order], graph.matrix(ids))
-    partitions: list[NDArray[np.int64]] = []  # the deepest first; each gives a cluster to every cluster below
-    nodes, wanted = len(ids), max(1, round(len(ids) / size))
+    return {size: Clusters(_described(graph, ids, _partitions(edges, len(ids), size, seed))) for size in sizes}
+
+
+def _partitions(edges: Edges, nodes: int, size: int, seed: int) -> list[NDArray[np.int64]]:
+    """The cluster of each memory, then the cluster of each of these clusters, and so on up."""
+    partitions: list[NDArray[np.int64]] = []
+    wanted = max(1, round(nodes / size))
     while True:
         found = partition(edges, nodes, wanted, seed)
         above = int(found.max()) + 1
         if partitions and above == nodes:  # what nothing connects stays apart
-            return Clusters(_described(graph, ids, partitions))
+            return partitions
         partitions.append(found)
         nodes, edges = above, _between(edges, found)
         wanted = round(nodes / CHILDREN)
         if wanted < FEWEST:
-            return Clusters(_described(graph, ids, partitions))
+            return partitions
 
 
 def _between(edges: Edges, clusters: NDArray[np.int64]) -> Edges:
