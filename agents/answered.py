@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memshare.broker.wire.messages import Learnt, Shown, Step, Usage
+from memshare.broker.wire.messages import Learnt, PartAnswer, Shown, Step, Usage
 
 
 class Answered(NamedTuple):
     """An answer and what it was made from. One that is not verified is neither graded nor remembered.
 
-    `rejected` are the memories that rejected answers rested on before it, `learnt` what its sources taught.
+    `rejected` are the memories that rejected answers rested on before it, `learnt` what its sources taught,
+    and `parts` its sub-questions that may become memories of their own.
     """
 
     text: str
@@ -22,3 +23,4 @@ class Answered(NamedTuple):
     verified: bool = True
     rejected: tuple[Shown, ...] = ()
     learnt: tuple[Learnt, ...] = ()
+    parts: tuple[PartAnswer, ...] = ()

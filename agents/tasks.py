@@ -167,6 +167,7 @@ class Answering:
             embedding=embedding,
             remember=task.remember,
             learnt=said.learnt if said else (),
+            parts=said.parts if said else (),
             seed=said is None,
         )
         return Following("scorer.score", SCORER_QUEUE, "score", pair)

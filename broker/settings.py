@@ -170,6 +170,9 @@ class Settings(BaseSettings):
         default=5, ge=1, le=16, description="Levels of a reasoning run: operators that called each other."
     )
     reasoning_steps: int = Field(default=24, ge=1, le=100, description="Operators that a reasoning run may take.")
+    reasoning_sub_questions: int = Field(
+        default=0, ge=0, le=5, description="Verified sub-questions of a run that may become [memories](agents.md), too."
+    )
     short_term_decay: float = Field(
         default=0.9,
         gt=0,

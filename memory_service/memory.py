@@ -65,7 +65,7 @@ class Memory(Message):
     rubric_version: str | None = None
     task_id: str | None = None
     source: str | None = Field(default=None, description="where a statement was read: a document or a web address")
-    parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown")
+    parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown, or was a part of")
     created: Moment = Field(description="Unix time in seconds")
     status: Status = "active"
     history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")

@@ -1,4 +1,4 @@
-"""What a run's answers rest on: the memories that earn its verdicts, and what pages taught it."""
+"""What a run's answers rest on: the memories that earn its verdicts, and what pages and sub-questions taught it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from memshare.agents.reasoning.browser import UNQUOTED
 from memshare.agents.reasoning.engine import Run
 from memshare.agents.reasoning.run_state import leaves
 from memshare.agents.reasoning.short_term import Item
-from memshare.broker.wire.messages import MAX_LEARNT, Learnt, Shown
+from memshare.broker.wire.messages import MAX_LEARNT, Learnt, PartAnswer, Shown
+from memshare.memory_service.memory import folded
 
 
 def shown_in(run: Run) -> tuple[Shown, ...]:
@@ -40,6 +41,16 @@ def learnt_in(run: Run, now: float) -> tuple[Learnt, ...]:
         for item in list(pages.values())[:MAX_LEARNT]
         if not item.text.endswith(UNQUOTED)
     )
+
+
+def parts_in(run: Run, question: str, most: int) -> tuple[PartAnswer, ...]:
+    """The first sub-questions with verified answers, each once; none that is the task's own question."""
+    found: dict[str, PartAnswer] = {}
+    for one in run.attempts:
+        known = folded(one.question)
+        if one.verified and not one.whole and known != folded(question) and known not in found:
+            found[known] = PartAnswer(question=one.question, answer=one.answer, shown=_shown(one.grounds))
+    return tuple(found.values())[:most]
 
 
 def _last(run: Run) -> Iterable[tuple[Item, float]]:

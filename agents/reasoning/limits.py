@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import MAX_PARTS
 
 
 class Limits(BaseModel):
@@ -18,6 +19,9 @@ class Limits(BaseModel):
     tokens: int = Field(default=150_000, ge=1, description="read and written by all model calls of the run")
     # With the last call's own limit it stays below the visibility timeout, after which the task is sent again.
     seconds: float = Field(default=140, gt=0, le=140)
+    sub_questions: int = Field(
+        default=0, ge=0, le=MAX_PARTS, description="with verified answers that are graded, to become memories, too"
+    )
     context: int = Field(default=8_000, ge=1_000, description="tokens of short-term memory that a model is shown")
     decay: float = Field(default=0.9, gt=0, le=1, description="part of an item's strength that is left after a step")
     threshold: float = Field(default=0.25, ge=0, lt=1, description="strength below which an item is dropped")
@@ -28,6 +32,7 @@ def limits_of(own: Limits, settings: Settings) -> Limits:
     common = {
         "depth": settings.reasoning_depth,
         "steps": settings.reasoning_steps,
+        "sub_questions": settings.reasoning_sub_questions,
         "context": settings.short_term_capacity,
         "decay": settings.short_term_decay,
         "threshold": settings.short_term_threshold,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from memshare.agents.answered import Answered
 from memshare.agents.reasoning.engine import Engine, Run
-from memshare.agents.reasoning.grounds import learnt_in, rejected_in, shown_in
+from memshare.agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
 from memshare.agents.reasoning.knowledge import Knowledge
 from memshare.agents.reasoning.limits import Limits
 from memshare.agents.reasoning.plan import RESPONDER
@@ -75,6 +75,7 @@ class Reasoner:
             shown=shown_in(run),
             rejected=rejected_in(run),
             learnt=learnt_in(run, time.time()),
+            parts=parts_in(run, task.text, self.limits.sub_questions),
             retriever_version=knowledge.retriever_version,
             usage=run.usage,
             steps=run.steps,

@@ -42,6 +42,8 @@ class Attempt(NamedTuple):
     """An answer that was checked, to the whole question or to a part of it, and what it rests on."""
 
     whole: bool
+    question: str
+    answer: str
     verified: bool
     grounds: Grounds
 
@@ -64,10 +66,11 @@ class RunState:
             part.proposal, part.verdict = result.proposal, None
         if result.verdict is not None:
             part.verdict = result.verdict
-            attempt = Attempt(part.is_whole, result.verdict.verified, grounds_of(before, result.verdict.shares))
-            self.attempts.append(attempt)
-            if attempt.verified and not part.is_whole:
-                self._answered(part, attempt.grounds)
+            grounds = grounds_of(before, result.verdict.shares)
+            answer = part.proposal.answer if part.proposal else ""
+            self.attempts.append(Attempt(part.is_whole, part.question, answer, result.verdict.verified, grounds))
+            if result.verdict.verified and not part.is_whole:
+                self._answered(part, answer, grounds)
         if result.plan is not None:
             self._splice(result.plan, waiting, number)
 
@@ -77,9 +80,8 @@ class RunState:
             part.given_up = True
             self.memory = self.memory.hold([Item("not there", f"No answer to this was verified: {part.question}")])
 
-    def _answered(self, part: Part, grounds: Grounds) -> None:
+    def _answered(self, part: Part, answer: str, grounds: Grounds) -> None:
         """A sub-question has its answer: what follows can read it, and nothing more is done for it."""
-        answer = part.proposal.answer if part.proposal else ""
         self.memory = self.memory.hold([Item("answer", answer, about=part.question, rests_on=grounds)])
         self.queue = deque(waiting for waiting in self.queue if waiting.part is not part)
 

@@ -66,3 +66,7 @@ class Settlement(Message):
     outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept"]
     reason: str
     learnt: tuple[UUID, ...] = Field(default=(), description="the statements that the answer has from its sources")
+    parts: dict[UUID, UUID] = Field(
+        default={},
+        description="its sub-questions, each graded in a journey of its own: that, by the memory it may become",
+    )

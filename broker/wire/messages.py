@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_MEMORIES = 20
 MAX_LEARNT = 20
+MAX_PARTS = 5
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
 Priority = Annotated[int, Field(ge=0, le=9)]
@@ -175,6 +176,14 @@ class Learnt(Message):
     parents: tuple[UUID, ...] = ()
 
 
+class PartAnswer(Message):
+    """A sub-question of a task, its answer, which was verified, and the memories that the answer rests on."""
+
+    question: str = Field(min_length=1)
+    answer: str = Field(min_length=1)
+    shown: tuple[Shown, ...] = ()
+
+
 class AnsweredTask(Message):
     """From an agent to the scorer: the pair, and where it came from.
 
@@ -194,6 +203,10 @@ class AnsweredTask(Message):
     embedding: Embedding | None = None
     remember: bool = True
     learnt: tuple[Learnt, ...] = Field(default=(), max_length=MAX_LEARNT, description="to be remembered with it")
+    parts: tuple[PartAnswer, ...] = Field(
+        default=(), max_length=MAX_PARTS, description="its sub-questions, to be graded once it is remembered"
+    )
+    part_of: str | None = Field(default=None, description="the journey of the task whose sub-question it is")
     seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
     regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
 

@@ -23,6 +23,7 @@ from memshare.memory_service.admit.crediting import Crediting
 from memshare.memory_service.admit.learnt import Kept, keep_learnt
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.outdated import outdated
+from memshare.memory_service.admit.parts import gradings
 from memshare.memory_service.admit.probation import vouched
 from memshare.memory_service.admit.regrade import regrade
 from memshare.memory_service.admit.seeds import note_seeds
@@ -108,7 +109,8 @@ class Settle:
             reason = "the task was submitted with remember=false: it was graded, and that is all"
             return Outcome(Settlement(memory_id=None, outcome="not kept", reason=reason), ended="not kept")
         recall = self._pool()
-        shown = self._crediting.graded(recall, journey, graded)
+        # What a sub-question was answered from is credited with the whole answer.
+        shown = self._crediting.graded(recall, journey, graded) if task.part_of is None else []
         outcome = self._keep(recall, journey, graded)
         self._ranking.note(self._pool().store, {memory.id for memory in shown})
         return outcome
@@ -155,9 +157,13 @@ class Settle:
     ) -> tuple[Settlement, tuple[Following, ...]]:
         store, task = recall.store, graded.task
         shown = store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories if task.shown else []
-        self._vouch(store, task, [memory for memory in shown if memory.status == "probation"])
+        on_probation = [memory for memory in shown if memory.status == "probation"]
+        if task.part_of is None:
+            self._vouch(store, task, on_probation)
         stale = outdated(store, task.pool, task.shown, shown)
-        memory = memory_of(graded, time.time(), "stale" if stale else self._status, learnt)
+        # A sub-question is trusted no sooner than the answer that it was a part of.
+        status: Status = "stale" if stale else "probation" if task.part_of and on_probation else self._status
+        memory = memory_of(graded, time.time(), status, learnt)
         same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
         near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
         # A task that is settled again is no rival of itself; a seed that is there is one, and changes nothing.
@@ -178,11 +184,18 @@ class Settle:
             return Settlement(memory_id=memory.id, outcome="stored", reason=reason), asked
         others = rivals_of(store, self._conflicts, memory, vector)
         compared = comparison(task.journey, memory, others) if others else None
-        following = (*(one for one in (lesson, compared) if one is not None), *asked)
+        parts = gradings(task, memory)
+        following = (*(one for one in (lesson, compared) if one is not None), *asked, *parts.values())
+        settlement = Settlement(
+            memory_id=memory.id,
+            outcome="stored",
+            reason="it is good enough",
+            parts={becomes: UUID(message.journey) for becomes, message in parts.items()},
+        )
         if rivals:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
-            return Settlement(memory_id=memory.id, outcome="replaced", reason=reason), following
-        return Settlement(memory_id=memory.id, outcome="stored", reason="it is good enough"), following
+            settlement = settlement.model_copy(update={"outcome": "replaced", "reason": reason})
+        return settlement, following
 
     def _vouch(self, store: Store, task: AnsweredTask, on_probation: Sequence[Memory]) -> None:
         """Let an accepted task speak for the memories on probation that it was shown."""

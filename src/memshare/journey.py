@@ -55,6 +55,10 @@ class Journey(BaseModel):
     memory_id: UUID | None = None
     outcome: str | None = None
     reason: str | None = None
+    parts: dict[UUID, UUID] = {}
+    """Its sub-questions that are graded on their own: the journey of each, by the memory that it may become."""
+    part_of: str | None = None
+    """The task whose sub-question it is."""
     lesson: Lesson | None = None
     compared: Compared | None = None
     """Which memories it contradicts, where it was compared with some."""
@@ -126,6 +130,8 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         memory_id=settlement.memory_id if settlement else None,
         outcome=settlement.outcome if settlement else None,
         reason=settlement.reason if settlement else None,
+        parts=settlement.parts if settlement else {},
+        part_of=begun.part_of,
         lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
         compared=Compared.model_validate(records["compare"]) if "compare" in records else None,
         extracted=Extracted.model_validate(records["extract"]) if "extract" in records else None,
@@ -149,6 +155,7 @@ class _Begun(NamedTuple):
     model: str | None = None
     memories: tuple[Shown, ...] = ()
     recall_id: UUID | None = None
+    part_of: str | None = None
 
 
 def _begun(task: object, stage: object, body: object) -> _Begun:
@@ -166,7 +173,13 @@ def _begun(task: object, stage: object, body: object) -> _Begun:
         if stage == "score":
             pair = AnsweredTask.model_validate(body)
             what: What = "seed" if pair.seed else "task"
-            return _Begun(pair.prompt, what, pair.submitter, pair.kind, pair.answer, pair.agent, pair.pool)
+            return _Begun(
+                what=what,
+                memories=tuple(one for one in pair.shown if one.share != 0),
+                **pair.model_dump(
+                    include={"prompt", "submitter", "kind", "answer", "agent", "pool", "model", "part_of"}
+                ),
+            )
         asked = AgentTask.model_validate(body)
         return _Begun(asked.text, "task", asked.submitter, asked.kind)
     except ValidationError:

@@ -17,6 +17,7 @@ from memshare.broker.settings import Settings
 from memshare.journey import Journey
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.messages import Credibility
+from memshare.memory_service.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
@@ -81,7 +82,9 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with serving(CHAT) as chat:
         settings = Settings(data=redis_folder, model="openai:scripted")
         logs = tmp_path_factory.mktemp("logs")
-        with deployed(settings, chat, logs, [QUEUES], MEMSHARE_DOCUMENTS=str(pages)) as running:
+        with deployed(
+            settings, chat, logs, [QUEUES], MEMSHARE_DOCUMENTS=str(pages), MEMSHARE_REASONING_SUB_QUESTIONS="5"
+        ) as running:
             yield running
 
 
@@ -278,6 +281,25 @@ def test_every_part_of_a_question_is_answered_and_its_tree_is_drawn(deployment: 
               for line in drawn.splitlines() if line.lstrip(" │├└─")[:1].isdigit()}  # fmt: skip
     assert indent["2"] == indent["6"] == indent["10"] < indent["3"] == indent["7"]
     assert "asked: goal: Who built the mill?" in drawn
+    sub_questions_became_memories(deployment, journey)
+
+
+def sub_questions_became_memories(deployment: Deployment, journey: Journey) -> None:
+    """Both sub-questions of a journey were graded and remembered, and its trace leads to them."""
+    parts = [deployment.client.wait(str(one), 30) for one in journey.parts.values()]
+    stored = deployment.client.memories.page(Where(ids=list(journey.parts)), 10).memories
+    terminal = Terminal(deployment.settings.data)
+
+    assert {(one.prompt, one.answer) for one in stored} == {
+        ("Who built the mill?", "Ada Korn."), ("Where was Ada Korn born?", "In Ulm.")
+    }  # fmt: skip
+    assert all(journey.memory_id in one.parents and len(one.parents) == 2 for one in stored)
+    assert {one.task_id for one in stored} == {one.task_id for one in parts}
+    traced = " ".join(terminal.run("trace", journey.task_id).stdout.split())
+    assert all(f"stored {str(one.id)[:8]}" in traced for one in stored)
+    assert f"A sub-question of the task {journey.task_id}." in terminal.run("trace", parts[0].task_id).stdout
+    forgotten = terminal.run("memories", "forget", str(journey.memory_id), "--with-children", "--yes").stdout
+    assert "3 memories" in forgotten
 
 
 def test_what_a_page_told_is_a_memory_that_a_later_run_finds_without_the_page(deployment: Deployment) -> None:

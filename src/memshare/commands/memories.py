@@ -68,7 +68,7 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     for revision in memory.history:
         _show_revision(revision)
     if memory.parents:
-        console.print("Its answer was shown: " + ", ".join(map(str, memory.parents)))
+        console.print("Its answer was shown, or was a part of: " + ", ".join(map(str, memory.parents)))
 
 
 @app.command()

@@ -67,6 +67,8 @@ def trace(
     of_kind = f" · {journey.kind}" if journey.kind else ""
     about = f"{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
     console.print(styled((journey.agent, "bold"), about))
+    if journey.part_of is not None:
+        console.print(f"A sub-question of the task {journey.part_of}.", style="dim")
     if journey.what == "task":
         console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
@@ -84,6 +86,8 @@ def trace(
         console.print(
             f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
         )
+    if journey.parts:
+        _print_parts(client, journey)
     if journey.lesson is not None:
         console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
         if journey.lesson.barred:
@@ -121,6 +125,19 @@ def _print_memories(journey: Journey) -> None:
     moved = ", ".join(f"{short_id(one.id)} {one.moved:+.1%}" for one in journey.memories if one.moved)
     if moved:
         console.print(f"Own and foreign memories in balance moved ranks: {moved}.", style="dim")
+
+
+def _print_parts(client: Client, journey: Journey) -> None:
+    rows = []
+    for becomes, name in journey.parts.items():
+        if not client.ledger.journey(str(name)):
+            rows.append(("", "", "waits to be graded", str(name)))
+            continue
+        part = client.journey(str(name))
+        score = f"{part.score.total:.1f}" if part.score else ""
+        outcome = f"{part.outcome} {short_id(part.memory_id or becomes)}" if part.outcome else part.state
+        rows.append((short(part.prompt, 60), score, outcome, str(name)))
+    console.print(table("sub-question", "score", "outcome", "task", rows=rows))
 
 
 def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:

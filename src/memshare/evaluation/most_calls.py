@@ -37,6 +37,12 @@ class MostCalls:
         """Whether a task is answered in steps."""
         return task.engine and self._agents[task.item.agent].engine is not None
 
+    def sub_questions(self, task: Task) -> int:
+        """How many answers of one task may be graded and remembered beside its own."""
+        if not self.has_engine(task):
+            return 0
+        return limits_of(self._agents[task.item.agent].limits, self._settings).sub_questions
+
     def answer(self, task: Task) -> int:
         """Of one answer: a call, or a run of the engine."""
         if not self.has_engine(task):

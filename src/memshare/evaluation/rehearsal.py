@@ -49,6 +49,9 @@ class Rehearsal:
             self._count_grade(length)
             if task.remember:
                 self._count_memory(length)
+                for _ in range(self._bound.sub_questions(task)):
+                    self._count(self._scorer, self._scorer, self._bound.grade + self._bound.comparison, 0, 0, 0)
+                    self._count(self._trainer, self._trainer, self._bound.lesson, 0, 0, 0)
         self.tasks += len(tasks)
         return [Reply("", task.item.answer, _perfect()) for task in tasks]
 

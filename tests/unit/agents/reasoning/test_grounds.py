@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memshare.agents.reasoning.engine import Engine, Run
-from memshare.agents.reasoning.grounds import learnt_in, rejected_in, shown_in
+from memshare.agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
 from memshare.broker.wire.messages import Learnt
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall
@@ -159,3 +159,29 @@ def test_what_was_not_used_not_verified_or_not_quoted_is_not_learnt(
 
     assert found.verified == verified
     assert learnt_in(found, NOW) == ()
+
+
+def test_verified_sub_questions_are_told_with_what_they_rest_on_each_once_and_so_many_at_most(
+    make_engine: MakeEngine, lamps: list[Memory]
+) -> None:
+    red, blue = lamps
+    found = run(
+        make_engine,
+        planned(coordinate("Is it red?"), coordinate("Is it RED?"), coordinate("what is it?"), coordinate("Blue?"),
+                coordinate("Is it green?"), RESPOND),
+        planned(find("red"), RESPOND), answered("Yes.", "k1"), judged(True, k1=0.5),
+        planned(RESPOND), answered("It is."), judged(True),
+        planned(RESPOND), answered("A lamp."), judged(True),
+        planned(find("blue"), RESPOND), answered("No.", "k5"), judged(True, k5=1.0),
+        planned(RESPOND), answered("Perhaps."), judged(False), planned(coordinate()),
+        answered("Red.", "k2"), judged(True, k2=1.0),
+        depth=3, steps=40,
+    )  # fmt: skip
+
+    parts = parts_in(found, "What is it?", 5)
+
+    assert [(one.question, one.answer, shares(one.shown)) for one in parts] == [
+        ("Is it red?", "Yes.", {red.id: 0.5}), ("Blue?", "No.", {blue.id: 1.0})
+    ]  # fmt: skip
+    assert parts_in(found, "What is it?", 1) == parts[:1]
+    assert parts_in(found, "What is it?", 0) == ()

@@ -24,7 +24,7 @@ from memshare.llm.limits.metered import Payer
 from memshare.llm.reply_replay import Unfinished
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.balance import Earned, note
+from memshare.memory_service.recall.balance import Earned, balance_key, sums
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
@@ -88,6 +88,23 @@ def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall
         "Who built the mill?", "Ada Korn.", "reasoning", "integrated"
     )  # fmt: skip
     assert pair.shown == found.memories
+
+
+@pytest.mark.parametrize(("most", "handed_on"), [(0, []), (5, ["Who built it?"])])
+def test_sub_questions_are_handed_on_with_the_answer_where_the_agent_is_told_to(
+    memory: MemoryClient, most: int, handed_on: list[str]
+) -> None:
+    chat = ScriptedChat(
+        planned(coordinate("Who built it?"), RESPOND), planned(search("mill"), RESPOND), answered("Ada Korn.", "k1"),
+        judged(True, k1=1.0), answered("Ada Korn, in 1841.", "k2"), judged(True, k2=1.0),
+    )  # fmt: skip
+
+    outcome = answering(memory, chat, sub_questions=most).run("journey-1", AgentTask(prompt="Who, and when?"))
+
+    [graded] = outcome.followings
+    assert isinstance(graded.body, AnsweredTask)
+    assert [one.question for one in graded.body.parts] == handed_on
+    assert [one.id for part in graded.body.parts for one in part.shown] == [document_id("mill.html") for _ in handed_on]
 
 
 def test_a_memory_that_was_found_and_not_used_is_not_said_to_be_shown(recall: Recall, memory: MemoryClient) -> None:
@@ -214,7 +231,8 @@ def test_its_searches_balance_own_and_foreign_memories_by_the_model_that_writes_
         remember(recall, f"the {model} mill", f"Ada Korn, {model}.", model=model) for model in ("writer", "other")
     )
     for one, reward in ((own, 1.0), (foreign, 1.2)):
-        note(redis_client, "reasoning", None, "writer", [Earned(one, reward, 1.0)] * 20)
+        for field, amount in sums(None, "writer", [Earned(one, reward, 1.0)] * 20).items():
+            redis_client.hincrbyfloat(balance_key("reasoning"), field, amount)
     planner = ScriptedChat(planned(search("mill", "memory"), RESPOND, CHECK), judged(True, k1=0.5, k2=0.5))
     writer = ScriptedChat(answered("Ada Korn.", "k1", "k2"))
     writer.name = "writer"

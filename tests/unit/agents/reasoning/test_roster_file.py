@@ -30,6 +30,7 @@ def test_limits_are_those_of_the_settings_but_for_what_the_roster_file_names(tmp
     settings = Settings(
         reasoning_depth=3,
         reasoning_steps=12,
+        reasoning_sub_questions=2,
         short_term_decay=0.8,
         short_term_threshold=0.1,
         short_term_capacity=2_000,
@@ -37,7 +38,7 @@ def test_limits_are_those_of_the_settings_but_for_what_the_roster_file_names(tmp
 
     common, own = (limits_of(agents[name].limits, settings) for name in ("reasoning", "cook"))
 
-    assert (common.depth, common.steps, common.context) == (3, 12, 2_000)
+    assert (common.depth, common.steps, common.context, common.sub_questions) == (3, 12, 2_000, 2)
     assert (common.decay, common.threshold, common.tokens) == (0.8, 0.1, 150_000)
     assert (own.depth, own.steps, own.decay) == (3, 9, 0.5)
 

@@ -46,9 +46,15 @@ def gone_through(wanted: Request, rehearsal: Rehearsal, folder: Path) -> tuple[L
     return conduct(wanted, rehearsal, Settings(data=folder), prepared), prepared
 
 
-def rehearsal_of(folder: Path, votes: int = 1) -> Rehearsal:
+def rehearsal_of(folder: Path, votes: int = 1, sub_questions: int = 0) -> Rehearsal:
     settings = Settings(
-        data=folder, model_scorer="judge", model_trainer="teacher", scorer_votes=votes, tries=2, model="offline"
+        data=folder,
+        model_scorer="judge",
+        model_trainer="teacher",
+        scorer_votes=votes,
+        tries=2,
+        model="offline",
+        reasoning_sub_questions=sub_questions,
     )
     return Rehearsal(settings, load_roster(None))
 
@@ -116,6 +122,19 @@ def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path
     )
 
     assert rehearsal.most["one"] == 2 * (roster["reasoning"].limits.calls + 1)
+
+
+def test_the_bound_counts_the_sub_questions_that_may_be_graded_and_learnt_from(tmp_path: Path) -> None:
+    item = Item(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
+    task = Task(item, "reasoning-own-0", "one", 3, remember=True)
+    without, with_three = rehearsal_of(tmp_path), rehearsal_of(tmp_path, sub_questions=3)
+
+    for rehearsal in (without, with_three):
+        rehearsal.ask("one", [task])
+
+    assert with_three.most["judge"] == 4 * without.most["judge"]
+    assert with_three.most["teacher"] == 4 * without.most["teacher"]
+    assert with_three.calls == without.calls
 
 
 def test_questions_that_are_not_there_are_asked_for_once_for_all_models(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""Sub-questions of a task whose answer is remembered are graded as pairs of their own, and become memories."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+import redis
+
+from memshare.broker.delivery.stage import Outcome
+from memshare.broker.wire.grades import GradedTask, Settlement
+from memshare.broker.wire.messages import AnsweredTask, PartAnswer, Shown
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.forgetting import Forgetting
+from memshare.memory_service.curate.requests import Forget
+from memshare.memory_service.memory import Memory, memory_id
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Arms
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+QUESTION, ANSWER = "Who built the mill of Larkfield?", "Ada Korn did."
+PART = memory_id("poem", QUESTION, ANSWER)
+
+
+@pytest.fixture
+def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(share=0))
+
+
+@pytest.fixture
+def read(recall: Recall) -> Memory:
+    """A memory on probation that the sub-question was answered from."""
+    memory = remembered("A millwright", pool="poem", submitter="eve", status="probation", task_id="own")[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
+
+
+def whole(recall: Recall, read: Memory, *, score: float = 90, journey: str = "one", **fields: object) -> GradedTask:
+    pair = graded(recall, "Where was the builder of the mill born?", "In Ulm.", score=score, journey=journey)
+    parts = (PartAnswer(question=QUESTION, answer=ANSWER, shown=(Shown(id=read.id, similarity=0.5, share=1.0),)),)
+    return pair.model_copy(update={"task": pair.task.model_copy(update={"parts": parts, **fields})})
+
+
+def sent(outcome: Outcome) -> list[AnsweredTask]:
+    return [one.body for one in outcome.followings if isinstance(one.body, AnsweredTask)]
+
+
+def settlement(outcome: Outcome) -> Settlement:
+    assert isinstance(outcome.record, Settlement)
+    return outcome.record
+
+
+def settled_whole(settle: Settle, recall: Recall, read: Memory) -> tuple[UUID, AnsweredTask]:
+    done = settle.run("one", whole(recall, read))
+    [part] = sent(done)
+    found = settlement(done).memory_id
+    assert found is not None
+    return found, part
+
+
+def of_part(recall: Recall, part: AnsweredTask, score: float = 90) -> GradedTask:
+    return GradedTask(task=part, score=graded(recall, "any", "any", score=score).score)
+
+
+def memory_of(recall: Recall, one: UUID) -> Memory | None:
+    return next(iter(recall.store.page(Where(ids=[one]), 1).memories), None)
+
+
+def test_a_sub_question_goes_to_the_scorer_in_a_journey_of_its_own_that_is_the_same_however_often_it_is_settled(
+    recall: Recall, settle: Settle, read: Memory
+) -> None:
+    first, again = (settle.run("one", whole(recall, read)) for _ in range(2))
+
+    [following] = first.followings
+    assert following[:3] == ("scorer.score", "scorer", "score")
+    [part] = sent(first)
+    assert following.journey == part.journey != "one"
+    assert (part.prompt, part.answer, part.part_of, part.submitter) == (QUESTION, ANSWER, "one", "ada")
+    assert settlement(first).parts == {PART: UUID(part.journey)}
+    assert sent(again) == [part]
+    assert [one.entry().id for one in again.followings] == [one.entry().id for one in first.followings]
+
+
+def test_nothing_comes_of_the_sub_questions_of_what_is_not_remembered(
+    recall: Recall, settle: Settle, read: Memory
+) -> None:
+    rejected = settle.run("poor", whole(recall, read, score=10, journey="poor"))
+    not_kept = settle.run("private", whole(recall, read, journey="private", remember=False))
+    stored = settle.run("one", whole(recall, read))
+    duplicate = settle.run("two", whole(recall, read, journey="two"))
+
+    assert [settlement(one).outcome for one in (rejected, not_kept, stored, duplicate)] == [
+        "rejected", "not kept", "stored", "duplicate"
+    ]  # fmt: skip
+    assert [len(sent(one)) for one in (rejected, not_kept, stored, duplicate)] == [0, 0, 1, 0]
+
+
+def test_a_good_sub_question_is_one_memory_whose_parents_are_the_answer_it_was_a_part_of_and_what_it_was_made_of(
+    recall: Recall, settle: Settle, read: Memory
+) -> None:
+    answer, part = settled_whole(settle, recall, read)
+
+    outcomes = [settlement(settle.run(part.journey, of_part(recall, part))).outcome for _ in range(2)]
+
+    found = memory_of(recall, PART)
+    assert outcomes == ["stored", "stored"]
+    assert found is not None
+    assert (found.prompt, found.answer, found.task_id) == (QUESTION, ANSWER, part.journey)
+    assert (found.parents, found.status, found.score) == ((answer, read.id), "probation", 90)
+    assert len(recall.store.page(Where(pool="poem"), 10).memories) == 3
+
+
+def test_a_poor_sub_question_is_no_memory(recall: Recall, settle: Settle, read: Memory) -> None:
+    _, part = settled_whole(settle, recall, read)
+
+    done = settlement(settle.run(part.journey, of_part(recall, part, score=80)))
+
+    assert (done.outcome, memory_of(recall, PART)) == ("rejected", None)
+
+
+def test_a_sub_question_neither_credits_nor_vouches_for_what_it_was_answered_from(
+    recall: Recall, settle: Settle, read: Memory, redis_client: redis.Redis
+) -> None:
+    _, part = settled_whole(settle, recall, read)
+
+    arms = Arms(redis_client)
+
+    settle.run(part.journey, of_part(recall, part))
+    unchanged, [untried] = memory_of(recall, read.id), arms.of("poem", [read.id])
+    settle.run("task", of_part(recall, part.model_copy(update={"journey": "task", "part_of": None})))
+    changed = memory_of(recall, read.id)
+
+    assert (unchanged, untried.credits) == (read, 0)
+    assert changed is not None
+    assert [one.task_id for one in changed.vouchers] == ["task"], "a task vouches"
+    assert arms.of("poem", [read.id])[0].credits == 1, "a task credits"
+
+
+def test_a_sub_question_is_on_probation_as_long_as_the_answer_is_that_it_was_a_part_of(
+    recall: Recall, pool: Pool, redis_client: redis.Redis, read: Memory
+) -> None:
+    trusting = Settle(pool, redis_client, Lessons(share=0), probation=False)
+    trusted = read.model_copy(update={"status": "active"})
+    recall.store.put([(trusted, recall.vectors([trusted])[0])])
+    answer, part = settled_whole(trusting, recall, trusted)
+    watched = memory_of(recall, answer)
+    assert watched is not None
+    assert watched.status == "active"
+    watched = watched.model_copy(update={"status": "probation"})
+    recall.store.put([(watched, recall.vectors([watched])[0])])
+
+    trusting.run(part.journey, of_part(recall, part))
+
+    found = memory_of(recall, PART)
+    assert found is not None
+    assert found.status == "probation"
+
+
+def test_sub_questions_are_forgotten_with_the_answer_and_with_what_they_were_made_of(
+    recall: Recall, settle: Settle, read: Memory, pool: Pool, redis_client: redis.Redis
+) -> None:
+    forgetting = Forgetting(pool, redis_client)
+    answer, part = settled_whole(settle, recall, read)
+    settle.run(part.journey, of_part(recall, part))
+
+    assert forgetting.preview(Forget(ids=(answer,), with_children=True)).memories == 2
+    assert set(forgetting.forget(Forget(ids=(read.id,), with_children=True))) == {read.id, PART}
+
+
+def test_a_sub_question_of_an_answer_that_was_forgotten_meanwhile_is_stale(
+    recall: Recall, settle: Settle, read: Memory, pool: Pool, redis_client: redis.Redis
+) -> None:
+    answer, part = settled_whole(settle, recall, read)
+    Forgetting(pool, redis_client).forget(Forget(ids=(answer,), with_children=True))
+
+    settle.run(part.journey, of_part(recall, part))
+
+    found = memory_of(recall, PART)
+    assert found is not None
+    assert found.status == "stale"
