@@ -8,10 +8,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.concepts.clusters.cluster import Cluster, Clusters
+from memshare.concepts.clusters.cluster import Clusters
+from memshare.concepts.clusters.described import described
 from memshare.concepts.clusters.leiden import Edges, partition
 from memshare.concepts.clusters.neighbours import neighbours
-from memshare.concepts.clusters.topics import topics
 from memshare.concepts.graph.concept_graph import ConceptGraph
 
 SIZE = 10
@@ -37,36 +37,40 @@ def find_clusters(
 
 
 def find_clusters_by_size(
-    graph: ConceptGraph,
-    memories: Sequence[UUID],
-    vectors: NDArray[np.float32],
-    sizes: Sequence[int],
-    *,
-    seed: int = 0,
+    graph: ConceptGraph, memories: Sequence[UUID], vectors: NDArray[np.float32], sizes: Sequence[int], *, seed: int = 0
 ) -> dict[int, Clusters]:
-    """The clusters that `find_clusters` finds for each size; neighbours are found once for all of them."""
+    """The same for several sizes: neighbours, which take the longest, are found once."""
     order = sorted(range(len(memories)), key=memories.__getitem__)
     ids = [memories[place] for place in order]
-    if not ids:
-        return dict.fromkeys(sizes, Clusters(()))
-    edges = neighbours(vectors[order], graph.matrix(ids))
-    return {size: Clusters(_described(graph, ids, _partitions(edges, len(ids), size, seed))) for size in sizes}
+    found = memberships(graph, ids, vectors[order], sizes, seed=seed)
+    return {size: described(graph, ids, of) for size, of in found.items()}
 
 
-def _partitions(edges: Edges, nodes: int, size: int, seed: int) -> list[NDArray[np.int64]]:
-    """The cluster of each memory, then the cluster of each of these clusters, and so on up."""
-    partitions: list[NDArray[np.int64]] = []
-    wanted = max(1, round(nodes / size))
-    while True:
+def memberships(
+    graph: ConceptGraph, ids: Sequence[UUID], vectors: NDArray[np.float32], sizes: Sequence[int], *, seed: int = 0
+) -> dict[int, NDArray[np.int32]]:
+    """By size, the cluster of each memory in each level, the top level first: shape (levels, memories).
+
+    `ids` and `vectors` are in the order of the ids. Numbers of clusters mean nothing from one level to another.
+    """
+    edges = neighbours(vectors, graph.matrix(ids)) if ids else []
+    return {size: _levels(edges, len(ids), size, seed) for size in sizes}
+
+
+def _levels(edges: Edges, memories: int, size: int, seed: int) -> NDArray[np.int32]:
+    of: list[NDArray[np.int64]] = []  # the deepest first
+    nodes, wanted = memories, max(1, round(memories / size))
+    while nodes:
         found = partition(edges, nodes, wanted, seed)
         above = int(found.max()) + 1
-        if partitions and above == nodes:  # what nothing connects stays apart
-            return partitions
-        partitions.append(found)
+        if of and above == nodes:  # what nothing connects stays apart
+            break
+        of.append(found[of[-1]] if of else found)
         nodes, edges = above, _between(edges, found)
         wanted = round(nodes / CHILDREN)
         if wanted < FEWEST:
-            return partitions
+            break
+    return np.array(of[::-1], np.int32).reshape(len(of), memories)
 
 
 def _between(edges: Edges, clusters: NDArray[np.int64]) -> Edges:
@@ -77,39 +81,3 @@ def _between(edges: Edges, clusters: NDArray[np.int64]) -> Edges:
         if low != high:
             sums[low, high] = sums.get((low, high), 0.0) + weight
     return [(*pair, weight) for pair, weight in sorted(sums.items())]
-
-
-def _described(graph: ConceptGraph, ids: Sequence[UUID], partitions: Sequence[NDArray[np.int64]]) -> list[Cluster]:
-    of = [partitions[0]]  # the cluster of each memory, by level, the deepest first
-    for above in partitions[1:]:
-        of.append(above[of[-1]])
-    of.reverse()
-    numbers: list[dict[int, int]] = []
-    members: dict[int, tuple[UUID, ...]] = {}
-    for level in of:
-        groups: dict[int, list[UUID]] = {}
-        for place, cluster in enumerate(level.tolist()):
-            groups.setdefault(cluster, []).append(ids[place])
-        falling = sorted(groups, key=lambda one: (-len(groups[one]), groups[one][0]))
-        numbers.append({cluster: len(members) + place for place, cluster in enumerate(falling, start=1)})
-        members.update({numbers[-1][cluster]: tuple(groups[cluster]) for cluster in falling})
-    parents = {
-        numbers[deeper][int(below)]: numbers[deeper - 1][int(above)]
-        for deeper in range(1, len(of))
-        for below, above in set(zip(of[deeper].tolist(), of[deeper - 1].tolist(), strict=True))
-    }
-    children: dict[int, list[int]] = {}
-    for child, parent in sorted(parents.items()):
-        children.setdefault(parent, []).append(child)
-    return [
-        Cluster(
-            number,
-            level,
-            members[number],
-            topics(graph, members[number]),
-            parents.get(number),
-            tuple(children.get(number, ())),
-        )
-        for level, of_level in enumerate(numbers)
-        for number in of_level.values()
-    ]

@@ -16,19 +16,26 @@ CONCEPTS = 0.5
 
 ROWS = 512  # memories that are compared with all others at a time
 
+OFTEN = 0.02
+"""A concept with a weight in more than this share of the memories is multiplied as part of a full matrix. There are a
+few hundred of these however large the pool is, and a sparse product would spend nearly all of its time on them."""
+
 
 def neighbours(vectors: NDArray[np.float32], concepts: sparse.csr_array[np.float64]) -> Edges:
     """Each memory with its nearest, by cosine plus `CONCEPTS` times the similarity of the concepts; each pair once.
 
     `vectors` have shape (memories, dimensions) and length 1; rows of `concepts` are those of `ConceptGraph.matrix`.
     """
-    turned = concepts.T.tocsr()
-    found: dict[tuple[int, int], float] = {}
     count = len(vectors)
+    often = np.bincount(concepts.indices, minlength=concepts.shape[1]) > OFTEN * count
+    weighted = concepts.astype(np.float32) * np.float32(CONCEPTS**0.5)
+    full = np.hstack([vectors, weighted[:, np.flatnonzero(often)].toarray()])
+    few = weighted[:, np.flatnonzero(~often)]
+    turned = few.T.tocsr()
+    found: dict[tuple[int, int], float] = {}
     wanted = min(NEIGHBOURS, count - 1)
     for start in range(0, count, ROWS):
-        alike = (vectors[start : start + ROWS] @ vectors.T).astype(np.float64)
-        alike += CONCEPTS * (concepts[start : start + ROWS] @ turned).toarray()
+        alike = full[start : start + ROWS] @ full.T + few[start : start + ROWS] @ turned
         own = np.arange(len(alike))
         alike[own, start + own] = -np.inf
         for row, other in _largest(alike, wanted):
@@ -37,7 +44,7 @@ def neighbours(vectors: NDArray[np.float32], concepts: sparse.csr_array[np.float
     return [(*pair, weight) for pair, weight in sorted(found.items())]
 
 
-def _largest(values: NDArray[np.float64], wanted: int) -> Iterator[tuple[int, int]]:
+def _largest(values: NDArray[np.float32], wanted: int) -> Iterator[tuple[int, int]]:
     """The places of the largest values of each row, as row and column; of equal values the first columns count."""
     if wanted < 1:
         return

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from math import log
 from uuid import UUID
+
+import numpy as np
 
 from memshare.concepts.clusters.cluster import Topic
 from memshare.concepts.graph.concept_graph import ConceptGraph
@@ -19,11 +19,14 @@ def topics(graph: ConceptGraph, memories: Sequence[UUID]) -> tuple[Topic, ...]:
     A concept of every memory of the pool has a lift of 1, and one that a single memory of many has a small share: so a
     cluster is headed neither by what everything is about, nor by what only one of its memories is about.
     """
-    counts = Counter(name for memory in memories for name in graph.levels(memory))
-    found = []
-    for name, count in counts.items():
-        share = count / len(memories)
-        lift = share * len(graph) / graph.count(name)
-        if lift > 1:
-            found.append(Topic(name, share, lift))
-    return tuple(sorted(found, key=lambda one: (-one.share * log(one.lift), one.name))[:MOST])
+    if not memories:
+        return ()
+    index = graph.index
+    numbers, counts = np.unique(np.concatenate([index.members(one)[0] for one in memories]), return_counts=True)
+    shares = counts / len(memories)
+    lifts = shares * len(graph) / index.counts(numbers.tolist())
+    worth = np.where(lifts > 1, shares * np.log(lifts), 0)
+    least = np.partition(worth, -MOST)[-MOST] if len(worth) > MOST else 0.0
+    of_worth = np.flatnonzero((worth > 0) & (worth >= least))
+    first = sorted((-float(worth[place]), index.name(int(numbers[place])), int(place)) for place in of_worth)[:MOST]
+    return tuple(Topic(name, float(shares[place]), float(lifts[place])) for _, name, place in first)

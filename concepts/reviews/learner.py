@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from uuid import UUID
 
 from fsrs import Card as FsrsCard
 from fsrs import Scheduler
 
-from memshare.concepts.clusters import find_clusters
+from memshare.concepts.clusters.clustering import SIZE
+from memshare.concepts.clusters.kept import clusters_of
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.pool_graph import load
 from memshare.concepts.reviews.card import (
@@ -45,13 +47,16 @@ class Learner:
         self._replayed: dict[UUID, FsrsCard] = {}
 
     @classmethod
-    def of(cls, memory: MemoryClient, shelf: Shelf, pool: str) -> Learner:
-        """A person and a pool as they are now; clusters are those of the memories whose concepts are known."""
+    def of(cls, memory: MemoryClient, shelf: Shelf, pool: str, data: Path) -> Learner:
+        """A person and a pool as they are now; clusters are those of the memories whose concepts are known.
+
+        They are kept in the data folder.
+        """
         concepts = load(memory, shelf.client, pool, vectors=True)
         memories = concepts.memories
         if concepts.without:
             memories = {one.id: one for one in memory.every(Where(pool=pool, status="active"))}
-        clusters = find_clusters(concepts.graph, concepts.ids, concepts.vectors) if concepts.memories else None
+        clusters = clusters_of(concepts, data, SIZE) if concepts.memories else None
         of = {one: clusters.of(one).number for one in concepts.ids} if clusters else {}
         return cls(shelf, pool, memories, concepts.graph, of)
 

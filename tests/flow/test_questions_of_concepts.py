@@ -142,7 +142,7 @@ def test_three_due_memories_of_a_cluster_are_asked_by_one_question_and_all_are_c
     deployment: Deployment,
 ) -> None:
     person = shelf(deployment, "Bo")
-    clusters = Learner.of(deployment.client.memories, person, POOL).clusters
+    clusters = Learner.of(deployment.client.memories, person, POOL, deployment.settings.data).clusters
     number, _ = Counter(clusters.values()).most_common(1)[0]
     three = [one for one, cluster in clusters.items() if cluster == number][:3]
     for days_ago in (40, 38):
@@ -179,7 +179,9 @@ def test_how_fast_somebody_forgets_is_fitted_from_400_reviews_on(deployment: Dep
 
     assert (fitted["reviews"], fitted["used"]) == (800, True)
     assert fitted["fitted_loss"] < fitted["usual_loss"]
-    assert Learner.of(deployment.client.memories, person, POOL).scheduler.parameters == tuple(fitted["parameters"])
+    assert Learner.of(deployment.client.memories, person, POOL, deployment.settings.data).scheduler.parameters == tuple(
+        fitted["parameters"]
+    )
 
 
 def test_who_has_used_up_their_cap_grades_themselves_and_gets_no_answer(deployment: Deployment) -> None:

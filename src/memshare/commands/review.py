@@ -62,7 +62,7 @@ def review(
         if fit:
             _fit(shelf, as_json)
             return
-        learner = Learner.of(client.memories, shelf, the_pool(client, pool))
+        learner = Learner.of(client.memories, shelf, the_pool(client, pool), client.settings.data)
         if not learner.memories:
             raise BadInput(f"Pool {learner.pool!r} has no memory with a question: `memshare memories list` shows it.")
         now = time.time()

@@ -37,12 +37,11 @@ class Opened:
 
     def clusters(self, size: int | None) -> Clusters:
         """The clusters of the pool, which was opened with `vectors`; `size` is the mean of the deepest level."""
-        from memshare.concepts.clusters.clustering import SIZE, find_clusters
+        from memshare.concepts.clusters.clustering import SIZE
+        from memshare.concepts.clusters.kept import clusters_of
 
         with errors.status("Finding clusters…"):
-            return find_clusters(
-                self.concepts.graph, self.concepts.ids, self.concepts.vectors, size=SIZE if size is None else size
-            )
+            return clusters_of(self.concepts, self.client.settings.data, SIZE if size is None else size)
 
 
 @contextmanager

@@ -14,7 +14,9 @@ def test_each_memory_is_connected_with_its_nearest(count: int) -> None:
     random = np.random.default_rng(count)
     vectors = random.normal(size=(count, 3)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    concepts = sparse.random_array((count, 30), density=0.1, rng=random).tocsr()
+    frequent = sparse.random_array((count, 30), density=0.1, rng=random)
+    rare = sparse.random_array((count, 400), density=0.005, rng=random)
+    concepts = sparse.hstack([frequent, rare]).tocsr()
 
     found = {(first, second): weight for first, second, weight in neighbours(vectors, concepts)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
 import redis
 
@@ -29,11 +30,11 @@ STATEMENT = remembered(None, pool="plan", answer="The harbour is closed.", kind=
 
 
 def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_those_on_probation_are_not(
-    memory: MemoryClient, redis_client: redis.Redis
+    memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT])
 
-    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan")
+    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path)
 
     assert set(learner.memories) == {SAIL.id, MAST.id, PLAIN.id}
     assert set(learner.clusters) == {SAIL.id, MAST.id}
@@ -41,10 +42,10 @@ def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_thos
 
 
 def test_new_memories_of_a_day_are_no_more_than_wanted_and_two_of_a_cluster_are_on_no_day(
-    memory: MemoryClient, redis_client: redis.Redis
+    memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL, MAST, PLAIN])
-    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan")
+    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path)
     suggested = learner.suggested(NOW)
     learner.review([PLAIN.id], "easy", NOW)
 
@@ -58,10 +59,10 @@ def test_new_memories_of_a_day_are_no_more_than_wanted_and_two_of_a_cluster_are_
 
 
 def test_parameters_of_ones_own_are_used_only_where_they_were_better(
-    memory: MemoryClient, redis_client: redis.Redis
+    memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL])
-    usual = Learner.of(memory, Shelf(redis_client, "Ada"), "plan").scheduler.parameters
+    usual = Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters
     own = tuple(one * 1.01 for one in usual)
 
     found = []
@@ -69,13 +70,13 @@ def test_parameters_of_ones_own_are_used_only_where_they_were_better(
         Shelf(redis_client, "Ada").keep_fitted(
             Fitted(reviews=400, usual_loss=0.3, fitted_loss=loss, parameters=own, at=NOW)
         )
-        found.append(Learner.of(memory, Shelf(redis_client, "Ada"), "plan").scheduler.parameters)
+        found.append(Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters)
 
     assert found == [usual, own]
 
 
 def test_what_was_learnt_of_a_memory_goes_with_it_and_all_of_a_person_with_the_person(
-    memory: MemoryClient, redis_client: redis.Redis
+    memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL, MAST])
     for person in ("Ada", "Bob"):
