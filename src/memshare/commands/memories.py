@@ -12,6 +12,7 @@ from memshare.commands.conflicts import conflicts
 from memshare.commands.find_memories import list_memories, score_of, search
 from memshare.commands.forget import forget
 from memshare.commands.options import Json, MemoryId
+from memshare.commands.rephrase import rephrase
 from memshare.commands.transfer import export, import_memories
 from memshare.commands.trash import purge, restore, trash
 from memshare.commands.untidy import untidy
@@ -32,6 +33,7 @@ app.command()(export)
 app.command("import")(import_memories)
 app.command()(add)
 app.command()(edit)
+app.command()(rephrase)
 app.command()(forget)
 app.command()(trash)
 app.command()(restore)
