@@ -26,6 +26,7 @@ def main() -> None:
     connection = Connection(int(sys.argv[1]))
     if sys.platform == "linux":  # elsewhere the limit is not to be had: that of time remains
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    at_first = _peak()  # what the process that started this one takes, on Linux
     notes: SimpleQueue[logging.LogRecord] = SimpleQueue()
     logging.getLogger().addHandler(QueueHandler(notes))
     while connection.poll(IDLE):
@@ -46,8 +47,13 @@ def main() -> None:
             signal.setitimer(signal.ITIMER_PROF, 0)
         said = [" ".join(notes.get().getMessage().split())[:LONGEST_NOTE] for _ in range(notes.qsize())]
         connection.send_bytes(json.dumps(answer | {"notes": said[:MOST_NOTES]}).encode())
-        if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > FRESH:
+        if _peak() > max(FRESH, at_first):
             return
+
+
+def _peak() -> int:
+    """The most memory that this process has taken, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _read(asked: dict[str, object], data: bytes) -> tuple[str, str]:

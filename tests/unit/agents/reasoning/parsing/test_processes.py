@@ -150,6 +150,19 @@ def test_many_threads_have_their_pages_read_by_a_few_processes() -> None:
     assert 1 <= len(parsing()) <= processes.MOST_PROCESSES
 
 
+def test_page_after_page_of_a_large_process_is_read_by_the_same_one() -> None:
+    processes._processes(os.getpid()).close()
+    large = b"x" * child.FRESH  # Linux counts it as the peak of what is started now
+
+    for _ in range(2):
+        parse("lamp.html", WELL, "html", None, 1_000)
+        [one] = parsing()
+
+    assert len(large) == child.FRESH
+    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert parsing() == [one]
+
+
 def test_a_process_ends_with_the_one_that_it_parses_for() -> None:
     reading, writing = os.pipe()
     parent = os.fork()
