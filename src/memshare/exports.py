@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import redis
+from pydantic import ValidationError
 
+from memshare.broker.wire.messages import Message
 from memshare.files import new_file
+from memshare.memory_service.memory import Memory
+from memshare.merge_lines import MergeLine, gone_with, names_of
+
+M = TypeVar("M", bound=Message)
 
 EXPORTS = "memshare:exports"  # hash: JSON of [machine, path] → when it was written, Unix time in seconds
 
@@ -49,13 +56,34 @@ def scrub_exports(client: redis.Redis, memories: Collection[UUID]) -> Scrubbed:
 
 
 def _scrub(file: Path, gone: set[str]) -> bool:
-    """Write a file anew without the lines of these memories; False where it has none of them."""
+    """Write a file anew without the lines of these memories, and without merges of concepts that they alone had.
+
+    False where it has none of them.
+    """
     with file.open(encoding="utf-8") as lines:
         if not any(_id_of(line) in gone for line in lines):
             return False
+    with file.open(encoding="utf-8") as lines:
+        merges = list(_read(MergeLine, lines))
+    with file.open(encoding="utf-8") as lines:
+        removed = names_of(one for one in _read(Memory, lines) if str(one.id) in gone) if merges else {}
+    with file.open(encoding="utf-8") as lines:
+        left = names_of(one for one in _read(Memory, lines) if str(one.id) not in gone) if merges else {}
+    told = gone_with(merges, removed, left)
     with file.open(encoding="utf-8") as lines, new_file(file) as out:
-        out.writelines(line for line in lines if _id_of(line) not in gone)
+        out.writelines(
+            line
+            for line in lines
+            if _id_of(line) not in gone and not (told and any(one in told for one in _read(MergeLine, [line])))
+        )
     return True
+
+
+def _read(form: type[M], lines: Iterable[str]) -> Iterator[M]:
+    """The lines that have a form."""
+    for line in lines:
+        with suppress(ValidationError):
+            yield form.model_validate_json(line)
 
 
 def _id_of(line: str) -> str | None:

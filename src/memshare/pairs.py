@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -14,19 +14,34 @@ from memshare.broker.wire.messages import AgentTask
 from memshare.json_lines import read_lines, read_object, refuse
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.memory import Memory
+from memshare.merge_lines import MergeLine
 
 
-def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -> tuple[list[Memory], list[NewMemory]]:
-    """The exported memories and the new pairs of a file.
+class PairsFile(NamedTuple):
+    """What a file has: exported memories, new pairs, and merges of concepts."""
+
+    whole: list[Memory]
+    pairs: list[NewMemory]
+    merges: list[MergeLine]
+
+
+def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -> PairsFile:
+    """The memories, pairs and merges of a file.
 
     A pair's pool is its own, else its agent's, else `pool`. Raises `BadInput` that names the wrong lines.
     """
     whole: list[Memory] = []
     pairs: list[NewMemory] = []
+    merges: list[MergeLine] = []
     faults: list[str] = []
     for number, line in read_lines(file):
+        what = "the memory"
         try:
             value = as_pair(read_object(line))
+            if "merge" in value:
+                what = "the merge"
+                merges.append(MergeLine.model_validate(value))
+                continue
             if "id" in value:
                 whole.append(Memory.model_validate(value))
                 continue
@@ -36,11 +51,11 @@ def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -
                 raise BadInput("no pool: give one in the line, an agent that has one, or --pool")
             pairs.append(NewMemory.model_validate({**value, "new_pool": True}))
         except ValidationError as error:
-            faults.append(f"{file}:{number}: {readable(error, 'the memory')}")
+            faults.append(f"{file}:{number}: {readable(error, what)}")
         except BadInput as error:
             faults.append(f"{file}:{number}: {error}")
     refuse(faults, "Nothing was imported.")
-    return whole, pairs
+    return PairsFile(whole, pairs, merges)
 
 
 def as_pair(line: dict[str, Any]) -> dict[str, Any]:

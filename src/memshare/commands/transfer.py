@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -14,6 +14,7 @@ from rich.progress import Progress
 
 from memshare.broker.errors import BadInput
 from memshare.client import Client
+from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.exports import note_export
@@ -23,6 +24,7 @@ from memshare.memory_pages import counted, pools_known, require_pool
 from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.stores.store import Where
+from memshare.merge_lines import adopt, merge_lines, names_of
 from memshare.pairs import read_pairs
 from memshare.training_data import FORMS, Format, Line, Preferences, is_training_pair, rejected_answers
 
@@ -52,6 +54,7 @@ def export(
     by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count, left_out = 0, 0
+    names: defaultdict[str, set[str]] = defaultdict(set)
     lines_of = _form(client, form, pool)
     with Progress(console=errors, transient=True) as progress, new_file(file) as out:
         bar = progress.add_task("Exporting", total=total)
@@ -61,15 +64,23 @@ def export(
             count += len(lines)
             left_out += not lines
             progress.advance(bar)
-    with connected(client.settings) as redis_client:
-        note_export(redis_client, file)  # so that what is purged can be taken out of it
+            for pool_of, known in names_of([memory]).items():
+                names[pool_of] |= known
+        with connected(client.settings) as redis_client:
+            merges = merge_lines(redis_client, names) if form is None else []
+            out.writelines(one.model_dump_json() + "\n" for one in merges)
+            note_export(redis_client, file)  # so that what is purged can be taken out of it
     if as_json:
-        print_json({"exported": count, "file": file} | ({} if form is None else {"left_out": left_out}))
+        more = {"merges": len(merges)} if form is None else {"left_out": left_out}
+        print_json({"exported": count, "file": file} | more)
     elif form is None:
-        console.print(f"Exported {counted(count)} to {file}.")
+        also = f", with {_merges(len(merges))} of concepts" if merges else ""
+        console.print(f"Exported {counted(count)} to {file}{also}.")
     else:
         console.print(f"Exported {count:,} lines to {file}; {counted(left_out)} left out: {_WHY_LEFT_OUT[form]}.")
 
+
+MOST_REFUSED = 5  # merges that are named
 
 _WHY_LEFT_OUT = {
     "messages": "statements, and what is not trusted",
@@ -105,12 +116,13 @@ def import_memories(
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
 
     Exported memories come back as they were exported: on probation where they were that, but for --trusted. Other lines
-    are trusted; of these, those that the pool has already stay as they are.
+    are trusted; of these, those that the pool has already stay as they are. Merged concepts are merged here, too, but
+    for what was decided otherwise.
 
     Example: memshare memories import pool.jsonl
     """
     client = Client()
-    whole, pairs = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    whole, pairs, merges = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
     if trusted:
         whole = [one.model_copy(update={"status": "active"}) if one.status == "probation" else one for one in whole]
     if not new_pool:
@@ -123,10 +135,37 @@ def import_memories(
             progress.advance(bar, len(client.memories.restore(whole[start : start + BATCH])))
         for start in range(0, len(pairs), BATCH):
             progress.advance(bar, len(client.memories.add(pairs[start : start + BATCH])))
+    with connected(client.settings) as redis_client:
+        adopted = adopt(redis_client, merges, names_of(whole), login_name()) if merges else None
     if as_json:
-        print_json({"imported": len(ids), "new": new, "there": len(ids) - new})
-    else:
-        console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
+        more = {} if adopted is None else {"merges": adopted}
+        print_json({"imported": len(ids), "new": new, "there": len(ids) - new} | more)
+        return
+    console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
+    if adopted is not None:
+        _print_adopted(adopted)
+
+
+def _print_adopted(adopted: dict[str, Any]) -> None:
+    """What became of the merges of a file."""
+    made, there, refused = adopted["made"], adopted["there"], adopted["refused"]
+    console.print(
+        f"Concepts: {_merges(made)} made, which `memshare concepts split` takes back; {there:,} there before."
+    )
+    for one in refused[:MOST_REFUSED]:
+        console.print(
+            f"Not merged in pool {one['pool']}: {one['merge']} into {one['into']}, as people decided otherwise here.",
+            style="yellow",
+        )
+    if len(refused) > MOST_REFUSED:
+        console.print(f"{len(refused) - MOST_REFUSED:,} more were not merged; --json has all.", style="yellow")
+    if adopted["without_memory"]:
+        left_out = _merges(adopted["without_memory"])
+        console.print(f"{left_out} left out: no memory of the file has the name.", style="yellow")
+
+
+def _merges(count: int) -> str:
+    return "1 merge" if count == 1 else f"{count:,} merges"
 
 
 def _count_new(client: Client, ids: Sequence[UUID]) -> int:

@@ -29,7 +29,7 @@ def pair(**more: object) -> dict[str, Any]:
 def test_exported_memories_and_new_pairs_are_told_apart(tmp_path: Path) -> None:
     exported = remembered("red lamp", score=90, task_id="t1")[0]
 
-    whole, pairs = read_pairs(
+    whole, pairs, _ = read_pairs(
         write(tmp_path, exported.model_dump(mode="json"), pair(pool="poem", score=80)), None, POOLS
     )
 
@@ -52,7 +52,7 @@ def test_exported_memories_and_new_pairs_are_told_apart(tmp_path: Path) -> None:
 def test_the_pool_is_the_lines_own_else_its_agents_else_the_one_asked_for(
     tmp_path: Path, line: dict[str, Any], pool: str
 ) -> None:
-    _, pairs = read_pairs(write(tmp_path, line), "asked", POOLS)
+    _, pairs, _ = read_pairs(write(tmp_path, line), "asked", POOLS)
 
     assert [one.pool for one in pairs] == [pool]
 
@@ -92,7 +92,7 @@ def test_of_many_wrong_lines_the_first_are_shown_and_the_others_counted(tmp_path
 def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path) -> None:
     answer = "one\u2028two\u2029three\x85four\x1cfive\nsix"
 
-    _, pairs = read_pairs(write(tmp_path, pair(pool="poem", answer=answer), pair(pool="poem")), None, POOLS)
+    _, pairs, _ = read_pairs(write(tmp_path, pair(pool="poem", answer=answer), pair(pool="poem")), None, POOLS)
 
     assert [one.answer for one in pairs] == [answer, "There was"]
 
@@ -101,7 +101,7 @@ def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_bytes(b'{"pool": "poem", "answer": "one"}\r\n\r\n{"pool": "poem", "answer": "two"}\r\n')
 
-    _, pairs = read_pairs(file, None, POOLS)
+    _, pairs, _ = read_pairs(file, None, POOLS)
 
     assert [one.answer for one in pairs] == ["one", "two"]
 
@@ -150,7 +150,7 @@ def test_a_line_with_a_number_or_a_name_that_cannot_be_is_refused(tmp_path: Path
 def test_a_name_in_any_script_and_with_marks_is_a_name(tmp_path: Path) -> None:
     text = remembered("red lamp", pool="詩 [/] (1)", submitter="Zoë O’Neill")[0].model_dump_json()
 
-    [whole], _ = read_pairs(write(tmp_path, text), None, POOLS)
+    [whole], _, _ = read_pairs(write(tmp_path, text), None, POOLS)
 
     assert (whole.pool, whole.submitter) == ("詩 [/] (1)", "Zoë O’Neill")
 
@@ -167,7 +167,7 @@ def test_a_conversation_is_a_pair_whose_last_turn_is_the_answer(tmp_path: Path) 
         {"messages": said("A lamp", "Which?", "A red one", "There was a red lamp"), "pool": "poem"},
     )
 
-    _, pairs = read_pairs(file, None, POOLS)
+    _, pairs, _ = read_pairs(file, None, POOLS)
 
     assert [(one.prompt, one.answer) for one in pairs] == [
         ("A lamp", "There was"),
@@ -188,3 +188,29 @@ def test_a_conversation_is_a_pair_whose_last_turn_is_the_answer(tmp_path: Path) 
 def test_messages_that_are_no_pair_are_refused_with_the_reason(tmp_path: Path, line: dict[str, Any], why: str) -> None:
     with pytest.raises(BadInput, match=why):
         read_pairs(write(tmp_path, line | {"pool": "poem"}), None, POOLS)
+
+
+def test_merges_of_concepts_are_read_beside_memories(tmp_path: Path) -> None:
+    line = {"pool": "poem", "merge": "Neural Net", "into": "Neural Network"}
+
+    found = read_pairs(write(tmp_path, line, pair(pool="poem")), None, POOLS)
+
+    assert [one.model_dump() for one in found.merges] == [line]
+    assert len(found.pairs) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ({"pool": "poem", "merge": "A"}, "the merge: into: Field required"),
+        ({"merge": "A", "into": "B"}, "the merge: pool: Field required"),
+        ({"pool": "poem", "merge": " ", "into": "B"}, "the merge: merge: expected a name, found an empty text"),
+        ({"pool": "poem", "merge": "A", "into": "x" * 201}, "the merge: into: expected a name of up to 200 characters"),
+        ({"pool": "poem", "merge": "A\x1b[2J", "into": "B"}, "the merge: merge: expected a name of printable"),
+        ({"pool": "poem", "merge": "A", "into": ["B"]}, "the merge: into: Input should be a valid string"),
+        ({"pool": "poem", "merge": "A", "into": "B", "by": "eve"}, "the merge: by: Extra inputs are not permitted"),
+    ],
+)
+def test_a_merge_that_is_none_is_a_wrong_line(tmp_path: Path, line: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadInput, match=f"pairs.jsonl:1: {why}"):
+        read_pairs(write(tmp_path, line), None, POOLS)
