@@ -1,15 +1,20 @@
-"""Opens the store that the settings ask for, and says what it was made for."""
+"""Opens the store that the settings ask for, and says what it was made for.
+
+Qdrant's client, which takes most of a second to import, is imported where the settings name a server.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from memshare.broker.settings import Settings
 from memshare.memory_service.stores import data_folder
 from memshare.memory_service.stores.edge_folder import layout_of
 from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.server_collection import ALIAS, layout_behind, turn_alias
-from memshare.memory_service.stores.server_connection import connected
-from memshare.memory_service.stores.server_store import ServerStore
 from memshare.memory_service.stores.store import Layout
+
+if TYPE_CHECKING:
+    from memshare.memory_service.stores.server_store import ServerStore
 
 
 def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool = False) -> EdgeStore | ServerStore:
@@ -19,6 +24,8 @@ def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool =
     store for this layout, in use or not. Raises `BadInput` where the store in use is of another layout.
     """
     if settings.qdrant_url:
+        from memshare.memory_service.stores.server_store import ServerStore
+
         return ServerStore.open(settings.qdrant_url, _key(settings), layout, beside=beside)
     folder = data_folder.folder_for(settings.data, layout) if beside else data_folder.in_use(settings.data)
     return EdgeStore.open(folder, layout, owner)
@@ -28,6 +35,9 @@ def layout_in_use(settings: Settings) -> Layout | None:
     """What the pool was made for; None while there is none."""
     if not settings.qdrant_url:
         return layout_of(data_folder.in_use(settings.data))
+    from memshare.memory_service.stores.server_collection import ALIAS, layout_behind
+    from memshare.memory_service.stores.server_connection import connected
+
     with connected(settings.qdrant_url, _key(settings)) as client:
         layout = layout_behind(client, ALIAS, settings.qdrant_url)
         client.close()
@@ -39,6 +49,9 @@ def put_in_use(settings: Settings, layout: Layout) -> None:
     if not settings.qdrant_url:
         data_folder.put_in_use(settings.data, layout)
         return
+    from memshare.memory_service.stores.server_collection import ALIAS, turn_alias
+    from memshare.memory_service.stores.server_connection import connected
+
     with connected(settings.qdrant_url, _key(settings)) as client:
         turn_alias(client, layout, ALIAS)
         client.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import redis
 
@@ -17,9 +18,11 @@ from memshare.broker.presence import present
 from memshare.broker.settings import Settings, load_settings
 from memshare.memory_service.pool.encoder_names import BEFORE, first_name, origin_of
 from memshare.memory_service.pool.move import Pages
-from memshare.retriever_trainer.consolidation.consolidation import Consolidation
 from memshare.retriever_trainer.consolidation.outcome import Consolidated, Job, Report, Worse
 from memshare.retriever_trainer.consolidation.pool_pages import pool_pages
+
+if TYPE_CHECKING:
+    from memshare.retriever_trainer.consolidation.consolidation import Consolidation
 
 
 def main() -> None:
@@ -39,16 +42,15 @@ def main() -> None:
 
 def consolidate(settings: Settings, client: redis.Redis, pages: Pages, name: str, job: Job) -> Consolidated:
     """Train the encoder on the lessons; where the settings name another one, re-encode with that as it is."""
-    work = Consolidation(settings, client, pages, name, _progress)
     first = first_name(settings)
     if origin_of(name) == first:
-        return work.train(job.pool)
+        return _consolidation(settings, client, pages, name).train(job.pool)
     if job.pool is not None:
         raise BadInput("--pool says whose lessons to train on, and nothing is trained here: leave it out.")
     _require_nobody_uses(client, name)
     _say(Report(note=f"The pool has vectors of {name}, and MEMSHARE_ENCODER names {first}."))
     _say(Report(note="It is re-encoded with that one as it is."))
-    return work.move_to(first, with_lessons=True)
+    return _consolidation(settings, client, pages, name).move_to(first, with_lessons=True)
 
 
 def go_back(settings: Settings, client: redis.Redis, pages: Pages, name: str, _: Job) -> Consolidated:
@@ -62,7 +64,14 @@ def go_back(settings: Settings, client: redis.Redis, pages: Pages, name: str, _:
         )
     if origin_of(before) != origin_of(name):
         _require_nobody_uses(client, name)
-    return Consolidation(settings, client, pages, name, _progress).move_to(before, with_lessons=False)
+    return _consolidation(settings, client, pages, name).move_to(before, with_lessons=False)
+
+
+def _consolidation(settings: Settings, client: redis.Redis, pages: Pages, name: str) -> Consolidation:
+    """What takes torch and what trains with it, imported when nothing speaks against it: that takes seconds."""
+    from memshare.retriever_trainer.consolidation.consolidation import Consolidation
+
+    return Consolidation(settings, client, pages, name, _progress)
 
 
 def _require_nobody_uses(client: redis.Redis, encoder: str) -> None:

@@ -109,3 +109,18 @@ def test_what_is_light_by_contract_is_light_in_a_process(module: str) -> None:
     loaded = set(done.stdout.split())
     assert f"memshare.{module}" in loaded
     assert not loaded & {*LIGHT["forbidden_modules"], "numpy"}
+
+
+@pytest.mark.parametrize(
+    ("module", "slow"),
+    [
+        ("memshare.memory_service.worker", "qdrant_client"),  # for those whose pool is on a server
+        ("memshare.retriever_trainer.consolidation.__main__", "torch"),  # a refusal needs none
+    ],
+)
+def test_what_takes_seconds_to_import_is_imported_when_it_is_needed(module: str, slow: str) -> None:
+    program = f"import sys, {module}; print({slow!r} in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+
+    assert done.stdout == "False\n"
