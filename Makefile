@@ -25,17 +25,19 @@ install: .venv/.installed-evaluate  ## Make .venv and install memshare into it, 
 demo: install  ## Watch 54 tasks become answers, grades and shared memories
 	@$(BIN)/memshare demo
 
-# A process for each processor; the tests of a file stay together, as they share what is slow to make.
+# The tests of a file stay together, as they share what is slow to make. `tests/conftest.py` says how many processes.
 # Files in their order: those of real processes come first, and those of unit tests fill what is left of the time.
-PYTEST = $(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-test: .venv/.installed-test  ## Install what the tests need and run them all
+test: .venv/.installed-dev  ## Install what the tests need and run them all
 	$(PYTEST)
 
-quick: .venv/.installed-test  ## Run unit tests for a minute: none that uses Redis, a pool or torch, or is marked slow
+quick: .venv/.installed-dev  ## Run unit tests for a minute: none that uses Redis, a pool or torch, or is marked slow
 	$(PYTEST) --quick tests/unit
 
-check: format lint types contract test  ## Format, lint, types, import contract and all tests: what CI runs
+# What takes a second first; types, which take one processor a minute, beside the tests.
+check: format lint contract  ## Format, lint, import contract, types and all tests: what CI runs
+	@$(MAKE) --no-print-directory --jobs 2 types test
 
 format: .venv/.installed-dev
 	$(BIN)/ruff format --check .
@@ -46,7 +48,7 @@ lint: .venv/.installed-dev
 types: .venv/.installed-dev
 	$(BIN)/mypy
 
-contract: .venv/.installed-test
+contract: .venv/.installed-dev
 	$(BIN)/lint-imports
 
 bench: .venv/.installed-bench  ## Run every benchmark
@@ -61,15 +63,15 @@ evaluate: install  ## Run every experiment on the files of DATA, with MODELS, an
 	  $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl)
 	$(BIN)/memshare report $(OUT)
 
-faults: .venv/.installed-test  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them
+faults: .venv/.installed-dev  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them
 	$(BIN)/python -m tests.faults
 	$(BIN)/python -m tests.faults.poison
 
 MINUTES ?= 20
-soak: .venv/.installed-test  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
+soak: .venv/.installed-dev  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
 	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 
-pictures: .venv/.installed-test  ## Run the browser tests, and keep in docs/pictures what Flower and Prometheus show
+pictures: .venv/.installed-dev  ## Run the browser tests, and keep in docs/pictures what Flower and Prometheus show
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/pytest tests/browser
 

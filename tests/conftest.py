@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import redis
 from memshare.broker import redis_server
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
+from memshare.local.supervisor import processors
 
 # Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
 # a test of the trainer that takes a third of a second took five minutes.
@@ -25,6 +27,25 @@ NOT_QUICK = {"redis_folder", "store", "opener"}
 
 NOT_QUICK_FOLDERS = [Path(__file__).parent / "unit" / name for name in ("memory_service/encoders", "retriever_trainer")]
 """Tests that load torch."""
+
+
+IN_MEMORY = Path("/dev/shm")
+ROOM = 4 * 2**30  # bytes; a whole run writes half as much
+
+
+def pytest_configure() -> None:
+    """Keep what tests write in memory, where there is room: a new pool waits up to a second for a busy disk."""
+    if "TMPDIR" in os.environ or not IN_MEMORY.is_dir():
+        return
+    if shutil.disk_usage(IN_MEMORY).free >= ROOM and not os.statvfs(IN_MEMORY).f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = str(IN_MEMORY)  # processes that tests start go by it, too
+        tempfile.tempdir = None  # it is looked up again
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many test processes again as there are processors, for tests of whole deployments wait a lot."""
+    return min(12, max(2, processors() * 3 // 2))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
