@@ -13,7 +13,7 @@ from memshare.concepts.clusters.topics import topics
 from memshare.concepts.gaps.between_clusters import unconnected
 from memshare.concepts.gaps.gap import Gap
 from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.graph.weights import similarity
+from memshare.concepts.graph.weights import Vector, similarity
 from memshare.concepts.pool_graph import PoolConcepts
 
 Direction = Literal["alike", "more abstract", "more specific"]
@@ -69,15 +69,23 @@ def of_hypotheses(pool: PoolConcepts, clusters: Clusters, number: int | None) ->
 
 
 def _examples(graph: ConceptGraph, cluster: Cluster, direction: Direction, most: int) -> Sequence[UUID]:
-    names = {name for memory in cluster.memories for name in graph.levels(memory)}
-    whole = graph.vector_of(sorted(names))
-    vectors = {one: graph.memory_vector(one) for one in cluster.memories}
-    typical = sorted(cluster.memories, key=lambda one: (-similarity(whole, vectors[one]), one))
+    first = typical(graph, cluster.memories)
     if direction == "alike":
-        return typical[:most][::-1]
-    sign = 1 if direction == "more abstract" else -1
-    above = {one: sign * graph.relative_abstraction(whole, vectors[one]) for one in typical[:WEIGHED]}
+        return first[:most][::-1]
+    sign, whole = 1 if direction == "more abstract" else -1, _whole(graph, cluster.memories)
+    above = {one: sign * graph.relative_abstraction(whole, graph.memory_vector(one)) for one in first[:WEIGHED]}
     return sorted(above, key=lambda one: (above[one], one))[-most:]
+
+
+def typical(graph: ConceptGraph, memories: Sequence[UUID]) -> list[UUID]:
+    """Memories by how near each is to all of them together, the most typical first."""
+    whole = _whole(graph, memories)
+    near = {one: similarity(whole, graph.memory_vector(one)) for one in memories}
+    return sorted(memories, key=lambda one: (-near[one], one))
+
+
+def _whole(graph: ConceptGraph, memories: Sequence[UUID]) -> Vector:
+    return graph.vector_of(sorted({name for memory in memories for name in graph.levels(memory)}))
 
 
 def of_gap(graph: ConceptGraph, gap: Gap) -> Target:

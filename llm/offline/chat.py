@@ -19,11 +19,12 @@ from memshare.llm.offline.question import question
 from memshare.llm.offline.quote import quote
 from memshare.llm.offline.reason import check, plan, read_page, respond, summarise
 from memshare.llm.offline.style import write_questions
+from memshare.llm.offline.sum_up import sum_up
 from memshare.llm.offline.words import tokens
 
 # What fills a schema: from a task to its value, or `ValidationError` for a task of another kind. New skills go here.
 _SKILLS = (
-    *(grade, contradict, name_concepts, label, question, write_questions, quote),
+    *(grade, contradict, name_concepts, label, question, write_questions, quote, sum_up),
     *(plan, read_page, summarise, respond, check),  # of the reasoning agent
 )
 _EXAMPLE = "What is known: "  # as agents/prompt.py writes above a memory without a prompt

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 import redis
 
 from memshare.broker.errors import BadInput
+from memshare.broker.wire.messages import derived_id
+from memshare.memory_service.admit.asked_concepts import extraction, needing
 from memshare.memory_service.admit.probation import with_vouchers, without
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Purged, Restored, TrashPage
+from memshare.memory_service.curate.comparing import Send
 from memshare.memory_service.curate.concept_decisions import drop_decisions, forget_decider
 from memshare.memory_service.curate.meant import Meant
 from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare.memory_service.curate.reviews import drop_cards, drop_questions
+from memshare.memory_service.curate.reviews import drop_cards, drop_questions, drop_summaries
 from memshare.memory_service.curate.stale import derived_from, make_stale, no_longer_stale
 from memshare.memory_service.curate.traces import remove_traces
 from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
@@ -35,7 +38,9 @@ EXAMPLES = 5  # memories that a preview shows
 class Forgetting:
     """Takes memories out of the pool, and puts them back."""
 
-    def __init__(self, pool: Pool, client: redis.Redis) -> None:
+    def __init__(self, pool: Pool, client: redis.Redis, send: Send | None = None, *, concepts: bool = False) -> None:
+        """With `send` and `concepts`, what comes back before its concepts were known is asked about."""
+        self._send = send if concepts else None
         self._pool = pool
         self._client = client
         self._worths = Worths(client)
@@ -113,6 +118,7 @@ class Forgetting:
         with self._pool.writing() as recall:
             no_longer_stale(recall, {one: how for item in back.values() for one, how in item.made_stale.items()})
         self._ranking.note(self._pool().store, back.keys())
+        self._ask_for_concepts(found)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
         self._trash.drop([*back, *same])
@@ -138,11 +144,19 @@ class Forgetting:
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
         drop_questions(self._client, memories)
+        drop_summaries(self._client, [*memories, *meant.unreadable], "members")
         drop_decisions(self._client, self._pool().store, memories.values())
         note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
         ids = (*memories, *meant.unreadable)
         return remove_traces(self._client, ids, tasks, forget.submitter)
+
+    def _ask_for_concepts(self, found: Mapping[UUID, Forgotten]) -> None:
+        """In a journey of this return: the message that asked before has ended, as the memory was gone."""
+        if self._send is not None:
+            wanted = needing(self._pool().store, [item.memory for item in found.values()])
+            journeys = {one.id: derived_id("restored", str(one.id), repr(found[one.id].forgotten)) for one in wanted}
+            self._send([extraction(memory, str(journeys[memory.id])) for memory in wanted])
 
     def _take_credit_back(self, submitter: str) -> None:
         """From the memories of the pool, and from those in the trash, too."""
@@ -164,6 +178,7 @@ class Forgetting:
         recall.store.delete([*meant.there, *meant.unreadable])
         self._worths.drop(meant.there.values())
         drop_cards(self._client, meant.there)
+        drop_summaries(self._client, [*meant.there, *meant.unreadable], "read")
 
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, Forgotten]:
         if request.submitter is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
+from typing import Literal
 from uuid import UUID
 
 import redis
@@ -19,6 +21,11 @@ PARAMETERS = "memshare:review:parameters"
 
 ASKING = "memshare:concepts:asking:"
 """Of a person, a hash: pool → JSON of the new questions on which they have not decided yet."""
+
+SUMMARIES = "memshare:concepts:summaries:"
+"""Of a pool, a hash: digest of a cluster → JSON of its summary: what was `read` for it, and all `members` then."""
+SUMMARIZED = "memshare:concepts:summarized"
+"""Set: the pools that have summaries."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -36,6 +43,15 @@ def drop_questions(client: redis.Redis, memories: Collection[UUID]) -> None:
     names = {str(one) for one in memories}
     for person in map(str, client.smembers(PEOPLE)) if names else ():
         _drop_that_name(client, ASKING + person, names)
+
+
+def drop_summaries(client: redis.Redis, memories: Collection[UUID], part: Literal["read", "members"]) -> None:
+    """Remove the summaries that were written from one of these memories; with "members", of a cluster that had one."""
+    names = {str(one) for one in memories}
+    for pool in map(str, client.smembers(SUMMARIZED)) if names else ():
+        kept = client.hgetall(SUMMARIES + pool).items()
+        if gone := [str(field) for field, text in kept if not names.isdisjoint(json.loads(text)[part])]:
+            client.hdel(SUMMARIES + pool, *gone)
 
 
 def forget_person(client: redis.Redis, person: str) -> None:

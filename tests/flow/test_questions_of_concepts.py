@@ -20,6 +20,7 @@ from memshare.concepts.flashcards import flashcard_memories
 from memshare.concepts.gaps.open_questions import OpenQuestions
 from memshare.concepts.reviews.learner import Learner
 from memshare.concepts.reviews.shelf import Shelf
+from memshare.concepts.summaries.summaries import Summaries
 from memshare.llm.limits.usage import UsageLog
 from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.stores.store import Where
@@ -44,7 +45,7 @@ class Model:
         wanted = body.get("response_format", {}).get("json_schema", {}).get("name")
         if wanted not in self.replies:
             return Answer()
-        asked = json.loads(body["messages"][-1]["content"])
+        asked = json.loads(next(turn["content"] for turn in body["messages"] if turn["role"] == "user"))
         self.asked.append((wanted, asked))
         reply = self.replies[wanted]
         return reply(asked) if callable(reply) else Answer(text=json.dumps(reply))
@@ -376,3 +377,56 @@ def test_money_is_no_limit_for_models_without_a_price(deployment: Deployment) ->
     )
 
     assert "MEMSHARE_PRICES" in refused.stderr
+
+
+def test_a_cluster_is_summed_up_by_one_call_until_a_fifth_of_it_has_changed(deployment: Deployment) -> None:
+    pool, cards = "summed", flashcard_memories("summed", 60)
+    deployment.client.memories.restore(
+        [*cards[:45], *(one.model_copy(update={"status": "probation"}) for one in cards[45:])]
+    )
+    hostile = "[b]All[/b] of it \x1b]0;owned\x07\x1b[2Jis here."
+    model.replies["SummaryOfField"] = {"sentences": [{"text": hostile, "cites": ["memory_1", "memory_2"]}]}
+    words = ("concepts", "summary", "1", "--pool", pool, "--size", "60", "--submitter", "Lu")
+
+    told = json.loads(memshare(deployment, *words, "--json").stdout)
+    shown = memshare(deployment, "concepts", "clusters", "1", "--pool", pool, "--size", "60").stdout
+    deployment.client.memories.restore([one.model_copy(update={"status": "active"}) for one in cards[45:]])
+    stale = memshare(deployment, *words).stdout
+
+    [(_, asked)] = model.asked  # by one call
+    active = {one.prompt: one for one in cards[:45]}
+    assert {one["prompt"] for one in asked["memories"].values()} <= set(active)  # none on probation
+    cites = [str(active[asked["memories"][f"memory_{number}"]["prompt"]].id) for number in (1, 2)]
+    assert told["sentences"] == [{"text": hostile, "cites": cites}]
+    assert (told["members"], told["stale"]) == (45, False)
+    assert told["read"] == len(asked["memories"]) < 45
+    for text in (shown, stale):
+        assert "\x1b" not in text
+        assert r"[b]All[/b] of it \x1b]0;owned" in text
+        assert f"{cites[0][:8]}, {cites[1][:8]}" in text
+        assert f"openai:scripted · {time.strftime('%Y-%m-%d')}" in text
+        assert f"{told['read']} of 45 memories read" in text
+    assert "stale" not in shown
+    assert "stale: 15 of its 45 memories are new or gone." in stale
+    redis = connect(deployment.settings.redis)
+    assert wait_for(lambda: UsageLog(redis).used([("submitter", "Lu")])[0].calls == 1, 30, "the call to be counted")
+
+    assert json.loads(memshare(deployment, *words, "--json", "--again").stdout)["stale"] is False
+    assert len(model.asked) == 2
+    model.replies["SummaryOfField"] = {"sentences": [{"text": "So.", "cites": ["memory_999"]}]}
+    refused = memshare(deployment, *words, "--again", code=1)
+    assert "was asked twice" in refused.stderr
+    assert len(Summaries(redis, pool).all()) == 2
+    deployment.client.memories.forget(Forget(ids=(active[asked["memories"]["memory_1"]["prompt"]].id,)))
+    assert not [one for one in Summaries(redis, pool).all() if cites[0] in map(str, one.read)]
+
+
+def test_a_summary_of_the_offline_model_says_so_wherever_it_stands(deployment: Deployment) -> None:
+    offline = deployment.environment | {"MEMSHARE_MODEL": "offline", "COLUMNS": "200"}
+    for words in (("summary", "2"), ("clusters", "2")):
+        done = subprocess.run(
+            [sys.executable, "-m", "memshare", "concepts", *words, "--pool", POOL],
+            cwd=ROOT, env=offline, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert "Summary · offline · " in done.stdout, done.stderr
+        assert "no language model" in done.stderr

@@ -110,16 +110,12 @@ def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> 
 def _target(found: Opened, number: int | None, goal: str | None, size: int | None, direction: Direction) -> Target:
     from memshare.concepts.asking.target import of_cluster, of_hypotheses
 
-    clusters = found.clusters(size)
     if goal == HYPOTHESES:
-        return of_hypotheses(found.concepts, clusters, number)
+        return of_hypotheses(found.concepts, found.clusters(size), number)
     if number is None:
         raise BadInput("Say which cluster, with --cluster N: `memshare concepts clusters` lists them.")
-    try:
-        return of_cluster(found.concepts.graph, clusters.get(number), direction)
-    except KeyError:
-        last = sum(map(len, clusters.levels()))
-        raise BadInput(f"There is no cluster {number}: expected a number from 1 to {last}.") from None
+    _, cluster = found.cluster(number, size)
+    return of_cluster(found.concepts.graph, cluster, direction)
 
 
 def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:

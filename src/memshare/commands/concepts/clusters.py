@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.commands.concepts.opening import Opened, Pool, Size, opened
+from memshare.commands.concepts.summary import kept_summary, show_summary, summary_as_json
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, styled, table
 from memshare.memory_ids import short_id
@@ -37,10 +37,10 @@ def clusters(
     Example: memshare concepts clusters 12 --pool physics
     """
     with opened("clusters", pool, vectors=True) as found:
-        groups = found.clusters(size)
         if cluster is not None:
-            _show(found, groups, cluster, limit, as_json=as_json)
+            _show(found, *found.cluster(cluster, size), limit, as_json=as_json)
             return
+        groups = found.clusters(size)
         every = [one for level in groups.levels() for one in level]
         if as_json:
             print_json({"pool": found.concepts.pool, "clusters": [_as_json(one) for one in every]})
@@ -76,27 +76,22 @@ def _row(one: Cluster, *, indent: bool = False) -> tuple[str, ...]:
     return str(one.number), f"{len(one.memories):,}", "  " * one.level * indent + name, short(others, 60)
 
 
-def _show(found: Opened, groups: Clusters, number: int, limit: int, *, as_json: bool) -> None:
-    try:
-        one = groups.get(number)
-    except KeyError:
-        last = sum(map(len, groups.levels()))
-        raise BadInput(
-            f"Pool {found.concepts.pool!r} has no cluster {number}: expected a number from 1 to {last}."
-            " `memshare concepts clusters` lists them."
-        ) from None
-    parents, siblings, children = groups.parents(number), groups.siblings(number), groups.children(number)
+def _show(found: Opened, groups: Clusters, one: Cluster, limit: int, *, as_json: bool) -> None:
+    parents, siblings, children = groups.parents(one.number), groups.siblings(one.number), groups.children(one.number)
     inside = set(one.memories)
     conflicts = [pair for pair in found.client.memories.conflicts(found.concepts.pool) if inside.issuperset(pair)]
+    said = kept_summary(found, one)
     if as_json:
         relatives = {"parents": parents, "siblings": siblings, "children": children}
         print_json(
             _as_json(one)
             | {name: [each.number for each in of] for name, of in relatives.items()}
-            | {"conflicts": conflicts}
+            | {"conflicts": conflicts, "summary": said and summary_as_json(said, one)}
         )
         return
     console.print(styled((f"{one.number} {one.name}", "bold"), f" · level {one.level} · {counted(len(inside))}"))
+    if said is not None:
+        show_summary(said, one)
     topics = [(short(topic.name, 40), f"{topic.share:.0%}", f"{topic.lift:.1f}") for topic in one.topics]
     console.print(table("concept", "of its memories", "times the pool's share", rows=topics))
     for what, of in (("Part of", parents), ("Beside", siblings), ("Made of", children)):

@@ -13,6 +13,7 @@ from memshare.commands.concepts.map import draw_map
 from memshare.commands.concepts.merge import merge, split
 from memshare.commands.concepts.show import show
 from memshare.commands.concepts.similar import similar
+from memshare.commands.concepts.summary import summary
 from memshare.commands.concepts.why import why
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(extract)
 app.command()(show)
 app.command()(clusters)
+app.command()(summary)
 app.command()(gaps)
 app.command()(ask)
 app.command()(explore)

@@ -18,7 +18,7 @@ from memshare.local.own_redis import connected
 from memshare.memory_pages import counted, require_pool, say_unreadable
 
 if TYPE_CHECKING:
-    from memshare.concepts.clusters.cluster import Clusters
+    from memshare.concepts.clusters.cluster import Cluster, Clusters
     from memshare.concepts.pool_graph import PoolConcepts
 
 Pool = Annotated[str | None, typer.Option(help="The pool; where only one has memories, it need not be named.")]
@@ -42,6 +42,18 @@ class Opened:
 
         with errors.status("Finding clusters…"):
             return clusters_of(self.concepts, self.client.settings.data, SIZE if size is None else size)
+
+    def cluster(self, number: int, size: int | None) -> tuple[Clusters, Cluster]:
+        """The clusters, and one of them. Raises `BadInput` where there is none of that number."""
+        found = self.clusters(size)
+        try:
+            return found, found.get(number)
+        except KeyError:
+            last = sum(map(len, found.levels()))
+            raise BadInput(
+                f"Pool {self.concepts.pool!r} has no cluster {number}: expected a number from 1 to {last}."
+                " `memshare concepts clusters` lists them."
+            ) from None
 
 
 @contextmanager
