@@ -15,6 +15,7 @@ from typing import IO, Any
 from benchmarks.chat_server import Running
 from benchmarks.processes import cpu_seconds
 from memshare.commands.worker import FEW
+from memshare.local.supervisor import CALLS_AN_ANSWER
 
 SIDE = Path(__file__).with_name("journey_side.py")
 SOURCE = Path(__file__).parents[1] / "src"
@@ -43,11 +44,14 @@ class Ran:
 
 
 def as_it_is(threads: int, agents: int, scorers: int) -> list[Worker]:
-    """A memory service, and agents and scorers that have so many threads together."""
+    """A memory service, agents that have so many threads together, and scorers with twice as many, as under `up`."""
     return [
         Worker("memory", "memshare.memory_service.worker", ("memory",), FEW),  # as `memshare worker memory` has
         *(Worker("agents", "memshare.agents.worker", ("poem",), share) for share in _shares(threads, agents)),
-        *(Worker("scorer", "memshare.scorer.worker", ("scorer",), share) for share in _shares(threads, scorers)),
+        *(
+            Worker("scorer", "memshare.scorer.worker", ("scorer",), share)
+            for share in _shares(CALLS_AN_ANSWER * threads, scorers)
+        ),
     ]
 
 

@@ -28,6 +28,8 @@ from memshare.local.environment import environment_of
 
 NO_WORKERS = ("flower", "serve")
 LOOPBACK = "127.0.0.1"
+CALLS_AN_ANSWER = 2  # of the scorer, about
+MOST_TASKS = 500
 READY_WITHIN = 600  # seconds; a large pool builds its index first
 
 
@@ -72,6 +74,17 @@ class Supervisor:
     def serve_url(self) -> str | None:
         return f"http://{LOOPBACK}:{self._serve_port}" if self._serve_port else None
 
+    @property
+    def scorer_tasks(self) -> int | None:
+        """Tasks that the one scorer runs at a time: enough to keep up with all agents, unless the number was set.
+
+        For each answer it grades, and often compares and names concepts: two calls of the model or so, most of which
+        is waiting.
+        """
+        if "concurrency" in self.settings.model_fields_set:
+            return None
+        return min(MOST_TASKS, CALLS_AN_ANSWER * self._agents * self.settings.concurrency)
+
     def start(self) -> None:
         """Start the children; returns when every worker takes tasks."""
         self._logs.mkdir(parents=True, exist_ok=True)
@@ -92,7 +105,9 @@ class Supervisor:
             self._run_worker("memory", MEMORY_QUEUE)
         for number in range(1, self._agents + 1):
             self._run_worker(f"agents-{number}", *load_roster(self.settings.agents_dir))
-        self._run_worker("scorer", SCORER_QUEUE, *([CONCEPTS_QUEUE] if self.settings.concepts else []))
+        self._run_worker(
+            "scorer", SCORER_QUEUE, *([CONCEPTS_QUEUE] if self.settings.concepts else []), tasks=self.scorer_tasks
+        )
         if self.settings.learn:
             self._run_worker("trainer", TRAINER_QUEUE)
         if self._flower_port:
@@ -153,13 +168,14 @@ class Supervisor:
 
         self.children.append(Child(name, start, log))
 
-    def _run_worker(self, name: str, *queues: str) -> None:
+    def _run_worker(self, name: str, *queues: str, tasks: int | None = None) -> None:
         """With MEMSHARE_METRICS_PORT the first worker serves its metrics there, and each other one at the next port."""
         own = dict(self._environment)
         if self.settings.metrics_port is not None:
             own["MEMSHARE_METRICS_PORT"] = str(self.settings.metrics_port + self._workers)
         self._workers += 1
-        self._run(name, "-m", "memshare", "worker", *queues, environment=own)
+        limit = [] if tasks is None else ["--concurrency", str(tasks)]
+        self._run(name, "-m", "memshare", "worker", *queues, *limit, environment=own)
 
     def _all_present(self, client: redis.Redis) -> bool:
         there = {worker.pid for worker in present(client)}

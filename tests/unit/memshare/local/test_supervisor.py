@@ -1,4 +1,4 @@
-"""What runs on one machine: who can reach Flower."""
+"""What runs on one machine: who can reach Flower, and how much the scorer does at a time."""
 
 from pathlib import Path
 
@@ -33,6 +33,13 @@ def test_flower_for_other_machines_needs_a_password(tmp_path: Path) -> None:
 
     Supervisor(Settings(data=tmp_path, flower_auth="me:secret"), flower_port=5555, flower_host="0.0.0.0")
     Supervisor(Settings(data=tmp_path), flower_port=None, flower_host="0.0.0.0")
+
+
+def test_the_scorer_keeps_up_with_all_agents_unless_the_number_of_tasks_was_set(tmp_path: Path) -> None:
+    assert Supervisor(Settings(data=tmp_path), agents=1).scorer_tasks == 64
+    assert Supervisor(Settings(data=tmp_path), agents=3).scorer_tasks == 192
+    assert Supervisor(Settings(data=tmp_path), agents=100).scorer_tasks == 500
+    assert Supervisor(Settings(data=tmp_path, concurrency=4), agents=3).scorer_tasks is None
 
 
 @pytest.mark.parametrize("login", ["secret", "me:", ":secret", "me:se,cret"])
