@@ -57,7 +57,8 @@ def open_door(settings: Settings) -> DoorServer:
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
     send = functools.partial(sending.send, app, open_stage_services(settings))
-    service = Service(pool, Curate(pool, client, send, concepts=settings.concepts), Forgetting(pool, client), known)
+    curate = Curate(pool, client, send, concepts=settings.concepts)
+    service = Service(pool, curate, Forgetting(pool, client, send, concepts=settings.concepts), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()

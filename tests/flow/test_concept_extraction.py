@@ -160,7 +160,7 @@ def test_concepts_of_what_was_there_before_are_named_by_a_command_that_can_be_re
     assert "All memories" in terminal.run("concepts", "extract", "--pool", "peaks").stdout
 
 
-def test_a_cap_of_who_brought_a_memory_holds_its_concepts_and_what_is_forgotten_meanwhile_is_not_asked_about(
+def test_a_cap_holds_concepts_and_what_is_forgotten_meanwhile_is_not_asked_about_until_it_is_restored(
     deployment: Deployment,
 ) -> None:
     terminal = Terminal(deployment.settings.data)
@@ -181,3 +181,7 @@ def test_a_cap_of_who_brought_a_memory_holds_its_concepts_and_what_is_forgotten_
     wait_for(lambda: not deployment.client.ledger.open_messages().get("concepts"), 20, "the other one to end")
     assert len(asked_about(deployment, "capped")) == 1
     assert deployment.client.memories.stats().by_pool["capped"] == 1
+
+    terminal.run("memories", "restore", str(gone))
+    assert named(deployment, gone).concepts["0"] == ("Lynx",)
+    assert len(asked_about(deployment, "capped")) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
@@ -115,6 +116,28 @@ def test_what_is_brought_in_is_asked_for_unless_it_has_its_concepts_or_is_a_pass
     curate.restore([plain])  # as it was exported, before its concepts were known
     assert curate.get(plain.id).concepts == CONCEPTS
     assert len(asked(sent)) == 2
+
+
+def test_what_is_restored_before_its_concepts_were_known_is_asked_for_in_a_journey_of_that_return(
+    pool: Pool, curate: Curate, sent: list[Following], redis_client: redis.Redis
+) -> None:
+    plain, known, passage = (
+        remembered("plain")[0],
+        remembered("known", concepts=CONCEPTS)[0],
+        remembered(None, answer="Page 1.", parents=(UUID(int=1),))[0],
+    )
+    curate.restore([plain, known, passage])
+    forgetting = Forgetting(pool, redis_client, sent.extend, concepts=True)
+    three = (plain.id, known.id, passage.id)
+
+    for _ in range(2):
+        forgetting.forget(Forget(ids=three))
+        forgetting.restore(RestoreForgotten(ids=three))
+    forgetting.forget(Forget(ids=three))
+    Forgetting(pool, redis_client, sent.extend).restore(RestoreForgotten(ids=three))
+
+    assert [task.memory_id for task in asked(sent)] == [plain.id] * 3
+    assert len({task.journey for task in asked(sent)}) == 3, "a message that has ended is not sent again"
 
 
 def settled(stage: Settle, pair: GradedTask) -> list[ExtractTask]:
