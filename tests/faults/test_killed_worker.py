@@ -1,7 +1,9 @@
 """A worker is killed in the middle of a task."""
 
+import json
 import signal
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,6 +16,7 @@ from tests.faults.model import Model
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for
+from tests.support.shelf import RESPOND, answered, coordinate, judged, planned
 
 QUEUES = ("poem", "scorer", "memory", "trainer")
 
@@ -74,3 +77,59 @@ def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is
         assert not open_ones.get("memory")
         assert len(chat.requests) == 30 + 8, "those that nobody saw the reply of are asked again, and no others"
         assert deployment.client.memories.stats().by_pool["facts"] == 30
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_every_sub_question_is_one_memory_though_the_worker_that_grades_and_settles_it_is_killed(
+    redis_folder: Path, tmp_path: Path
+) -> None:
+    delay = 60.0
+    held = []
+
+    def model(body: dict[str, Any]) -> Answer:
+        """Makes one sub-question of each question; the grades of sub-questions are slow."""
+        told = json.loads(body["messages"][-1]["content"])
+        match body["response_format"]["json_schema"]["name"]:
+            case "Plan" if "part_of" in told:
+                reply: Any = planned(RESPOND)
+            case "Plan":
+                reply = planned(coordinate(f"A part of {told['question']}"), RESPOND)
+            case "Response":
+                reply = answered(f"An answer to {told['question']}")
+            case "Judgement":
+                reply = judged(True)
+            case "Ranges" if told["prompt"].startswith("A part of"):
+                held.append(told["prompt"])
+                return Answer(delay=delay)
+            case _:
+                return Answer()
+        return Answer(text=json.dumps(reply))
+
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    workers = [("reasoning",), ("scorer", "memory")]
+    more = {"MEMSHARE_REASONING_SUB_QUESTIONS": "2", "MEMSHARE_LEARN": "false"}
+    with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
+        client = deployment.client
+        tasks = [client.submit("reasoning", f"Question {uuid4()}") for _ in range(5)]
+        wait_for(lambda: len(held) == 5, 60, "all sub-questions to be with the scorer")
+
+        worker = deployment.processes.pop(("scorer", "memory"))
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        delay = 0.0
+        deployment.start(("scorer", "memory"))
+
+        wholes = [deployment.settled(task.id, within=120) for task in tasks]
+        parts = [str(part) for whole in wholes for part in whole.parts.values()]
+        outcomes = [client.wait(part, 120).outcome for part in parts]
+        assert outcomes == ["stored"] * 5
+        pool = list(client.memories.every(Where(pool="reasoning")))
+        by_prompt = {one.prompt: one for one in pool}
+        assert len(pool) == len(by_prompt) == 10
+        assert all(by_prompt[f"A part of {one.prompt}"].parents == (one.memory_id,) for one in wholes)
+        done = client.ledger.done()
+        assert {stage: done[stage] for stage in ("answer", "score", "settle")} == {
+            "answer": 5,
+            "score": 10,
+            "settle": 10,
+        }
