@@ -18,7 +18,9 @@ from memshare.broker.wire.messages import Answer as Given
 from memshare.journey import Journey
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import KNOWLEDGE
-from memshare.memory_service.recall.balance import Earned, note
+from memshare.memory_service.recall.balance import Earned, sums
+from memshare.memory_service.recall.bandit_arms import Arms, Graded
+from tests.support.balanced import note
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
@@ -144,9 +146,18 @@ def test_trace_says_how_own_and_foreign_memories_in_balance_moved_ranks_once_two
         for model in (MODEL, OTHER)
     )
     deployment.client.memories.restore([own, foreign])
-    note(own_redis, "poem", "sonnet", MODEL, [Earned(own, 1.1, 1.0)] * 20)
+    arms = Arms(own_redis)
+    arms.add(
+        "poem", "one", [], graded=Graded("sonnet", 80), balance=sums("sonnet", MODEL, [Earned(own, 1.1, 1.0)] * 20)
+    )
     before = asked(deployment, f"{prompt} at noon", "sonnet")
-    note(own_redis, "poem", "sonnet", MODEL, [Earned(foreign, 1.0, 1.0)] * 20)
+    arms.add(
+        "poem",
+        "another",
+        [],
+        graded=Graded("sonnet", 80),
+        balance=sums("sonnet", MODEL, [Earned(foreign, 1.0, 1.0)] * 20),
+    )
 
     after = asked(deployment, f"{prompt} at night", "sonnet")
 
