@@ -24,9 +24,10 @@ from memshare.llm.limits.metered import Payer
 from memshare.llm.reply_replay import Unfinished
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.balance import Earned, balance_key, sums
+from memshare.memory_service.recall.balance import Earned
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
+from tests.support.balanced import note
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import (
@@ -231,8 +232,7 @@ def test_its_searches_balance_own_and_foreign_memories_by_the_model_that_writes_
         remember(recall, f"the {model} mill", f"Ada Korn, {model}.", model=model) for model in ("writer", "other")
     )
     for one, reward in ((own, 1.0), (foreign, 1.2)):
-        for field, amount in sums(None, "writer", [Earned(one, reward, 1.0)] * 20).items():
-            redis_client.hincrbyfloat(balance_key("reasoning"), field, amount)
+        note(redis_client, "reasoning", None, "writer", [Earned(one, reward, 1.0)] * 20)
     planner = ScriptedChat(planned(search("mill", "memory"), RESPOND, CHECK), judged(True, k1=0.5, k2=0.5))
     writer = ScriptedChat(answered("Ada Korn.", "k1", "k2"))
     writer.name = "writer"

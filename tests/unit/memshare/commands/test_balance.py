@@ -9,7 +9,8 @@ import redis
 
 from memshare.broker.settings import Settings
 from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.balance import Earned, note
+from memshare.memory_service.recall.balance import Earned
+from tests.support.balanced import note
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
