@@ -20,7 +20,6 @@ from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import KNOWLEDGE
 from memshare.memory_service.recall.balance import Earned, sums
 from memshare.memory_service.recall.bandit_arms import Arms, Graded
-from tests.support.balanced import note
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
