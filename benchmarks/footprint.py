@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -29,7 +30,7 @@ import redis
 import typer
 
 from benchmarks import chat_server
-from benchmarks.journey_side import TOPICS
+from benchmarks.journey_side import tasks
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.up_process import MEMSHARE, Up, bare_environment, bare_worker, our_worker, running
 from memshare.broker.connection import connect
@@ -128,8 +129,8 @@ def _run_journeys(up: Up, count: int) -> None:
     try:
         before = client.ledger.done().get("settle", 0)
         started = time.time()
-        for number in range(count):
-            client.submit("poem", f"A limerick at {started} about {number} and a {TOPICS[number % len(TOPICS)]}")
+        for prompt in islice(tasks(), count):
+            client.submit("poem", f"{prompt}, at {started}")
         wait_for(lambda: client.ledger.done().get("settle", 0) >= before + count, 300, "journeys to settle")
         wait_for(lambda: not any(client.ledger.open_messages().values()), 300, "the trainer")
     finally:
