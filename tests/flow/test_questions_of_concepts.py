@@ -417,8 +417,17 @@ def test_a_cluster_is_summed_up_by_one_call_until_a_fifth_of_it_has_changed(depl
     refused = memshare(deployment, *words, "--again", code=1)
     assert "was asked twice" in refused.stderr
     assert len(Summaries(redis, pool).all()) == 2
-    deployment.client.memories.forget(Forget(ids=(active[asked["memories"]["memory_1"]["prompt"]].id,)))
-    assert not [one for one in Summaries(redis, pool).all() if cites[0] in map(str, one.read)]
+
+    def forget_meanwhile(asked: dict[str, Any]) -> Answer:
+        """The first memory that the model reads is forgotten while it does."""
+        [read] = [one.id for one in cards if one.prompt == asked["memories"]["memory_1"]["prompt"]]
+        deployment.client.memories.forget(Forget(ids=(read,)))
+        return Answer(text=json.dumps({"sentences": [{"text": "So.", "cites": ["memory_1"]}]}))
+
+    model.replies["SummaryOfField"] = forget_meanwhile
+    broken_off = memshare(deployment, *words, "--again", code=1)
+    assert "A memory was forgotten while it was read" in broken_off.stderr
+    assert "So." not in [each.text for one in Summaries(redis, pool).all() for each in one.sentences]
 
 
 def test_a_summary_of_the_offline_model_says_so_wherever_it_stands(deployment: Deployment) -> None:
