@@ -36,7 +36,8 @@ def sharing_nodes(
     """
 
     def recall(state: Any) -> Sharing:
-        recalled = memory.recall(_last(state, HumanMessage), agent=agent, k=k, format="messages")
+        prompt = _last(state, HumanMessage)
+        recalled = memory.recall(prompt, agent=agent, kind=kind, model=model, k=k, format="messages")
         turns = [turn.model_dump() for turn in recalled.messages or ()]
         return {"recalled": turns, "recall_id": str(recalled.recall_id)}
 

@@ -51,11 +51,11 @@ class _Task:
         return self.offered.id if self.offered else None
 
     def _asked(self) -> dict[str, Any]:
-        return {"prompt": self.prompt, "messages": self._turns, "agent": self.agent}
+        about = {"agent": self.agent, "kind": self.kind, "model": self.model}
+        return {"prompt": self.prompt, "messages": self._turns, **about}
 
     def _pair(self) -> dict[str, Any]:
-        more = {"kind": self.kind, "model": self.model, "recall_id": self.recalled.recall_id}
-        return {**self._asked(), **more, "answer": self.answer}
+        return {**self._asked(), "recall_id": self.recalled.recall_id, "answer": self.answer}
 
 
 class Task(_Task):

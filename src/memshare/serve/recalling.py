@@ -11,7 +11,7 @@ from memshare.broker.wire.messages import Turn
 from memshare.memory_service.door.messages import Found, JudgedMemory, RecallRequest
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
-from memshare.serve.backend import Backend
+from memshare.serve.backend import Backend, require_kind
 from memshare.serve.caller import Caller
 from memshare.serve.forms import RecallForm
 from memshare.serve.recalls import KeptRecall
@@ -34,6 +34,8 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
         until=some.until,
         words=some.words,
         not_shown=some.not_shown,
+        model=form.model,
+        kind=form.kind,
         # A token's own pools may have no memory yet; the name of any other may be a slip of the pen.
         new_pool=form.agent is not None or caller.pools is not None,
     )
@@ -51,7 +53,7 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
     return Recalled(
         recall_id=kept.id,
         pool=pool,
-        memories=tuple(_recalled(one, judged.get(one.memory.id)) for one in found.found),
+        memories=tuple(_recalled(one, judged.get(one.memory.id), form.model) for one in found.found),
         messages=as_turns([one.memory for one in found.found]) if form.format == "messages" else None,
         retriever_version=found.retriever_version,
     )
@@ -68,13 +70,15 @@ def _pool(backend: Backend, caller: Caller, form: RecallForm) -> str:
     if (form.agent is None) == (form.pool is None):
         raise BadInput("Name an 'agent' or a 'pool': one of the two.")
     if form.agent is not None:
-        return backend.agent(caller, form.agent).pool
+        card = backend.agent(caller, form.agent)
+        require_kind(card, form.kind)
+        return card.pool
     assert form.pool is not None
     caller.require_pool(form.pool)
     return form.pool
 
 
-def _recalled(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
+def _recalled(found: Found, judged: JudgedMemory | None, model: str | None) -> RecalledMemory:
     memory = found.memory
     credibility = judged.credibility.p if judged else 1.0
     credits_ = judged.credibility.credits if judged else 0
@@ -84,11 +88,11 @@ def _recalled(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
         similarity=found.similarity,
         credibility=credibility,
         credits=credits_,
-        why=_why(found, credibility, credits_),
+        why=_why(found, credibility, credits_, model),
     )
 
 
-def _why(found: Found, credibility: float, credits_: int) -> str:
+def _why(found: Found, credibility: float, credits_: int, model: str | None) -> str:
     """What speaks for a memory, in a sentence."""
     memory = found.memory
     about = "its statement" if memory.prompt is None else "its task"
@@ -100,6 +104,9 @@ def _why(found: Found, credibility: float, credits_: int) -> str:
         if credits_
         else "nobody has told yet what it is worth"
     )
+    if found.moved:
+        whose = "own" if memory.model == model else "foreign"
+        parts.append(f"as {whose} memories fare, its rank was moved by {found.moved:+.1%}")
     if memory.status == "probation":
         parts.append("it is new and on probation")
     text = "; ".join(parts)

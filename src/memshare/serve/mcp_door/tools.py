@@ -44,6 +44,7 @@ ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 Agent = Annotated[str | None, Field(description="an agent of memshare://agents; name it or a pool")]
 Pool = Annotated[str | None, Field(description="a pool of memshare://pools; name it or an agent")]
 Kind = Annotated[str | None, Field(description="one of the agent's kinds of tasks")]
+Model = Annotated[str | None, Field(description="your own name")]
 
 
 def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Caller]) -> None:
@@ -52,11 +53,16 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
     @server.tool(title="Recall", annotations=READS)
     @_telling
     def recall(
-        task: str, agent: Agent = None, pool: Pool = None, k: Annotated[int, Field(ge=1, le=20)] = 3
+        task: str,
+        agent: Agent = None,
+        pool: Pool = None,
+        kind: Kind = None,
+        model: Model = None,
+        k: Annotated[int, Field(ge=1, le=20)] = 3,
     ) -> Recalled:
         """Find what worked before on tasks like this one. Call it before you answer a task, with the task as the user
         gave it. Use the memories as examples; keep `recall_id` for `offer` and `feedback`."""
-        form = checked(RecallForm, "The recall", prompt=task, agent=agent, pool=pool, k=k)
+        form = checked(RecallForm, "The recall", prompt=task, agent=agent, pool=pool, kind=kind, model=model, k=k)
         return recall_memories(backend, caller(), form)
 
     @server.tool(title="Offer an answer", annotations=ADDS)
@@ -67,7 +73,7 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
         agent: Agent = None,
         pool: Pool = None,
         kind: Kind = None,
-        model: Annotated[str | None, Field(description="your own name")] = None,
+        model: Model = None,
         recall_id: Annotated[UUID | None, Field(description="of the recall whose memories you were shown")] = None,
         idempotency_key: Annotated[
             str | None, Field(description="any text of yours: the same pair is handed in once under it")

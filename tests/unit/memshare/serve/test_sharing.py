@@ -45,6 +45,26 @@ def test_a_recall_gives_the_memories_of_the_pool_alone_and_says_why(here: TestCl
     assert found["messages"] is None
 
 
+@pytest.mark.parametrize(("model", "other"), [("ada", "bea"), ("bea", "ada")])
+def test_own_and_foreign_memories_are_balanced_for_who_says_its_model_and_the_kind_of_task(
+    here: TestClient, weighed: dict[str, str], model: str, other: str
+) -> None:
+    first, second = recalled(here, kind="riddle", model=model)["memories"]
+
+    assert [first["id"], second["id"]] == [weighed[other], weighed[model]]
+    assert "as foreign memories fare, its rank was moved by +" in first["why"]
+    assert "as own memories fare, its rank was moved by -" in second["why"]
+    for about in ({"kind": "riddle"}, {"model": model}, {"kind": "pun", "model": model}):
+        assert not any("was moved" in one["why"] for one in recalled(here, **about)["memories"])
+
+
+def test_a_recall_for_a_kind_that_the_agent_has_not_is_refused(here: TestClient) -> None:
+    refused = here.post("/v1/recall", json={"agent": "logic", "prompt": TASK, "kind": "sonnet"})
+
+    assert refused.status_code == 422
+    assert "Agent 'logic' has no kind 'sonnet'. It has: " in refused.json()["detail"]
+
+
 def test_a_recall_as_messages_can_be_put_before_the_task(here: TestClient, shelf: dict[str, str]) -> None:
     assert shelf
     found = recalled(here, format="messages")
