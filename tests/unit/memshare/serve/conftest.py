@@ -18,14 +18,14 @@ from memshare.broker.settings import Settings
 from memshare.broker.wire.secret import open_signer
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.balance import Earned, sums
-from memshare.memory_service.recall.bandit_arms import Arms, Graded
+from memshare.memory_service.recall.balance import Earned
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.store import Store
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
+from tests.support.balanced import note
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -86,7 +86,7 @@ def weighed(memory: MemoryClient, redis_client: redis.Redis) -> dict[str, str]:
     }
     memory.restore(list(found.values()))
     earned = [Earned(found["ada"], 0.9, 1.0), Earned(found["bea"], 1.1, 1.0)] * 40
-    Arms(redis_client).add("logic", "a task", [], graded=Graded("riddle", 80), balance=sums("riddle", "ada", earned))
+    note(redis_client, "logic", "riddle", "ada", earned)
     return {model: str(one.id) for model, one in found.items()}
 
 

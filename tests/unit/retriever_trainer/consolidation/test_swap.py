@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,11 +45,13 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings)
 
 
 @pytest.fixture
-def pool(settings: Settings, redis_client: redis.Redis) -> Pool:
+def pool(settings: Settings, redis_client: redis.Redis) -> Iterator[Pool]:
     """As an agent's process has it open."""
     pool = open_pool(settings, redis_client)
     remember(pool, *(remembered(prompt)[0] for prompt in PROMPTS))
-    return pool
+    yield pool
+    del pool._current  # what has its store open closes it when nobody has it any more: while its folder is there
+    gc.collect()
 
 
 def remember(pool: Pool, *memories: Memory) -> None:
