@@ -76,7 +76,7 @@ def test_parameters_of_ones_own_are_used_only_where_they_were_better(
 
 
 def test_what_was_learnt_of_a_memory_goes_with_it_and_all_of_a_person_with_the_person(
-    memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
+    memory: MemoryClient, redis_client: redis.Redis
 ) -> None:
     memory.restore([SAIL, MAST])
     for person in ("Ada", "Bob"):
