@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from memshare.concepts.aliases import Aliases
-from memshare.concepts.clusters import find_clusters
 from memshare.concepts.flashcards import flashcards
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.hierarchy import Levels
-from memshare.concepts.map_page import Colours, map_page
+from memshare.concepts.map.page import Colours, map_page
+from memshare.concepts.map.sizes import clusters_around
 from memshare.concepts.pool_graph import PoolConcepts, levels_of
 from memshare.memory_service.memory import Memory
 
@@ -35,9 +35,9 @@ def write_map(file: Path, pool: str, pairs: Sequence[tuple[str, str, Levels]]) -
     vectors = np.random.default_rng(0).normal(size=(len(memories), 64)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)  # of no meaning: concepts decide what is near
     concepts = PoolConcepts(pool, graph, memories, 0, Aliases(), vectors)
-    clusters = find_clusters(graph, concepts.ids, vectors)
     colours = Colours({one: 1 + one.int / 1000 for one in memories}, {UUID(int=0): 0.5, UUID(int=1): 0.75}, HOSTILE)
-    file.write_text("".join(map_page(concepts, clusters, colours, datetime(2026, 5, 1, tzinfo=UTC))))
+    page = map_page(concepts, clusters_around(concepts, 10), 10, colours, datetime(2026, 5, 1, tzinfo=UTC))
+    file.write_text("".join(page))
     return file
 
 
@@ -121,7 +121,10 @@ def test_pointing_at_a_cluster_says_what_it_is_and_a_click_lists_it(shown: Page)
     shown.evaluate("choose(deepest[0], true)")
     box = shown.locator("#map").bounding_box()
     assert box
-    spot = shown.evaluate("place({ x: deepest[0].x, y: deepest[0].y + deepest[0].r * .96 })")
+    spot = shown.evaluate(
+        """() => { const last = inside.get(deepest[0].number).toSorted((a, b) => b.y - a.y)[0];
+                   return place({ x: last.x, y: last.y + 1 }); }"""
+    )
 
     shown.mouse.move(box["x"] + spot[0], box["y"] + spot[1])
     assert shown.locator("#tip").is_visible()
@@ -134,13 +137,43 @@ def test_pointing_at_a_cluster_says_what_it_is_and_a_click_lists_it(shown: Page)
 
 
 def test_colours_show_the_credibility_or_what_a_person_remembers(shown: Page) -> None:
-    assert shown.locator("#scale").is_hidden()
+    assert shown.locator("#shades").is_hidden()
 
     shown.select_option("#colour", "credibility")
 
-    assert shown.locator("#scale").is_visible()
+    assert shown.locator("#shades").is_visible()
     assert shown.locator("#ends").inner_text().split() == ["1.00", "1.54"]
     assert shown.evaluate("memories[0].colour !== memories.at(-1).colour")
     shown.select_option("#colour", f"by what {HOSTILE} remembers")
     assert shown.locator("#ends").inner_text().split() == ["0.50", "0.75"]
     assert shown.evaluate("memories[0].colour !== memories[1].colour && memories[2].colour === memories[3].colour")
+
+
+def test_the_size_of_the_clusters_is_chosen_on_the_page(shown: Page) -> None:
+    before = shown.evaluate("[deepest.length, memories.map(one => [one.x, one.y])]")
+    at = int(shown.input_value("#sizes"))
+
+    shown.fill("#sizes", str(at + 1))
+
+    assert shown.locator("#size").inner_text() == "20"
+    after = shown.evaluate("[deepest.length, memories.map(one => [one.x, one.y])]")
+    assert after[0] < before[0]
+    assert after[1] == before[1]
+    assert f"in {after[0]} clusters" in shown.locator("#about").inner_text()
+
+
+def test_similarities_are_a_picture_with_the_pair_that_is_pointed_at(shown: Page, told: list[str]) -> None:
+    shown.click("#show-similarities")
+
+    assert "All 542 memories" in shown.locator("#legend").inner_text()
+    assert shown.locator("#bars div").count() == 40
+    pair = shown.evaluate("[order[0].prompt, order[99].prompt, similarityOf(byteOf(order[0], order[99])).toFixed(2)]")
+    box = shown.locator("#matrix").bounding_box()
+    assert box
+    x, y = shown.evaluate("[frame.x + 99.5 * frame.zoom, frame.y + .5 * frame.zoom]")
+    shown.mouse.move(box["x"] + x, box["y"] + y)
+    hint = shown.locator("#tip").inner_text()
+    assert f"Similarity {pair[2]}" in hint
+    assert pair[0][:40] in hint
+    assert pair[1][:40] in hint
+    assert len(told) == 1

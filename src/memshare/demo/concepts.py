@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +15,15 @@ from memshare.client import Client
 from memshare.concepts.asking.proposing import Proposer
 from memshare.concepts.asking.round import Wanted
 from memshare.concepts.asking.target import of_cluster
-from memshare.concepts.clusters import Cluster, Clusters, find_clusters
+from memshare.concepts.clusters import Cluster, Clusters
+from memshare.concepts.clusters.clustering import SIZE
 from memshare.concepts.flashcards import flashcard_memories
 from memshare.concepts.gaps import Gap, find_gaps
-from memshare.concepts.map_page import Colours, map_page
+from memshare.concepts.map.page import Colours, map_page
+from memshare.concepts.map.sizes import clusters_around
 from memshare.concepts.pool_graph import PoolConcepts, encode, load
 from memshare.demo.play import Progress
+from memshare.exports import note_export
 from memshare.files import new_file
 from memshare.journey import Journey
 from memshare.memory_service.memory import Memory
@@ -60,10 +63,12 @@ def explore_flashcards(client: Client, redis_client: redis.Redis, map_file: Path
         client.memories.restore(cards[start : start + _AT_ONCE])
     progress("Clusters", 1, _STEPS)
     concepts = load(client.memories, redis_client, POOL, vectors=True)
-    clusters = find_clusters(concepts.graph, concepts.ids, concepts.vectors)
+    by_size = clusters_around(concepts, SIZE)
+    clusters = by_size[SIZE]
     progress("Map", 2, _STEPS)
     with new_file(map_file) as file:
-        _draw(client, concepts, clusters, file)
+        _draw(client, concepts, by_size, file)
+    note_export(redis_client, map_file)  # so that what is purged can be taken out of it
     progress("Gaps", 3, _STEPS)
     gap = find_gaps(
         concepts.graph, clusters, concepts.ids, concepts.vectors, lambda names: encode(client.memories, names)
@@ -73,10 +78,10 @@ def explore_flashcards(client: Client, redis_client: redis.Redis, map_file: Path
     return Explored(len(cards), map_file, cluster, gap, tuple(asked), memory)
 
 
-def _draw(client: Client, concepts: PoolConcepts, clusters: Clusters, file: TextIO) -> None:
+def _draw(client: Client, concepts: PoolConcepts, by_size: Mapping[int, Clusters], file: TextIO) -> None:
     judged = client.memories.judge(concepts.ids)
     colours = Colours({one.memory.id: one.credibility.p for one in judged})
-    file.writelines(map_page(concepts, clusters, colours, datetime.now(UTC)))
+    file.writelines(map_page(concepts, by_size, SIZE, colours, datetime.now(UTC)))
 
 
 def _ask(

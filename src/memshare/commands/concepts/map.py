@@ -32,24 +32,29 @@ def draw_map(
 ) -> None:
     """Draw the clusters of a pool and their memories on one HTML page, which can be searched and read offline.
 
-    The page has prompts and answers: whoever has it can read them. It shows the pool as it is now.
+    On the page, clusters can be made smaller and larger, and memories compared with each other. It has prompts
+    and answers: whoever has it can read them. It shows the pool as it is now.
 
     Example: memshare concepts map --pool physics --out physics.html --open
     """
     with opened("map", pool, vectors=True) as found:
-        from memshare.concepts.map_page import Colours, map_page
+        from memshare.concepts.clusters.clustering import SIZE
+        from memshare.concepts.map.page import Colours, map_page
+        from memshare.concepts.map.sizes import clusters_around
 
         remembered = {} if person is None else _remembered(found, person)
-        clusters = found.clusters(size)
+        size = SIZE if size is None else size
+        with errors.status("Finding clusters…"):
+            by_size = clusters_around(found.concepts, size)
         with errors.status("Drawing…"):
             judged = found.client.memories.judge(found.concepts.ids)
             colours = Colours({one.memory.id: one.credibility.p for one in judged}, remembered, person)
             with new_file(out) as file:
-                file.writelines(map_page(found.concepts, clusters, colours, datetime.now(UTC)))
+                file.writelines(map_page(found.concepts, by_size, size, colours, datetime.now(UTC)))
         note_export(found.redis, out)  # so that what is purged can be taken out of it
-    count, groups = len(found.concepts.memories), len(clusters.levels()[-1])
+    count, groups = len(found.concepts.memories), len(by_size[size].levels()[-1])
     if as_json:
-        print_json({"file": str(out), "memories": count, "clusters": groups})
+        print_json({"file": str(out), "memories": count, "clusters": groups, "sizes": list(by_size)})
     else:
         console.print(f"Drew {counted(count)} in {groups:,} clusters: {out}", soft_wrap=True)
     if show and not webbrowser.open(out.resolve().as_uri()):

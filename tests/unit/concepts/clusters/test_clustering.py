@@ -9,7 +9,7 @@ import pytest
 from memshare.concepts.clusters import Clusters, find_clusters, find_clusters_by_size
 from memshare.concepts.clusters.leiden import partition
 from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.map_layout import lay_out
+from memshare.concepts.map.layout import lay_out
 from tests.unit.concepts.conftest import FlashcardPool
 
 pytestmark = pytest.mark.slow
@@ -77,15 +77,17 @@ def test_the_size_decides_how_many_clusters_there_are(flashcard_pool: FlashcardP
     assert found[10].levels() == pool.clusters.levels()
 
 
-def test_the_map_has_every_memory_in_its_clusters_disc(flashcard_pool: FlashcardPool) -> None:
-    placed = lay_out(flashcard_pool.clusters)
+def test_the_map_has_a_place_for_every_memory(flashcard_pool: FlashcardPool) -> None:
+    by_size = {10: flashcard_pool.clusters}
+    placed = lay_out(by_size, 10)
 
-    assert placed == lay_out(flashcard_pool.clusters)
-    assert set(placed.memories) == set(flashcard_pool.memories)
-    for memory, spot in placed.memories.items():
-        disc = placed.clusters[flashcard_pool.clusters.of(memory).number]
-        assert (spot.x - disc.x) ** 2 + (spot.y - disc.y) ** 2 <= disc.radius**2
-    assert len({(spot.x, spot.y) for spot in placed.memories.values()}) == len(placed.memories)
+    assert placed == lay_out(by_size, 10)
+    assert set(placed) == set(flashcard_pool.memories)
+    assert len(set(placed.values())) == len(placed)
+    for one in flashcard_pool.clusters.levels()[-1]:
+        spots = np.array([(placed[memory].x, placed[memory].y) for memory in one.memories])
+        away = np.linalg.norm(spots - spots.mean(axis=0), axis=1)
+        assert away.max() <= 1.5 * len(spots) ** 0.5
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
@@ -99,7 +101,7 @@ def test_a_pool_of_few_memories_has_clusters_too(flashcard_pool: FlashcardPool, 
         sorted(memory for one in found.levels()[-1:] for each in one for memory in each.memories)
         == pool.memories[:count]
     )
-    assert set(lay_out(found).memories) == set(pool.memories[:count])
+    assert set(lay_out({10: found}, 10)) == set(pool.memories[:count])
 
 
 def test_an_unknown_cluster_is_a_key_error(flashcard_pool: FlashcardPool) -> None:
