@@ -36,7 +36,6 @@ function middle(members) {  // of the largest of the places where members lie, f
   for (const one of members) { const disc = one.clusters[begun]; pieces.get(disc)?.push(one) ?? pieces.set(disc, [one]); }
   let largest = [];
   for (const piece of pieces.values()) if (piece.length > largest.length) largest = piece;
-  if (largest.length < members.length / 2) largest = members;
   const mean = pick => largest.reduce((sum, one) => sum + pick(one), 0) / Math.max(1, largest.length);
   return { x: mean(one => one.x), y: mean(one => one.y) };
 }
