@@ -33,17 +33,9 @@ def find_clusters(
     the deepest level is to have on average. Neighbours are found by cosine plus half the similarity of the concepts.
     The same memories give the same clusters, in whatever order they come.
     """
-    return find_clusters_by_size(graph, memories, vectors, [size], seed=seed)[size]
-
-
-def find_clusters_by_size(
-    graph: ConceptGraph, memories: Sequence[UUID], vectors: NDArray[np.float32], sizes: Sequence[int], *, seed: int = 0
-) -> dict[int, Clusters]:
-    """The same for several sizes: neighbours, which take the longest, are found once."""
     order = sorted(range(len(memories)), key=memories.__getitem__)
     ids = [memories[place] for place in order]
-    found = memberships(graph, ids, vectors[order], sizes, seed=seed)
-    return {size: described(graph, ids, of) for size, of in found.items()}
+    return described(graph, ids, memberships(graph, ids, vectors[order], [size], seed=seed)[size])
 
 
 def memberships(

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from memshare.concepts.clusters.cluster import Clusters
-from memshare.concepts.clusters.clustering import find_clusters_by_size
+from memshare.concepts.clusters.kept import clusters_by_size
 from memshare.concepts.pool_graph import PoolConcepts
 
 FACTORS = (0.5, 1, 2, 4, 8)
 """Sizes of the map, as multiples of the one that was asked for."""
 
 
-def clusters_around(concepts: PoolConcepts, asked: int) -> dict[int, Clusters]:
+def clusters_around(concepts: PoolConcepts, data: Path, asked: int) -> dict[int, Clusters]:
     """The clusters of a pool by their size, the smallest first: `asked`, and the sizes around it.
 
+    They are kept in the data folder until the pool changes (`memshare.concepts.clusters.kept`).
     Left out are sizes below two memories or above half of the pool, and those that give the same clusters as another.
     """
     around = [round(asked * factor) for factor in FACTORS]
     wanted = [size for size in around if size == asked or 2 <= size <= len(concepts.memories) / 2]
-    found = find_clusters_by_size(concepts.graph, concepts.ids, concepts.vectors, wanted)
+    found = clusters_by_size(concepts, data, wanted)
     taken = {_groups(found[asked])}
     for size in wanted:
         if size != asked and _groups(found[size]) in taken:

@@ -36,7 +36,7 @@ def write_map(file: Path, pool: str, pairs: Sequence[tuple[str, str, Levels]]) -
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)  # of no meaning: concepts decide what is near
     concepts = PoolConcepts(pool, graph, memories, 0, Aliases(), vectors)
     colours = Colours({one: 1 + one.int / 1000 for one in memories}, {UUID(int=0): 0.5, UUID(int=1): 0.75}, HOSTILE)
-    page = map_page(concepts, clusters_around(concepts, 10), 10, colours, datetime(2026, 5, 1, tzinfo=UTC))
+    page = map_page(concepts, clusters_around(concepts, file.parent, 10), 10, colours, datetime(2026, 5, 1, tzinfo=UTC))
     file.write_text("".join(page))
     return file
 

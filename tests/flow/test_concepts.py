@@ -80,6 +80,23 @@ def test_a_concept_and_a_memory_are_shown(terminal: Terminal) -> None:
     assert f"{shown['count']} memories" in text
 
 
+def test_what_concepts_have_in_common_is_shown_with_the_memories_nearest_to_it(terminal: Terminal) -> None:
+    two = ("language model", "Neural Network")
+
+    found = terminal.json("concepts", "common", *two, "--pool", "logic")
+
+    assert found["concepts"] == ["Language Model", "Neural Network"]
+    assert sum(found["vector"].values()) == pytest.approx(1)
+    alike = [one["similarity"] for one in found["memories"]]
+    assert alike == sorted(alike, reverse=True)
+    text = terminal.run("concepts", "common", *two, "--pool", "logic").stdout
+    assert found["memories"][0]["id"][:8] in text
+    apart = terminal.run("concepts", "common", "Lamp", "Light", "--pool", "poem", code=None)
+    assert "in common" in apart.stdout
+    one = terminal.run("concepts", "common", "Lamp", "lamps", "--pool", "poem", code=2)
+    assert "Expected two different concepts" in one.stderr
+
+
 def test_clusters_partition_the_pool_level_by_level(terminal: Terminal) -> None:
     found = terminal.json("concepts", "clusters", "--pool", "logic")["clusters"]
 
@@ -198,7 +215,8 @@ def test_the_map_has_every_memory_and_loses_what_is_purged(terminal: Terminal, t
 
     head, *memories = data_of(file)
     assert done["memories"] == len(memories) == len(CARDS) + 1
-    assert done["clusters"] == sum(one["deepest"] for one in head["clusters"])
+    assert done["sizes"] == [one["size"] for one in head["sizes"]]
+    assert done["clusters"] == len({one["clusters"][done["sizes"].index(10)] for one in memories})
     assert str(another.id) in {one["id"] for one in memories}
     assert all(one["credibility"] == pytest.approx(1, abs=0.5) for one in memories)
     assert not re.search(r"(?:src|href)\s*=|https?:", file.read_text().split('id="data"')[0])

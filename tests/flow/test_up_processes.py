@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+from itertools import takewhile
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -30,8 +31,10 @@ def processes(up: subprocess.Popen[str]) -> dict[str, list[int]]:
             words = child.cmdline()
         except psutil.NoSuchProcess:
             continue
-        of_worker = " ".join(words[words.index("worker") + 1 :]) if "worker" in words else None
-        name = of_worker or ("serve" if "serve" in words else "redis")
+        after = words[words.index("worker") + 1 :] if "worker" in words else []
+        name = " ".join(takewhile(lambda word: not word.startswith("--"), after)) or (
+            "serve" if "serve" in words else "redis"
+        )
         found.setdefault(name, []).append(child.pid)
     return found
 

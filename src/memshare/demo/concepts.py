@@ -63,7 +63,7 @@ def explore_flashcards(client: Client, redis_client: redis.Redis, map_file: Path
         client.memories.restore(cards[start : start + _AT_ONCE])
     progress("Clusters", 1, _STEPS)
     concepts = load(client.memories, redis_client, POOL, vectors=True)
-    by_size = clusters_around(concepts, SIZE)
+    by_size = clusters_around(concepts, client.settings.data, SIZE)
     clusters = by_size[SIZE]
     progress("Map", 2, _STEPS)
     with new_file(map_file) as file:

@@ -6,6 +6,7 @@ import typer
 
 from memshare.commands.concepts.ask import ask
 from memshare.commands.concepts.clusters import clusters
+from memshare.commands.concepts.common import common
 from memshare.commands.concepts.explore import explore
 from memshare.commands.concepts.extract import extract
 from memshare.commands.concepts.gaps import gaps
@@ -22,6 +23,7 @@ app = typer.Typer(
 )
 app.command()(extract)
 app.command()(show)
+app.command()(common)
 app.command()(clusters)
 app.command()(summary)
 app.command()(gaps)

@@ -45,7 +45,7 @@ def draw_map(
         remembered = {} if person is None else _remembered(found, person)
         size = SIZE if size is None else size
         with errors.status("Finding clusters…"):
-            by_size = clusters_around(found.concepts, size)
+            by_size = clusters_around(found.concepts, found.client.settings.data, size)
         with errors.status("Drawing…"):
             judged = found.client.memories.judge(found.concepts.ids)
             colours = Colours({one.memory.id: one.credibility.p for one in judged}, remembered, person)

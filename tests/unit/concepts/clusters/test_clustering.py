@@ -6,7 +6,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memshare.concepts.clusters import Clusters, find_clusters, find_clusters_by_size
+from memshare.concepts.clusters import Clusters, find_clusters
 from memshare.concepts.clusters.leiden import partition
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.map.layout import lay_out
@@ -70,11 +70,10 @@ def test_the_order_of_the_memories_does_not_matter(flashcard_pool: FlashcardPool
 def test_the_size_decides_how_many_clusters_there_are(flashcard_pool: FlashcardPool) -> None:
     pool = flashcard_pool
 
-    found = find_clusters_by_size(pool.graph, pool.memories, pool.vectors, [10, 30])
+    found = find_clusters(pool.graph, pool.memories, pool.vectors, size=30)
 
-    assert 12 <= len(found[30].levels()[-1]) <= 24
-    assert len(found[10].levels()[-1]) > 40
-    assert found[10].levels() == pool.clusters.levels()
+    assert 12 <= len(found.levels()[-1]) <= 24
+    assert len(pool.clusters.levels()[-1]) > 40
 
 
 def test_the_map_has_a_place_for_every_memory(flashcard_pool: FlashcardPool) -> None:

@@ -1,0 +1,53 @@
+"""`memshare concepts common`: what two concepts or more have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memshare.broker.errors import BadInput
+from memshare.commands.concepts.opening import Pool, opened
+from memshare.commands.options import Json
+from memshare.console import console, print_json, short, styled, table
+from memshare.memory_ids import short_id
+
+
+def common(
+    names: Annotated[list[str], typer.Argument(metavar="A B …", help="Two concepts or more.")],
+    pool: Pool = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show what concepts have in common: the names that belong to all of them, and the memories nearest to these.
+
+    A concept's vector is itself and what stands beside it; the weight of a name is the geometric mean of those that it
+    has in each of them.
+
+    Example: memshare concepts common "Neural Network" "Gradient Descent" --pool physics
+    """
+    with opened("common", pool) as found:
+        from memshare.commands.concepts.names import concept_named
+        from memshare.concepts.common import in_common
+
+        concepts = found.concepts
+        meant = list(dict.fromkeys(concept_named(concepts.graph, typed, concepts.pool) for typed in names))
+        if len(meant) < 2:
+            raise BadInput(f"Expected two different concepts or more, found {', '.join(meant)} alone.")
+        shared = in_common(concepts, meant)
+    if as_json:
+        memories = [{"id": one, "similarity": similarity} for one, similarity in shared.memories]
+        print_json({"concepts": meant, "pool": concepts.pool, "vector": shared.vector, "memories": memories})
+        return
+    title = " and ".join((", ".join(meant[:-1]), meant[-1]))
+    if not shared.vector:
+        console.print(f"{title} have nothing in common in pool {concepts.pool}: no concept stands beside all of them.")
+        return
+    console.print(styled((title, "bold"), f" · pool {concepts.pool}"))
+    weights = [(short(name, 40), f"{weight:.3f}") for name, weight in list(shared.vector.items())[:limit]]
+    console.print(table("in common", "weight", rows=weights, title=f"\nConcepts: {len(shared.vector):,}"))
+    rows = [
+        (f"{similarity:.2f}", short_id(one), short(concepts.memories[one].key, 60))
+        for one, similarity in shared.memories[:limit]
+    ]
+    console.print(table("similarity", "id", "prompt", rows=rows, title=f"\nMemories: {len(shared.memories):,}"))
