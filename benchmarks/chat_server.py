@@ -23,7 +23,7 @@ from tests.support.chat_script import Answer, encode
 
 ROOT = Path(__file__).parents[1]
 BACKLOG = 2048
-CONTRADICTS = (rb'\"contradicts\": true', rb'\"contradicts\": false')  # what is made up denies nothing
+CONTRADICTS = (rb"\"contradicts\": true", rb"\"contradicts\": false")  # what is made up denies nothing
 
 Message = MutableMapping[str, Any]
 

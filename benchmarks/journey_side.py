@@ -24,19 +24,31 @@ from memshare.client import Client
 WHO = (
     *("a lighthouse keeper", "a baker", "a heron", "a tram driver", "a locksmith", "a cellist", "a postman"),
     *("a glacier guide", "a beekeeper", "a chess player", "a clockmaker", "a diver", "an astronomer", "a gardener"),
-    *("a fox", "a tailor", "a judge", "a ferryman", "a librarian", "a volcano"),
+    *(
+        "a fox",
+        "a tailor",
+        "a judge",
+        "a ferryman",
+        "a librarian",
+        "a volcano",
+        "a dentist",
+        "a shepherd",
+        "a magician",
+    ),
+    *("a snail", "a plumber", "a countess"),
 )
 DOES = (
     *("loses a key", "learns to swim", "writes to the king", "sleeps through the winter", "sells the last umbrella"),
     *("forgets a birthday", "wins a wager", "counts the stars", "mends a violin", "hides from the rain"),
     *("marries in secret", "runs out of flour", "hears a ghost", "buys a balloon", "misses the train", "finds a map"),
-    *("paints the fence", "quarrels with a neighbour", "tames a crow", "bakes a cake of salt"),
+    *("paints the fence", "quarrels with a neighbour", "tames a crow", "bakes a cake of salt", "loses at cards"),
+    *("invents a language", "breaks a mirror", "grows a beard", "adopts a goat", "falls in love"),
 )
 WHERE = (
     *("in Lisbon", "on the moon", "under the bridge", "at the dentist's", "on a raft", "in a lift", "at midnight"),
     *("behind the theatre", "at the North Pole", "in the desert", "on market day", "in a submarine", "in the attic"),
     *("on a treadmill", "during the election", "in an orchard", "at the border", "in a museum", "on the roof"),
-    "by the canal",
+    *("by the canal", "in a bakery", "on a glacier", "in the fog", "at a wedding", "in a castle", "during the harvest"),
 )
 MIDDLE = (0.1, 0.9)
 STALLED_AFTER = 60  # seconds
@@ -99,7 +111,7 @@ def _run(client: Client, what: str, prompts: Sequence[str]) -> float:
 
 
 def tasks() -> Iterator[str]:
-    """8,000 different tasks. As in a pool in use, about a quarter of them has one before it that asks the same."""
+    """17,576 different tasks. As in a pool in use, about a quarter of them has one before it that asks the same."""
     every = list(product(WHO, DOES, WHERE))
     for number in range(len(every)):
         who, does, where = every[number * 7919 % len(every)]

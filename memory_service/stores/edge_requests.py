@@ -19,6 +19,8 @@ def config(layout: Layout) -> edge.EdgeConfig:
         sparse_vectors={
             name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for name in (points.SPARSE, points.CONCEPTS)
         },
+        # With one for each processor, waking them takes longer than the search: 2.8 ms, not 1.4, of 100,000 memories.
+        max_search_threads=1,
     )
 
 
