@@ -13,7 +13,7 @@ from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.comparisons import MOST, CompareTask, Said
 from memshare.memory_service.memory import SHOWN, Memory, folded
 from memshare.memory_service.recall.conflicts import Conflicts
-from memshare.memory_service.stores.store import Store, Where
+from memshare.memory_service.stores.store import Query, Store, Where
 
 SAME_QUESTION = 0.9  # cosine of the prompts
 SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
@@ -35,11 +35,12 @@ def rivals_of(
     """
     if memory.is_passage:  # a document may say what another one denies
         return []
-    near = store.search(Where(pool=memory.pool, status=SHOWN), LOOKED_AT, dense=vector)
+    lowest = SAME_THING if memory.is_statement else SAME_QUESTION
+    [near] = store.search_batch([Query(Where(pool=memory.pool, status=SHOWN), LOOKED_AT, vector, at_least=lowest)])
     found = [
         hit.memory
         for hit in near
-        if hit.similarity >= (SAME_THING if memory.is_statement and hit.memory.is_statement else SAME_QUESTION)
+        if hit.similarity >= (lowest if hit.memory.is_statement else SAME_QUESTION)
         and hit.memory.id != memory.id
         and hit.memory.id not in asked
         and folded(hit.memory.answer) != folded(memory.answer)

@@ -50,6 +50,7 @@ def request(query: Query) -> edge.QueryRequest:
             query.limit,
             query=rankings[0],
             filter=chosen,
+            score_threshold=query.at_least,
             with_payload=[points.WHOLE],
             with_vector=False,
         )

@@ -195,6 +195,7 @@ def _request(query: Query) -> models.QueryRequest:
             using=rankings[0].using,
             filter=chosen,
             limit=query.limit,
+            score_threshold=query.at_least,
             with_payload=[points.WHOLE],
             with_vector=False,
         )

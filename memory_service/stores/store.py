@@ -93,6 +93,8 @@ class Query:
     dense: NDArray[np.float32] | None = None
     sparse: Sparse | None = None
     concepts: Sparse | None = None
+    at_least: float | None = None
+    """The lowest score of a hit, where one vector is given; fewer are found then, and none is read in vain."""
 
 
 class Hit(NamedTuple):

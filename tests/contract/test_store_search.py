@@ -139,3 +139,11 @@ def test_dense_vectors_are_had_by_id(store: Store) -> None:
     assert found[tide] == pytest.approx(at(20), abs=1e-6)
     assert found[moon] == pytest.approx(at(170), abs=1e-6)
     assert store.dense_of([]) == {}
+
+
+def test_hits_below_the_lowest_score_are_left_out(store: Store) -> None:
+    store.put([remembered("near", 10), remembered("far", 60)])
+
+    for lowest, found in ((None, ["near", "far"]), (0.9, ["near"]), (0.999, [])):
+        [hits] = store.search_batch([Query(Where(), 5, at(0), at_least=lowest)])
+        assert prompts(hits) == found
