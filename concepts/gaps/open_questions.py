@@ -27,7 +27,7 @@ class OpenQuestion(Message):
     @property
     def gap(self) -> Gap:
         """It as a gap of its pool."""
-        reason = f"Somebody asked {self.wanted!r}, and the memories did not suffice."
+        reason = f"{self.question} Somebody asked {self.wanted!r}, and the memories did not suffice."
         return Gap("asked", (self.question,), self.at, reason, ())
 
 

@@ -171,7 +171,7 @@ def test_how_fast_somebody_forgets_is_fitted_from_400_reviews_on(deployment: Dep
     person = shelf(deployment, "Zoe")
     words = ("review", "--fit", "--person", "Zoe")
     refused = memshare(deployment, *words, code=2)
-    assert "There are 0 reviews; from 400 on" in refused.stderr
+    assert "Reviews so far: 0; from 400 on" in refused.stderr
     for card, reviews in zip(CARDS, forgetful(100), strict=False):
         for one in reviews:
             person.review(POOL, [card.id], one.grade, one.at)

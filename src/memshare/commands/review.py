@@ -105,9 +105,7 @@ def _fit(shelf: Shelf, as_json: bool) -> None:
     histories = [card.reviews for card in shelf.cards().values() if card.reviews]
     count = sum(map(len, histories))
     if count < FEWEST:
-        raise BadInput(
-            f"There are {count} reviews; from {FEWEST} on it is worth fitting. The usual parameters are used."
-        )
+        raise BadInput(f"Reviews so far: {count}; from {FEWEST} on it is worth fitting. The usual parameters are used.")
     with errors.status(f"Fitting to {count} reviews …"):
         fitted = fit_apart(histories)
     shelf.keep_fitted(fitted)

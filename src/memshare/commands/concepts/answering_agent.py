@@ -27,11 +27,16 @@ class AnsweringAgent(NamedTuple):
     def of(cls, client: Client, pool: str, named: str | None, kind: str | None, submitter: str) -> AnsweringAgent:
         """Raises `BadInput` where a pool has no agent, or several and none is named."""
         there = sorted(name for name, card in client.agents().items() if card.pool == pool)
-        listed = ", ".join(there) or "none; `memshare agents` lists them all"
+        able = ", ".join(there) or "none"
         if named is not None and named not in there:
-            raise BadInput(f"Agent {named!r} does not keep its memories in pool {pool!r}. Agents that do: {listed}.")
+            raise BadInput(f"Agent {named!r} does not keep its memories in pool {pool!r}. Agents that do: {able}.")
+        if not there:
+            raise BadInput(
+                f"No agent keeps its memories in pool {pool!r}, so none can answer: give an agent that pool in its"
+                " file. `memshare agents` lists the agents with their pools."
+            )
         if named is None and len(there) != 1:
-            raise BadInput(f"Say with --agent which agent of pool {pool!r} answers. There are: {listed}.")
+            raise BadInput(f"Say with --agent which agent of pool {pool!r} answers. There are: {able}.")
         return cls(pool, named or there[0], kind, submitter)
 
     def submit(self, client: Client, question: str) -> str:

@@ -12,6 +12,9 @@ from memshare.commands.options import Json
 from memshare.console import console, print_json, short, styled, table
 from memshare.memory_ids import short_id
 
+LEAST_WEIGHT, LEAST_SIMILARITY = 0.0005, 0.4
+"""Of what is printed."""
+
 
 def common(
     names: Annotated[list[str], typer.Argument(metavar="A B …", help="Two concepts or more.")],
@@ -44,10 +47,12 @@ def common(
         console.print(f"{title} have nothing in common in pool {concepts.pool}: no concept stands beside all of them.")
         return
     console.print(styled((title, "bold"), f" · pool {concepts.pool}"))
-    weights = [(short(name, 40), f"{weight:.3f}") for name, weight in list(shared.vector.items())[:limit]]
-    console.print(table("in common", "weight", rows=weights, title=f"\nConcepts: {len(shared.vector):,}"))
-    rows = [
-        (f"{similarity:.2f}", short_id(one), short(concepts.memories[one].key, 60))
-        for one, similarity in shared.memories[:limit]
+    # Nearly every memory shares something: what would be printed as nothing is left to JSON.
+    weights = [(name, weight) for name, weight in shared.vector.items() if weight >= LEAST_WEIGHT]
+    near = [(one, similarity) for one, similarity in shared.memories if similarity >= LEAST_SIMILARITY]
+    rows = [(short(name, 40), f"{weight:.3f}") for name, weight in weights[:limit]]
+    console.print(table("in common", "weight", rows=rows, title=f"\nConcepts: {len(weights):,}"))
+    found_near = [
+        (f"{similarity:.2f}", short_id(one), short(concepts.memories[one].key, 60)) for one, similarity in near[:limit]
     ]
-    console.print(table("similarity", "id", "prompt", rows=rows, title=f"\nMemories: {len(shared.memories):,}"))
+    console.print(table("similarity", "id", "prompt", rows=found_near, title=f"\nMemories: {len(near):,}"))

@@ -33,9 +33,16 @@ EXPLORER = "explorer"
 def explore(
     count: Annotated[int, typer.Option(min=1, max=500, help="Questions in a UTC day, at most.")],
     budget: Annotated[
-        float | None, typer.Option(min=0, metavar="MONEY", help="Money in a UTC day, in the currency of your prices.")
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="MONEY",
+            help="Money in a UTC day, in the currency of your prices. This or --calls is needed.",
+        ),
     ] = None,
-    calls: Annotated[int | None, typer.Option(min=1, help="Calls of models in a UTC day.")] = None,
+    calls: Annotated[
+        int | None, typer.Option(min=1, help="Calls of models in a UTC day. This or --budget is needed.")
+    ] = None,
     pool: Pool = None,
     size: Size = None,
     agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -50,7 +51,7 @@ def merge(
         print_json({"merged": of, "into": kept, "count": together})
     else:
         console.print(
-            f"{of} means {kept} now, which {counted(together)} have. `memshare concepts split` takes it back."
+            f"{of} means {kept} now, which {counted(together)} have. `memshare concepts split {quote(of)}` undoes it."
         )
 
 
