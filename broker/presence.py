@@ -30,6 +30,12 @@ class AgentCard(Message):
     model: str
     rubric: str | None = None
 
+    def require_kind(self, kind: str | None) -> None:
+        """Raises `BadInput` where the agent has no such kind of tasks."""
+        if kind is not None and kind not in self.kinds:
+            known = ", ".join(self.kinds) or "none; leave the kind out"
+            raise BadInput(f"Agent {self.name!r} has no kind {kind!r}. It has: {known}.")
+
 
 class Presence(Message):
     """One worker process, of this release or of a newer one that tells more of itself."""

@@ -73,9 +73,10 @@ def summarise(chat: Chat, cluster: Cluster, read: Sequence[Memory], made: float)
 
     Raises whatever `memshare.llm.structured.ask` raises, such as where the model cites twice what it was not given.
     """
-    named = dict(zip(quoted(read), read, strict=True))
+    quotes = quoted(read)
+    named = dict(zip(quotes, read, strict=True))
     topics = [topic.name for topic in cluster.topics]
-    document = {"field": cluster.name, "topics": topics, "memories": quoted(read)}
+    document = {"field": cluster.name, "topics": topics, "memories": quotes}
     turns = (
         Turn(role="system", content=INSTRUCTIONS),
         Turn(role="user", content=json.dumps(document, ensure_ascii=False)),

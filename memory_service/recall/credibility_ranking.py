@@ -103,12 +103,14 @@ class CredibilityRanking:
 
     def _beaten(self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[dict[UUID, Weaker]]:
         """Of each task's hits those that a rival which could be shown beats."""
+        wanted = {rival for look in looks for of in look.rivals.values() for rival in of}
+        if not wanted:
+            return [{} for _ in tasks]
         known = {
             hit.memory.id: (hit.memory, arm)
             for task, look in zip(tasks, looks, strict=True)
             for hit, arm in zip(task.hits, look.arms, strict=True)
         }
-        wanted = {rival for look in looks for of in look.rivals.values() for rival in of}
         if missing := sorted(wanted - known.keys()):
             others = store.page(Where(ids=missing), len(missing)).memories
             for pool in {memory.pool for memory in others}:

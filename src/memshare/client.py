@@ -168,9 +168,7 @@ class Client:
             task = AgentTask.model_validate(body)
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
-        if task.kind is not None and task.kind not in card.kinds:
-            known = ", ".join(card.kinds) or "none; leave the kind out"
-            raise BadInput(f"Agent {agent!r} has no kind {task.kind!r}. It has: {known}.")
+        card.require_kind(task.kind)
         if len(task.text) > self.settings.prompt_limit:
             limit = self.settings.prompt_limit
             raise BadInput(f"The prompt has {len(task.text):,} characters; at most {limit:,} are taken.")

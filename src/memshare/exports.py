@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from memshare.broker.wire.messages import Message
 from memshare.files import new_file
 from memshare.memory_service.memory import Memory
-from memshare.merge_lines import MergeLine, gone_with, names_of
+from memshare.merge_lines import MergeLine, Names, add_names, gone_with
 
 M = TypeVar("M", bound=Message)
 
@@ -65,10 +65,12 @@ def _scrub(file: Path, gone: set[str]) -> bool:
             return False
     with file.open(encoding="utf-8") as lines:
         merges = list(_read(MergeLine, lines))
-    with file.open(encoding="utf-8") as lines:
-        removed = names_of(one for one in _read(Memory, lines) if str(one.id) in gone) if merges else {}
-    with file.open(encoding="utf-8") as lines:
-        left = names_of(one for one in _read(Memory, lines) if str(one.id) not in gone) if merges else {}
+    removed: Names = {}
+    left: Names = {}
+    if merges:
+        with file.open(encoding="utf-8") as lines:
+            for memory in _read(Memory, lines):
+                add_names(removed if str(memory.id) in gone else left, memory)
     told = gone_with(merges, removed, left)
     with file.open(encoding="utf-8") as lines, new_file(file) as out:
         out.writelines(

@@ -6,7 +6,6 @@ decided here.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -35,11 +34,16 @@ Names = dict[str, set[str]]
 """The names of the concepts that memories have, by pool."""
 
 
+def add_names(found: Names, memory: Memory) -> None:
+    """Add those of a memory."""
+    found.setdefault(memory.pool, set()).update(name for names in memory.concepts.values() for name in names)
+
+
 def names_of(memories: Iterable[Memory]) -> Names:
     """The names that some memories have."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    found: Names = {}
     for memory in memories:
-        found[memory.pool].update(name for names in memory.concepts.values() for name in names)
+        add_names(found, memory)
     return found
 
 

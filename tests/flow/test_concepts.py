@@ -91,7 +91,7 @@ def test_what_concepts_have_in_common_is_shown_with_the_memories_nearest_to_it(t
     assert alike == sorted(alike, reverse=True)
     text = terminal.run("concepts", "common", *two, "--pool", "logic").stdout
     assert found["memories"][0]["id"][:8] in text
-    apart = terminal.run("concepts", "common", "Lamp", "Light", "--pool", "poem", code=None)
+    apart = terminal.run("concepts", "common", "Lamp", "Light", "--pool", "poem")
     assert "in common" in apart.stdout
     one = terminal.run("concepts", "common", "Lamp", "lamps", "--pool", "poem", code=2)
     assert "Expected two different concepts" in one.stderr

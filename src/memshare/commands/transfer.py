@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ from memshare.memory_pages import counted, pools_known, require_pool
 from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.stores.store import Where
-from memshare.merge_lines import adopt, merge_lines, names_of
+from memshare.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.pairs import read_pairs
 from memshare.training_data import FORMS, Format, Line, Preferences, is_training_pair, rejected_answers
 
@@ -54,7 +54,7 @@ def export(
     by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count, left_out = 0, 0
-    names: defaultdict[str, set[str]] = defaultdict(set)
+    names: Names = {}
     lines_of = _form(client, form, pool)
     with Progress(console=errors, transient=True) as progress, new_file(file) as out:
         bar = progress.add_task("Exporting", total=total)
@@ -64,8 +64,7 @@ def export(
             count += len(lines)
             left_out += not lines
             progress.advance(bar)
-            for pool_of, known in names_of([memory]).items():
-                names[pool_of] |= known
+            add_names(names, memory)
         with connected(client.settings) as redis_client:
             merges = merge_lines(redis_client, names) if form is None else []
             out.writelines(one.model_dump_json() + "\n" for one in merges)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from memshare.broker.connection import connect, reaching
-from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard, require_same_secret
 from memshare.broker.settings import Settings
 from memshare.broker.wire.secret import open_signer
@@ -82,10 +81,3 @@ class Backend:
     def close(self) -> None:
         self.client.close()
         self.redis.close()
-
-
-def require_kind(card: AgentCard, kind: str | None) -> None:
-    """Raises `BadInput` where an agent has no such kind of tasks."""
-    if kind is not None and kind not in card.kinds:
-        known = ", ".join(card.kinds) or "none; leave the kind out"
-        raise BadInput(f"Agent {card.name!r} has no kind {kind!r}. It has: {known}.")

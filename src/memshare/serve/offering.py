@@ -11,7 +11,7 @@ from memshare.broker.presence import AgentCard
 from memshare.broker.wire.messages import derived_id
 from memshare.broker.wire.offers import OfferedPair
 from memshare.serve.audit import audit
-from memshare.serve.backend import Backend, require_kind
+from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
 from memshare.serve.forms import OfferForm
@@ -29,7 +29,7 @@ def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
     prompt = backend.checked_text(form.text)
     answer = backend.checked_text(form.answer, "answer")
     card = _card(backend, caller, form)
-    require_kind(card, form.kind)
+    card.require_kind(form.kind)
     recalled = _recalled(backend, caller, form, card.pool)
     backend.check_caps(card.name, caller.name)
     pair = OfferedPair(

@@ -11,7 +11,7 @@ from memshare.broker.wire.messages import Turn
 from memshare.memory_service.door.messages import Found, JudgedMemory, RecallRequest
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
-from memshare.serve.backend import Backend, require_kind
+from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import RecallForm
 from memshare.serve.recalls import KeptRecall
@@ -71,7 +71,7 @@ def _pool(backend: Backend, caller: Caller, form: RecallForm) -> str:
         raise BadInput("Name an 'agent' or a 'pool': one of the two.")
     if form.agent is not None:
         card = backend.agent(caller, form.agent)
-        require_kind(card, form.kind)
+        card.require_kind(form.kind)
         return card.pool
     assert form.pool is not None
     caller.require_pool(form.pool)
