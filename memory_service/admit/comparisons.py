@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -13,7 +13,7 @@ from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.comparisons import MOST, CompareTask, Said
 from memshare.memory_service.memory import SHOWN, Memory, folded
 from memshare.memory_service.recall.conflicts import Conflicts
-from memshare.memory_service.stores.store import Query, Store, Where
+from memshare.memory_service.stores.store import Hit, Query, Store, Where
 
 SAME_QUESTION = 0.9  # cosine of the prompts
 SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
@@ -21,32 +21,44 @@ LOOKED_AT = 12  # memories, the nearest ones
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
-def rivals_of(
-    store: Store,
-    conflicts: Conflicts,
-    memory: Memory,
-    vector: NDArray[np.float32],
-    asked: Collection[UUID] = (),
-) -> list[Memory]:
+def rivals_of(store: Store, conflicts: Conflicts, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
     """The memories that may contradict one: those that answer the same question or are about the same thing.
 
-    At most `MOST`, the nearest ones; none that says the same, that was compared with it already, or of which this was
-    just `asked`.
+    At most `MOST`, the nearest ones; none that says the same or that was compared with it already.
     """
+    [near] = near_each(store, [(memory, vector)])
+    return rivals_among(near, conflicts, memory)
+
+
+def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
+    """What lies near enough to each memory, of which the vector stands beside it, to contradict it."""
+    queries = [
+        Query(Where(pool=memory.pool, status=SHOWN), LOOKED_AT, vector, at_least=_lowest(memory))
+        for memory, vector in memories
+    ]
+    return store.search_batch(queries)
+
+
+def rivals_among(
+    near: Sequence[Hit], conflicts: Conflicts, memory: Memory, asked: Collection[UUID] = ()
+) -> list[Memory]:
+    """Those of them that `rivals_of` gives, but none of which this was just `asked`."""
     if memory.is_passage:  # a document may say what another one denies
         return []
-    lowest = SAME_THING if memory.is_statement else SAME_QUESTION
-    [near] = store.search_batch([Query(Where(pool=memory.pool, status=SHOWN), LOOKED_AT, vector, at_least=lowest)])
     found = [
         hit.memory
         for hit in near
-        if hit.similarity >= (lowest if hit.memory.is_statement else SAME_QUESTION)
+        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else SAME_QUESTION)
         and hit.memory.id != memory.id
         and hit.memory.id not in asked
         and folded(hit.memory.answer) != folded(memory.answer)
     ]
     known = conflicts.judged(memory.pool, memory.id) if found else ()
     return [other for other in found if other.id not in known][:MOST]
+
+
+def _lowest(memory: Memory) -> float:
+    return SAME_THING if memory.is_statement else SAME_QUESTION
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Following:

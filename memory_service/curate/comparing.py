@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID
 
 import redis
 
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.messages import derived_id
-from memshare.memory_service.admit.comparisons import comparison, rivals_of
+from memshare.memory_service.admit.comparisons import comparison, near_each, rivals_among
 from memshare.memory_service.memory import SHOWN, Memory
 from memshare.memory_service.recall.conflicts import Conflicts
-from memshare.memory_service.stores.store import Store
+from memshare.memory_service.stores.store import Hit, Store
+
+AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
 
 Send = Callable[[Sequence[Following]], None]
 """Sends messages, each of a journey that it names, to their queues."""
@@ -28,17 +30,21 @@ class Comparing:
 
     def compare(self, store: Store, memories: Sequence[Memory]) -> None:
         """Compare memories that were written just now; every two of them once."""
-        shown = [memory for memory in memories if memory.status in SHOWN]
-        vectors = store.dense_of([memory.id for memory in shown])
         asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
         messages = []
-        for memory in shown:
-            if memory.id not in vectors:
-                continue  # somebody has forgotten it meanwhile
-            others = rivals_of(store, self._conflicts, memory, vectors[memory.id], asked[memory.id])
+        for memory, near in _with_near(store, [memory for memory in memories if memory.status in SHOWN]):
+            others = rivals_among(near, self._conflicts, memory, asked[memory.id])
             for other in others:
                 asked[other.id].add(memory.id)
             if others:
                 journey = str(derived_id("compare", *(f"{one.id} {one.key} {one.answer}" for one in (memory, *others))))
                 messages.append(comparison(journey, memory, others)._replace(journey=journey))
         self._send(messages)
+
+
+def _with_near(store: Store, memories: Sequence[Memory]) -> Iterator[tuple[Memory, list[Hit]]]:
+    """Memories, each with those near to it; a few at once, for whoever recalls waits for a search that runs."""
+    for start in range(0, len(memories), AT_ONCE):
+        vectors = store.dense_of([memory.id for memory in memories[start : start + AT_ONCE]])
+        there = [memory for memory in memories[start : start + AT_ONCE] if memory.id in vectors]  # not forgotten since
+        yield from zip(there, near_each(store, [(memory, vectors[memory.id]) for memory in there]), strict=True)
