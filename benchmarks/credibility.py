@@ -42,7 +42,10 @@ AIMS = (
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="JSON lines with a supported and a contradicted claim each.")] = DATA,
+    data: Annotated[
+        Path,
+        typer.Option(exists=True, dir_okay=False, help="JSON lines with a supported and a contradicted claim each."),
+    ] = DATA,
     model: Annotated[str | None, typer.Option(help="A chat model as the discriminator: openai:NAME …")] = None,
     seed: Annotated[int, typer.Option(help="Of the simulated discriminator.")] = 0,
     out: Annotated[Path, typer.Option(help="Where the curves are drawn.")] = Path("credibility.png"),

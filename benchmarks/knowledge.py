@@ -32,7 +32,9 @@ class Question(NamedTuple):
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="JSON lines with a prompt and its answers each.")] = DATA,
+    data: Annotated[
+        Path, typer.Option(exists=True, dir_okay=False, help="JSON lines with a prompt and its answers each.")
+    ] = DATA,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of a table.")] = False,
 ) -> None:
     """Add, change and delete, and print the share of prompts that were right after each."""
