@@ -62,7 +62,7 @@ def run(*command: str | Path) -> str:
 
 
 def pip_install(python: Path, *what: str | Path) -> None:
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *what)
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile", *what)
 
 
 def site_packages(python: Path) -> Path:
