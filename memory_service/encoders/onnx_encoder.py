@@ -41,7 +41,7 @@ class OnnxEncoder:
         self._tokenizer.no_padding()  # here it is done by batch
         self._session = _open_session(export.folder / GRAPH)
         self._inputs = {one.name for one in self._session.get_inputs()}
-        self._threads = min(MOST_THREADS, max(1, _processors() // 2))  # the others are for what asks
+        self._threads = min(MOST_THREADS, max(1, processors() // 2))  # the others are for what asks
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -114,6 +114,6 @@ def _open_tokenizer(file: Path) -> Tokenizer:
     return Tokenizer.from_file(str(file))
 
 
-def _processors() -> int:
+def processors() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -17,6 +17,7 @@ import torch
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
+from memshare.memory_service.encoders.onnx_encoder import processors
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
 from memshare.memory_service.pool.encoder_generation import encoder_named
 from memshare.memory_service.pool.encoder_names import first_name, folder_of, tuned_name
@@ -121,7 +122,7 @@ class Consolidation:
     def _fine_tune(self, lessons: list[TextLesson], texts: Texts, target: Path) -> None:
         first = self._in_use == first_name(self._settings)
         source = self._settings.encoder or bundled_folder() if first else folder_of(self._settings, self._in_use)
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))  # agents go on answering on this machine
+        torch.set_num_threads(max(1, processors() - 1))  # agents go on answering on this machine
         fine_tune(
             source,
             lessons,

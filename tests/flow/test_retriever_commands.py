@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -164,6 +165,8 @@ def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_fr
     process = subprocess.Popen(
         command, cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    if hasattr(os, "sched_setaffinity"):  # in one thread: several do the same work for twice the time of processors
+        os.sched_setaffinity(process.pid, sorted(os.sched_getaffinity(0))[-2:])
     late = added(client, "Riddle about the tide, please.")
     answers = 0
     while process.poll() is None:
