@@ -106,7 +106,7 @@ def backed(tmp_path_factory: pytest.TempPathFactory) -> Backed:
         for n in range(SEEDS)
     ]
     seeds.write_text("\n".join(map(json.dumps, pairs)))
-    process = terminal.up()
+    process = terminal.up(agents=2)
     with closing(Client(settings_of(terminal))) as client, closing(connect(client.settings.redis)) as direct:
         terminal.run("memories", "import", str(seeds))
         published = PublishedAdapter.pack(VERSION, BUNDLED, np.zeros((384, 384), np.float32))
@@ -141,7 +141,7 @@ def archived(file: Path) -> dict[str, Memory]:
 def test_a_backup_under_load_is_restored_whole_and_nothing_of_it_counts_twice(backed: Backed, second: Terminal) -> None:
     restored = second.json("restore", str(backed.file))
 
-    process = second.up()
+    process = second.up(agents=2)
     with closing(Client(settings_of(second))) as client, closing(connect(client.settings.redis)) as direct:
         until_all_ended(client)
         found, kept = memories_of(client), archived(backed.file)

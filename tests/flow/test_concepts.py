@@ -43,7 +43,7 @@ def bring_in(terminal: Terminal, *memories: Memory) -> None:
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path_factory.mktemp("up"))
     terminal.environment["MEMSHARE_CONCEPTS"] = "false"  # the cards have theirs
-    process = terminal.up("--agents", "1")
+    process = terminal.up()
     cards = [
         memory("logic", card.prompt, card.answer, {str(level): of for level, of in card.concepts.levels().items()})
         for card in CARDS

@@ -22,7 +22,7 @@ def test_nobody_else_reads_a_prompt_of_a_deployment_nor_an_export_of_it() -> Non
             (folder / "data").mkdir()
             (folder / "beside").write_text(PROMPT)
             terminal = Terminal(folder / "data")
-            running = terminal.up("--agents", "1")
+            running = terminal.up()
             try:
                 submitted = terminal.json("submit", "poem", PROMPT, "--kind", "limerick", "--wait")
                 terminal.settled(submitted["task_id"])
@@ -43,7 +43,7 @@ def test_nobody_else_reads_a_prompt_of_a_deployment_nor_an_export_of_it() -> Non
 def test_the_password_of_flower_is_in_no_list_of_processes(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
     terminal.environment["MEMSHARE_FLOWER_AUTH"] = "me:only-for-this-test"
-    running = terminal.up("--agents", "1")
+    running = terminal.up()
     try:
         shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     finally:

@@ -58,7 +58,7 @@ def terminal(tmp_path: Path) -> Terminal:
 def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None:
     port = free_port()
     terminal.environment["MEMSHARE_CONCEPTS"] = "true"
-    up = terminal.up("--agents", str(AGENTS), "--port", str(port))
+    up = terminal.up("--port", str(port), agents=AGENTS)
     before = processes(up)
     agents = "logic plan poem reasoning"
     assert {name: len(ids) for name, ids in before.items()} == {
@@ -89,7 +89,7 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
 def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(terminal: Terminal) -> None:
     terminal.environment["MEMSHARE_LEARN"] = "false"
 
-    up = terminal.up("--agents", "1")
+    up = terminal.up()
 
     there = processes(up)
     assert "scorer" in there
@@ -102,7 +102,7 @@ def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(terminal
 
 
 def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(terminal: Terminal, tmp_path: Path) -> None:
-    up = terminal.up("--agents", "1")
+    up = terminal.up()
     other = Terminal(tmp_path / "other")
     other.environment["MEMSHARE_REDIS_URL"] = socket_url(terminal.data)
     other.environment["MEMSHARE_SECRET_FILE"] = str(terminal.data / "secret")
@@ -116,7 +116,7 @@ def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(term
 
 
 def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_it_was(terminal: Terminal) -> None:
-    up = terminal.up("--agents", "1")
+    up = terminal.up()
 
     refused = terminal.run("worker", "memory", code=1)
 

@@ -65,9 +65,11 @@ class Terminal:
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json").stdout)
 
-    def up(self, *words: str) -> subprocess.Popen[str]:
+    def up(self, *words: str, agents: int = 1) -> subprocess.Popen[str]:
+        """A `memshare up` that is ready, with so many processes of agents: by default it has one a processor."""
+        options = ("--flower-port", "0", "--port", "0", "--agents", str(agents), "--json", *words)
         process = subprocess.Popen(
-            [sys.executable, "-m", "memshare", "up", "--flower-port", "0", "--port", "0", "--json", *words],
+            [sys.executable, "-m", "memshare", "up", *options],
             cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert process.stdout is not None
