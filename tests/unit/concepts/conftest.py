@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
@@ -27,14 +29,25 @@ class FlashcardPool(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def flashcard_pool() -> FlashcardPool:
-    encoder = SentenceTransformerEncoder(None, device="cpu")
+def flashcard_pool(exports: Path) -> FlashcardPool:
     memories = [UUID(int=number) for number in range(len(flashcards()))]
-    vectors = np.asarray(encoder.encode([card.prompt for card in flashcards()]))
     graph = ConceptGraph({memory: card.concepts.levels() for memory, card in zip(memories, flashcards(), strict=True)})
+    vectors, meanings = _vectors(graph.concepts(), exports.with_name("flashcards.npz"))
     clusters = find_clusters(graph, memories, vectors)
-    named = graph.concepts()
-    meanings = dict(zip(map(key, named), np.asarray(encoder.encode(named)), strict=True))
     return FlashcardPool(
         memories, vectors, graph, clusters, lambda names: np.stack([meanings[key(one)] for one in names])
     )
+
+
+def _vectors(named: Sequence[str], file: Path) -> tuple[NDArray[np.float32], dict[str, NDArray[np.float32]]]:
+    """Those of the prompts, and of each name by its key. The first test process encodes them, and the others read."""
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            encoder = SentenceTransformerEncoder(None, device="cpu")
+            prompts = encoder.encode([card.prompt for card in flashcards()])
+            aside = file.with_name(f"aside-{file.name}")
+            np.savez(aside, prompts=prompts, keys=[key(one) for one in named], names=encoder.encode(named))
+            aside.rename(file)
+    with np.load(file) as found:
+        return found["prompts"], dict(zip(found["keys"].tolist(), found["names"], strict=True))
