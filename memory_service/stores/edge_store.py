@@ -157,6 +157,7 @@ class EdgeStore:
         return self._memories(found)
 
     def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        edge_folder.require_room(self._folder)
         with self._writing, no_panic(self._folder):
             for one in self._credibility(list(noted)):
                 self._shard.update(edge.UpdateOperation.set_payload([one], {points.CREDIBILITY: noted[one]}))

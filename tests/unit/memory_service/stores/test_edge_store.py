@@ -133,6 +133,8 @@ def test_a_full_disk_refuses_writes_but_not_searches(tmp_path: Path, monkeypatch
                 store.put([remembered("tide")])
             with pytest.raises(TryAgain, match="5 MiB are free"):
                 store.delete([moon[0].id])
+            with pytest.raises(TryAgain, match="5 MiB are free"):
+                store.note_credibility({moon[0].id: 0.5})
             with pytest.raises(BadInput, match="5 MiB are free"):
                 EdgeStore.open(tmp_path / "new", LAYOUT, "a test")
             assert store.search(Where(), 9, dense=at(0))[0].memory == moon[0]
