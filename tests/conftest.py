@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -21,6 +23,14 @@ from memshare.local.supervisor import processors
 # Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
 # a test of the trainer that takes a third of a second took five minutes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Without it, each of the many processes that tests start would compile all that it imports of ours.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell lets what it starts in the background ignore Ctrl-C; so would commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOT_QUICK = {"redis_folder", "store", "opener"}
 """Fixtures that start a Redis or open a pool; `--quick` leaves out the tests that use one."""
