@@ -43,7 +43,7 @@ SAMPLED = 300  # tasks
 BACK_WITHIN, ENDS_WITHIN = 120.0, 300.0  # seconds
 
 
-def soak(folder: Path, minutes: float, rate: float, rounds: int = ROUNDS) -> Soaked:
+def soak(folder: Path, minutes: float, rate: float, rounds: int = ROUNDS, burst: int = BURST) -> Soaked:
     """Run a deployment whose data and logs are in `folder` for so many minutes, or longer if restarts take longer."""
     quarter = minutes * 60 / 4
     with cluster(folder, Setup(latency=LATENCY, embedded=True), None) as made:
@@ -51,7 +51,7 @@ def soak(folder: Path, minutes: float, rate: float, rounds: int = ROUNDS) -> Soa
         pace = Pace(made.client, load, rate)
         with pace.kept(), watched(made.fleet, lambda: pace.now) as looks:
             restarts = _restart_each(made, pace, rounds, quarter * RESTARTING)
-            load.burst(BURST)
+            load.burst(burst)
             begin = max(quarter, pace.now)
             end = begin + 3 * quarter
             part = (end - begin) / PARTS

@@ -17,7 +17,7 @@ END = 100.0
 
 
 def test_workers_that_are_restarted_in_turn_under_load_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
-    soaked = soak(tmp_path, minutes=0.25, rate=8, rounds=1)
+    soaked = soak(tmp_path, minutes=0.25, rate=8, rounds=1, burst=100)
 
     result = Result("soak", count=soaked.count, in_flight=1, recovered=0.0, crashes=soaked.crashes)
     assert failings(result) == []
