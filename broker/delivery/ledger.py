@@ -60,15 +60,16 @@ class Ledger:
         self._client = client
         self._keep = int(keep_days * 86_400)
 
-    def open(self, entry: Entry, limit: int = 0, *, keep: bool = False) -> bool:
-        """Write a message down before it is published; False when it is open or has ended already.
+    def open(self, entry: Entry, limit: int = 0, *, keep: bool = False, push: Outgoing | None = None) -> bool:
+        """Write a message down, and `push` it in the same step; False when it is open or has ended already.
 
         With `keep` it begins a journey of which it is known for ever what became of it (see `outcome_record`).
         Raises `QueueFull` when its queue has `limit` open messages; 0 is no limit.
         """
         text = entry.model_dump_json()
         shown = pack(text) if entry.begins else ""
-        reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner)
+        place, message = (push.place, push.text) if push else ("", "")
+        reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner, place, message)
         if reply[0] == b"full":
             raise queue_full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
         return bool(reply[0] == b"opened")

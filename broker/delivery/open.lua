@@ -1,8 +1,9 @@
--- Writes a message down before it is published.
+-- Writes a message down and publishes it, in one step: whoever asks may be ended at any moment.
 -- More ARGV: entry; the same as the journey shows it, where it begins one; most open messages of its queue, 0 for any number; '1' where it is
--- known for ever what became of the journey; the owner of the journey that it begins, or nothing.
+-- known for ever what became of the journey; the owner of the journey that it begins, or nothing; the list of kombu and
+-- the text, or nothing where it is published otherwise.
 -- Returns 'opened', 'open', 'ended', or 'full' with the number of open messages and of those that ended in a minute.
-local entry, shown, limit, kept, owner = unpack(ARGV, 6)
+local entry, shown, limit, kept, owner, list, message = unpack(ARGV, 6)
 if redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', journey, 'dead') == 1 or is_cancelled()
   or redis.call('HEXISTS', key.dead, id) == 1 then return {'ended'} end
 if redis.call('HEXISTS', key.messages, id) == 1 then return {'open'} end
@@ -17,4 +18,5 @@ end
 enter(queue, id, entry)
 if shown ~= '' then begin_journey(shown, owner) end
 if kept == '1' then redis.call('HSET', key.kept, name, '{}') end
+if list ~= '' then redis.call('LPUSH', list, message) end
 return {'opened'}

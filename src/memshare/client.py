@@ -17,7 +17,7 @@ from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
-from memshare.broker.delivery.publish import publish
+from memshare.broker.delivery.publish import outgoing, tell_sent
 from memshare.broker.errors import BadInput, TryAgain
 from memshare.broker.presence import AgentCard, Presence, present
 from memshare.broker.settings import Settings, load_settings
@@ -126,17 +126,17 @@ class Client:
             raise BadInput(readable(error, "The task")) from error
 
     def send(self, entry: Entry, *, keep: bool = False) -> bool:
-        """Open a message and publish it; False where it is open or has ended. `keep` is as in `Ledger.open`.
+        """Open and publish a message in one step; False where it is open or has ended. `keep` is as in `Ledger.open`.
 
         Raises `QueueFull` and `Unreachable`, and `BadInput` for a message that has to be signed where this machine has
-        no secret. One that is open and got lost is sent again by the sweeper.
+        no secret.
         """
         entry = self._signed(entry)
         with reaching(self.settings.redis):
-            opened = self.ledger.open(entry, self.settings.queue_limit, keep=keep)
-            if opened:
-                publish(self.app, entry)
-        return opened
+            sent = self.ledger.open(entry, self.settings.queue_limit, keep=keep, push=outgoing(self.app, entry))
+        if sent:
+            tell_sent(self.app, entry)
+        return sent
 
     def _require_same(self, entry: Entry) -> None:
         """Raises `BadInput` where another task has the id: its answer is not the answer to this one."""

@@ -35,6 +35,14 @@ def test_an_opened_message_is_open_until_it_is_committed(ledger: Ledger) -> None
     assert ledger.journey("t1")["answer"] == {"answer": "a"}
 
 
+def test_a_message_is_opened_and_published_in_one_step_and_once(ledger: Ledger, redis_client: redis.Redis) -> None:
+    assert [ledger.open(entry(), push=sent(entry())) for _ in range(2)] == [True, False]
+    with pytest.raises(QueueFull):
+        ledger.open(entry("t2"), limit=1, push=sent(entry("t2")))
+
+    assert redis_client.lrange("poem", 0, -1) == ["the message t1"]
+
+
 def test_messages_that_follow_none_are_sent_once_and_not_where_they_are_open_or_have_ended(
     ledger: Ledger, redis_client: redis.Redis
 ) -> None:

@@ -53,10 +53,11 @@ def test_who_watches_hears_of_the_tasks_that_end_while_their_worker_does(
                 connection.drain_events(timeout=0.05)
             return heard[kind] == many
 
-        wait_for(client.workers, 60, "the worker to be there")
+        wait_for(lambda: hear("task-sent", 0) and client.workers(), 60, "the worker to be there")
         for number in range(3):
             client.submit("poem", f"A limerick about the number {number}")
         wait_for(lambda: hear("task-started", 3), 30, "the tasks to begin")
+        assert heard["task-sent"] == 3
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0
 
