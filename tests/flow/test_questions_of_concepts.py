@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -357,6 +358,8 @@ def test_gaps_are_explored_within_the_days_calls_and_questions_and_what_is_learn
     no_room = json.loads(memshare(deployment, *words, "--count", "50", "--calls", "17").stdout)
     report = tmp_path / "report.md"
     more = json.loads(memshare(deployment, *words, "--count", "3", "--calls", "500", "--out", str(report)).stdout)
+    all_asked = memshare(deployment, *words, "--count", "3", "--calls", "500", "--out", str(report)).stderr
+    few_calls = memshare(deployment, *words, "--count", "9", "--calls", "3", "--out", str(report)).stderr
 
     assert first["asked"][0]["question"] == "Who invented [b]tides[/b]?"
     assert first["asked"][1]["question"] == questions[0]
@@ -367,7 +370,11 @@ def test_gaps_are_explored_within_the_days_calls_and_questions_and_what_is_learn
     learnt = {str(one.id): one for one in deployment.client.memories.every(Where(pool=POOL, submitter="scout"))}
     assert {one["memory_id"] for run in (first, more) for one in run["asked"]} == set(learnt)
     assert {one.status for one in learnt.values()} == {"probation"}
-    assert f"## {questions[1]}" in report.read_text()
+    assert f"## {questions[1]}" in report.read_text()  # the runs after it, which asked nothing, left it
+    assert "Up to 0 questions" in all_asked
+    assert "Nothing was asked: 3 of 3 questions were asked today." in all_asked
+    assert "Up to 0 questions" in few_calls
+    assert re.search(r"Nothing was asked: \d+ of 3 calls of today are used", few_calls)
     assert asked_in_vain.all() == []
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
+from memshare.llm.limits.budget import in_words
 from memshare.llm.limits.prices import load_prices
 from memshare.llm.limits.usage import UsageLog, Used
 
@@ -27,15 +28,27 @@ class DayBudget:
         [used] = self.usage.used([("submitter", self.submitter)])
         return used
 
-    def has_room(self, asked_today: int) -> bool:
-        """Whether another question is likely to fit: one takes `USUAL_CALLS`, and as much money as those of today.
+    def questions_left(self, asked_today: int, most: int) -> int:
+        """How many of at most so many questions fit: one takes `USUAL_CALLS`, and as much money as those of today."""
+        if self._short_of_money(asked_today):
+            return 0
+        left = most if self.calls is None else min(most, (self.calls - self._calls(asked_today)) // USUAL_CALLS)
+        return max(0, left)
 
-        Those of today count as so many calls at least, for the last ones of a question come when it is answered.
-        """
-        used = self.used()
-        if self.calls is not None and max(used.calls, USUAL_CALLS * asked_today) + USUAL_CALLS > self.calls:
-            return False
-        return self.money is None or used.money + used.money / max(1, asked_today) <= self.money
+    def why_full(self, asked_today: int) -> str:
+        """Why no other question fits."""
+        if self._short_of_money(asked_today):
+            return f"{in_words(self.used().money)} of {self.money:g} in money of today are used"
+        used = self._calls(asked_today)
+        return f"{used:,} of {self.calls:,} calls of today are used, and a question takes {USUAL_CALLS}"
+
+    def _calls(self, asked_today: int) -> int:
+        """Those of today. A question counts as `USUAL_CALLS` at least, for its last ones come when it is answered."""
+        return max(self.used().calls, USUAL_CALLS * asked_today)
+
+    def _short_of_money(self, asked_today: int) -> bool:
+        spent = self.used().money
+        return self.money is not None and spent + spent / max(1, asked_today) > self.money
 
     def in_words(self) -> str:
         """The limits."""

@@ -72,23 +72,29 @@ def explore(
         answering = AnsweringAgent.of(found.client, name, agent, kind, submitter)
         limits = DayBudget(UsageLog(found.redis), submitter, calls, budget)
         before = ExploredGaps(found.redis, name)
-        left = max(0, count - before.asked_on_day_of(time.time()))
+        asked = before.asked_on_day_of(time.time())
+        left = limits.questions_left(asked, count - asked)
         plan = f"Up to {left} questions to agent {answering.name!r} today, within {limits.in_words()}."
-        _require_consent(plan, yes=yes)
+        errors.print(plan, soft_wrap=True)
+        if left:
+            _require_consent(yes=yes)
         learnt: list[Learnt] = []
         try:
             with paid_chat(settings, "agents", submitter) as chat, stopping("What was asked goes on by itself."):
                 proposer = Proposer(chat, found.client.memories, name)
-                for gap in _not_explored(found, before, size):
-                    today = before.asked_on_day_of(time.time())
-                    if today >= count or not limits.has_room(today):
+                for gap in _not_explored(found, before, size) if left else []:
+                    asked = before.asked_on_day_of(time.time())
+                    if not limits.questions_left(asked, count - asked):
                         break
                     question = _question(found, proposer, gap)
                     before.add(Explored.of(gap, time.time()))
                     if question is not None:  # else the pool has it by now
                         learnt.append(_learnt(found, gap, question, answering.submit(found.client, question), timeout))
+                if not learnt:
+                    why = _why_none(limits, before.asked_on_day_of(time.time()), count)
+                    errors.print(f"Nothing was asked: {why}.", soft_wrap=True)
         finally:  # also of what was learnt before a fault, or Ctrl-C
-            if out is not None:
+            if out is not None and learnt:  # else the report of a run before stays
                 write_markdown(out, name, learnt)
             if as_json:
                 print_json({"pool": name, "asked": [vars(one) for one in learnt], "used": limits.used()._asdict()})
@@ -96,8 +102,7 @@ def explore(
                 print_report(learnt, limits.used())
 
 
-def _require_consent(plan: str, *, yes: bool) -> None:
-    errors.print(plan, soft_wrap=True)
+def _require_consent(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
@@ -105,6 +110,14 @@ def _require_consent(plan: str, *, yes: bool) -> None:
     if not typer.confirm("Ask them?", err=True):
         errors.print("Nothing was done.")
         raise typer.Exit(1)
+
+
+def _why_none(limits: DayBudget, asked: int, count: int) -> str:
+    if asked >= count:
+        return f"{asked} of {count} questions were asked today"
+    if not limits.questions_left(asked, count - asked):
+        return limits.why_full(asked)
+    return "there is no gap that was not asked about before"
 
 
 def _not_explored(found: Opened, before: ExploredGaps, size: int | None) -> list[Gap]:
