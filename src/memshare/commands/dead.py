@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, get_args
 
 import typer
@@ -11,7 +12,7 @@ from memshare.broker.delivery.dead_letters import DeadLetter
 from memshare.broker.errors import BadInput, Reason
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, in_json, moment, print_json, short, styled, table
+from memshare.console import console, errors, in_json, moment, print_json, short, styled, table
 from memshare.task_ids import find_letter, short_id
 
 app = typer.Typer(help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True)
@@ -74,14 +75,10 @@ def retry(
     Example: memshare dead retry --all
     """
     client = Client()
-    if (letter_id is None) != (retry_all or reason is not None):
-        raise BadInput("Give the id of a dead letter, or --all, or --reason.")
     with reaching(client.settings.redis):
-        letters = (
-            [one for one in _letters(client, reason) if one.retriable]
-            if letter_id is None
-            else [client.dead_letters.get(find_letter(client, letter_id))]
-        )
+        letters = _chosen(client, letter_id, reason, every=retry_all)
+        if letter_id is None:
+            letters = [one for one in letters if one.retriable]
         retried = [letter.entry.id for letter in letters if client.dead_letters.retry(client.app, letter)]
     if as_json:
         print_json({"retried": retried})
@@ -90,19 +87,50 @@ def retry(
 
 
 @app.command()
-def drop(letter_id: LetterId, as_json: Json = False) -> None:
-    """Drop a dead letter for good.
+def drop(
+    letter_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    drop_all: Annotated[bool, typer.Option("--all", help="Every dead letter.")] = False,
+    reason: OnlyReason = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all and --reason.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Drop dead letters for good.
 
-    Example: memshare dead drop 1c6f…
+    Example: memshare dead drop --reason "rate limit"
     """
     client = Client()
+    letters = _chosen(client, letter_id, reason, every=drop_all)
+    if letter_id is None and letters and not yes:
+        _require_consent(len(letters))
     with reaching(client.settings.redis):
-        letter = client.dead_letters.get(find_letter(client, letter_id))
-        client.dead_letters.drop(letter)
+        for letter in letters:
+            client.dead_letters.drop(letter)
     if as_json:
-        print_json({"dropped": letter.entry.id})
+        print_json({"dropped": [letter.entry.id for letter in letters]})
     else:
-        console.print(f"Dropped {letter.entry.id}.")
+        console.print(f"Dropped {_counted(len(letters))}.")
+
+
+def _chosen(client: Client, letter_id: str | None, reason: str | None, *, every: bool) -> list[DeadLetter]:
+    if (letter_id is None) != (every or reason is not None):
+        raise BadInput("Give the id of a dead letter, or --all, or --reason.")
+    if letter_id is None:
+        return _letters(client, reason)
+    with reaching(client.settings.redis):
+        return [client.dead_letters.get(find_letter(client, letter_id))]
+
+
+def _require_consent(letters: int) -> None:
+    errors.print(f"{_counted(letters)} would be dropped for good.")
+    if not sys.stdin.isatty():
+        raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes.")
+    if not typer.confirm("Drop them?", err=True):
+        errors.print("Nothing was done.")
+        raise typer.Exit(1)
+
+
+def _counted(letters: int) -> str:
+    return "1 dead letter" if letters == 1 else f"{letters:,} dead letters"
 
 
 def _letters(client: Client, reason: str | None) -> list[DeadLetter]:
