@@ -11,7 +11,7 @@ import typer
 from pydantic import ValidationError
 from rich.progress import Progress
 
-from memshare.broker.errors import TryAgain
+from memshare.broker.errors import BadInput, TryAgain
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import errors, print_json, print_text
@@ -21,6 +21,8 @@ from memshare.memory_pages import counted
 from memshare.memory_service.door.messages import RawMemory, RawRequest
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.salvaged import Salvaged
+from memshare.memory_service.stores.data_folder import in_use
+from memshare.memory_service.stores.edge_folder import layout_of
 
 SHOWN = 20  # damaged memories
 
@@ -45,6 +47,7 @@ def check(
     except TryAgain:
         if client.settings.qdrant_url or client.settings.memory_url:
             raise
+        _require_pool(client.settings.data)
         with errors.status("No memory service runs; looking at the pool's files …"):
             found = salvage(client.settings, repair=repair)
         _say_salvaged(found, as_json=as_json)
@@ -76,6 +79,14 @@ def check(
             _say("`memshare memories check --repair` mends them, or moves them to a file.")
     if damaged and not repair:
         raise typer.Exit(1)
+
+
+def _require_pool(data: Path) -> None:
+    if layout_of(in_use(data)) is None:
+        raise BadInput(
+            f"There is no pool in {str(data)!r}, and no memory service runs on it. MEMSHARE_DATA names another folder;"
+            " `memshare up` begins a pool in this one."
+        )
 
 
 def _damaged(client: Client, total: int) -> Iterator[RawMemory]:

@@ -103,3 +103,13 @@ def test_a_pool_of_which_nothing_can_be_read_is_left_as_it_is(tmp_path: Path) ->
 
     assert "memshare restore FILE --replace" in said
     assert {path.name for path in tmp_path.iterdir()} >= set(before)
+
+
+def test_a_folder_without_a_pool_is_no_clean_check_and_is_not_made(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "nowhere")
+
+    said = terminal.run("memories", "check", code=2).stderr
+
+    assert "There is no pool in" in said
+    assert "MEMSHARE_DATA" in said
+    assert not terminal.data.exists()
