@@ -1,13 +1,17 @@
-"""How memories are shown by commands, and which pools there are."""
+"""How memories are counted and shown by commands, and which pools there are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.console import errors
+from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.door.messages import JudgedMemory
+from memshare.memory_service.stores.store import Where
 
 
 def as_json(judged: JudgedMemory) -> dict[str, Any]:
@@ -20,6 +24,13 @@ def as_json(judged: JudgedMemory) -> dict[str, Any]:
 def counted(memories: int) -> str:
     """How many memories, in words."""
     return "1 memory" if memories == 1 else f"{memories:,} memories"
+
+
+def count_new(client: Client, ids: Sequence[UUID]) -> int:
+    """How many of these memories the service does not have yet; one that is named twice counts once."""
+    wanted = list(dict.fromkeys(ids))
+    parts = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
+    return len(wanted) - sum(len(client.memories.page(Where(ids=part), BATCH).memories) for part in parts)
 
 
 def say_unreadable(client: Client) -> None:

@@ -47,6 +47,9 @@ def forget(
     if as_json:
         print_json(done)
         return
+    if not done["forgotten"]:
+        console.print("0 memories were forgotten: there is none of that kind.")
+        return
     forgotten = counted(len(done["forgotten"]))
     console.print(f"Forgot {forgotten}. `memshare memories restore` brings them back within 30 days.")
     say_stale(done["stale"])

@@ -13,10 +13,10 @@ from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
-from memshare.memory_pages import require_pool
+from memshare.memory_pages import count_new, require_pool
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.client import BATCH
-from memshare.memory_service.memory import KNOWLEDGE
+from memshare.memory_service.memory import KNOWLEDGE, memory_id
 
 LONGEST_STATEMENT = 2_000  # characters
 
@@ -35,12 +35,16 @@ def import_documents(
     require_pool(client, pool)
     statements = [statement(text, None, pool, submitter) for file in files for text in _paragraphs(file)]
     parts = [statements[start : start + BATCH] for start in range(0, len(statements), BATCH)]
+    new = count_new(client, [memory_id(one.pool, one.prompt, one.answer) for one in statements])
     ids = [
         str(one)
         for part in track(parts, "Importing", console=errors, transient=True)
         for one in client.memories.add(part)
     ]
-    print_json({"ids": ids}) if as_json else console.print(f"Imported {len(ids)} statements.")
+    if as_json:
+        print_json({"ids": ids, "new": new})
+    else:
+        console.print(f"Imported {len(ids):,} statements: {new:,} new, {len(ids) - new:,} were there already.")
 
 
 def _paragraphs(file: Path) -> list[str]:

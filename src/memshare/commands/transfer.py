@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
-from uuid import UUID
 
 import typer
 from rich.progress import Progress
@@ -20,7 +19,8 @@ from memshare.console import console, errors, print_json
 from memshare.exports import note_export
 from memshare.files import new_file
 from memshare.local.own_redis import connected
-from memshare.memory_pages import counted, pools_known, require_pool
+from memshare.memory_pages import count_new, counted, pools_known, require_pool
+from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.stores.store import Where
@@ -127,13 +127,8 @@ def import_memories(
     if not new_pool:
         _require_pools(client, Counter([one.pool for one in whole] + [one.pool for one in pairs]))
     ids = [one.id for one in whole] + [memory_id(one.pool, one.prompt, one.answer) for one in pairs]
-    new = _count_new(client, ids)
-    with Progress(console=errors, transient=True) as progress:
-        bar = progress.add_task("Importing", total=len(ids))
-        for start in range(0, len(whole), BATCH):
-            progress.advance(bar, len(client.memories.restore(whole[start : start + BATCH])))
-        for start in range(0, len(pairs), BATCH):
-            progress.advance(bar, len(client.memories.add(pairs[start : start + BATCH])))
+    new = count_new(client, ids)
+    _bring_in(client, whole, pairs)
     with connected(client.settings) as redis_client:
         adopted = adopt(redis_client, merges, names_of(whole), login_name()) if merges else None
     if as_json:
@@ -143,6 +138,26 @@ def import_memories(
     console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
     if adopted is not None:
         _print_adopted(adopted)
+
+
+def _bring_in(client: Client, whole: Sequence[Memory], pairs: Sequence[NewMemory]) -> None:
+    total, done = len(whole) + len(pairs), 0
+    try:
+        with Progress(console=errors, transient=True) as progress:
+            bar = progress.add_task("Importing", total=total)
+            for start in range(0, len(whole), BATCH):
+                done += len(client.memories.restore(whole[start : start + BATCH]))
+                progress.update(bar, completed=done)
+            for start in range(0, len(pairs), BATCH):
+                done += len(client.memories.add(pairs[start : start + BATCH]))
+                progress.update(bar, completed=done)
+    except KeyboardInterrupt as stop:
+        errors.print(
+            f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"
+            " once.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(130) from stop
 
 
 def _print_adopted(adopted: dict[str, Any]) -> None:
@@ -165,13 +180,6 @@ def _print_adopted(adopted: dict[str, Any]) -> None:
 
 def _merges(count: int) -> str:
     return "1 merge" if count == 1 else f"{count:,} merges"
-
-
-def _count_new(client: Client, ids: Sequence[UUID]) -> int:
-    """How many of these memories the pool does not have yet; one that is named twice counts once."""
-    wanted = list(dict.fromkeys(ids))
-    parts = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
-    return len(wanted) - sum(len(client.memories.page(Where(ids=part), BATCH).memories) for part in parts)
 
 
 def _require_pools(client: Client, lines: Mapping[str, int]) -> None:

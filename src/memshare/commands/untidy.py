@@ -9,17 +9,18 @@ from typing import Annotated
 import typer
 
 from memshare.client import Client
+from memshare.commands.concepts.opening import Pool, the_pool
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, table
 from memshare.extras import require
 from memshare.memory_ids import short_id
-from memshare.memory_pages import require_pool, say_unreadable
+from memshare.memory_pages import say_unreadable
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 
 
 def untidy(
-    pool: Annotated[str, typer.Option(help="The pool.")],
+    pool: Pool = None,
     days: Annotated[int, typer.Option(min=0, help="Memories younger than this may still be of use.")] = 30,
     limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 20,
     as_json: Json = False,
@@ -32,13 +33,14 @@ def untidy(
     from memshare.concepts.pool_graph import vectors_of
     from memshare.untidy import duplicates, never_of_use, thin
 
-    with Client() as client, errors.status(f"Looking through pool {pool!r}…"):
-        require_pool(client, pool)
-        say_unreadable(client)
-        memories, vectors = vectors_of(client.memories, client.memories.every(Where(pool=pool, status="active")))
-        same, short_ones = duplicates(memories, vectors), thin(memories)
-        judged = {one.memory.id: one for one in client.memories.judge([memory.id for memory in memories])}
-        unused = never_of_use(judged, time.time(), days)
+    with Client() as client:
+        name = the_pool(client, pool)
+        with errors.status(f"Looking through pool {name!r}…"):
+            say_unreadable(client)
+            memories, vectors = vectors_of(client.memories, client.memories.every(Where(pool=name, status="active")))
+            same, short_ones = duplicates(memories, vectors), thin(memories)
+            judged = {one.memory.id: one for one in client.memories.judge([memory.id for memory in memories])}
+            unused = never_of_use(judged, time.time(), days)
     if as_json:
         print_json(
             {

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from memshare.broker.delivery.dead_letters import letter_for
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.errors import GiveUp
 from memshare.broker.settings import Settings
+from memshare.client import Client
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
-from tests.support.deployment import ROOT
+from tests.support.deployment import ROOT, wait_for
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
@@ -240,6 +246,67 @@ def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
     assert imported == {"imported": 4, "new": 2, "there": 2}
     assert memory.stats().by_pool == {"chess": 1, "poem": 2}
     assert terminal.json("memories", "import", str(file)) == {"imported": 4, "new": 0, "there": 4}
+
+
+def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_command_goes_on(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join(json.dumps({"pool": "poem", "answer": f"Lamp {number}."}) for number in range(5_000)))
+    words = ("memories", "import", str(file), "--new-pool")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memshare", *words],
+        cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: memory.stats().total, 60, "the first memories")
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+
+    assert process.returncode == 130, said
+    assert "of 5,000 memories are in. Run the same command again to go on" in " ".join(said.split())
+    assert memory.stats().total < 5_000
+
+
+def test_a_second_import_of_a_document_says_that_nothing_was_new(terminal: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "handbook.txt"
+    file.write_text("Lamps are cleaned.\n\nShoes are not.\n")
+    words = ("know", "import", str(file), "--pool", "reasoning")
+
+    assert "Imported 2 statements: 2 new, 0 were there already." in terminal.run(*words).stdout
+    assert "Imported 2 statements: 0 new, 2 were there already." in terminal.run(*words).stdout
+
+
+def test_who_forgets_nothing_is_not_told_how_to_bring_it_back(terminal: Terminal) -> None:
+    said = terminal.run("memories", "forget", "--submitter", "nobody", "--yes").stdout
+
+    assert "0 memories were forgotten" in said
+    assert "restore" not in said
+
+
+def test_the_only_pool_with_memories_need_not_be_named_to_find_what_is_untidy(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    one = add(memory, "Red as a lamp.")
+
+    assert terminal.json("memories", "untidy", "--days", "0")["never_of_use"] == [one]
+
+
+def test_dead_letters_of_a_reason_are_dropped_together_after_a_yes(terminal: Terminal, settings: Settings) -> None:
+    with closing(Client(settings)) as client:
+        for name, reason in (("t1", "refused"), ("t2", "refused"), ("t3", "credentials")):
+            entry = Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
+            client.ledger.open(entry)
+            assert client.dead_letters.add(letter_for(entry, GiveUp("No.", reason=reason), tries=1))
+    words = ("dead", "drop", "--reason", "refused")
+
+    refused = terminal.run(*words, code=2).stderr
+
+    assert "2 dead letters would be dropped" in refused
+    assert len(terminal.json("dead", "list")) == 3
+    assert sorted(terminal.json(*words, "--yes")["dropped"]) == ["t1", "t2"]
+    assert [one["entry"]["id"] for one in terminal.json("dead", "list")] == ["t3"]
+    assert "Give the id of a dead letter, or --all" in terminal.run("dead", "drop", code=2).stderr
+    assert terminal.json("dead", "drop", "--all", "--yes") == {"dropped": ["t3"]}
 
 
 @pytest.mark.parametrize("wrong", ["1c6f", "no id at all", "1c6fa3b2zz"])
