@@ -10,17 +10,15 @@ import re
 import signal
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.support import prepared_python
 from tests.support.deployment import ROOT, wait_for
-from tests.support.prepared_python import PreparedPython
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[(2K|1A)|\r(?!\n)")
 """What rich itself sends: styles, and the moves of a progress bar."""
 WITHIN = 120  # seconds
-_prepared_python = cache(PreparedPython)
 
 
 class Terminal:
@@ -39,7 +37,7 @@ class Terminal:
 
     def run(self, *words: str, code: int | None = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         """What a command said; `code` is the exit code that it must have, None for any."""
-        prepared = _prepared_python().run(words, self.environment, WITHIN) if stdin is None else None
+        prepared = prepared_python.run(words, self.environment, WITHIN) if stdin is None else None
         done = prepared or subprocess.run(
             [sys.executable, "-m", "memshare", *words],
             cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=WITHIN, check=False,
