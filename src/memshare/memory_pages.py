@@ -11,6 +11,7 @@ from memshare.client import Client
 from memshare.console import errors
 from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.door.messages import JudgedMemory
+from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 
 
@@ -24,6 +25,11 @@ def as_json(judged: JudgedMemory) -> dict[str, Any]:
 def counted(memories: int) -> str:
     """How many memories, in words."""
     return "1 memory" if memories == 1 else f"{memories:,} memories"
+
+
+def concept_names(memory: Memory) -> list[str]:
+    """The names of a memory's concepts, each once, also one that stands on two levels."""
+    return list(dict.fromkeys(name for names in memory.concepts.values() for name in names))
 
 
 def count_new(client: Client, ids: Sequence[UUID]) -> int:

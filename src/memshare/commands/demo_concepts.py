@@ -7,7 +7,7 @@ from pathlib import Path
 from memshare.commands.concepts.answering_agent import outcome_of
 from memshare.console import console, panel, print_json, short, styled, table
 from memshare.demo.concepts import POOL, Explored
-from memshare.memory_pages import counted
+from memshare.memory_pages import concept_names, counted
 
 MAP = "flashcards-map.html"
 
@@ -29,7 +29,7 @@ def show_explored(found: Explored, model: str, to_machine: bool) -> None:
         score = f"{memory.score:.1f}" if memory.score is not None else "none"
         title = f"A new memory, {memory.status}: score {score}"
         console.print(panel(styled((memory.prompt or "", "dim"), f"\n\n{memory.answer}"), title))
-        names = ", ".join(name for names in memory.concepts.values() for name in names)
+        names = ", ".join(concept_names(memory))
         console.print(f"Its concepts: {names or 'not named yet'}", soft_wrap=True)
     else:
         console.print(f"None of {len(found.asked)} answers was good enough to be remembered.", style="yellow")

@@ -18,6 +18,7 @@ from memshare.commands.trace import TaskId
 from memshare.console import console, print_json, short, styled, table
 from memshare.journey import Journey
 from memshare.memory_ids import short_id
+from memshare.memory_pages import concept_names
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 from memshare.task_ids import find_task
@@ -88,7 +89,7 @@ def _of_task(found: Opened, journey: Journey) -> tuple[list[str], str]:
     if journey.memory_id is not None:
         remembered = _read(found.client, [journey.memory_id]).get(journey.memory_id)
         if remembered is not None and remembered.concepts:
-            return list(_names(remembered)), "Concepts of the memory that it became"
+            return concept_names(remembered), "Concepts of the memory that it became"
     return mentioned(graph, journey.prompt), "Concepts that its prompt mentions"
 
 
@@ -105,12 +106,8 @@ def _compare(
             missing: Missing = "forgotten" if memory is None else "no concepts yet"
             yield Shared(one.id, memory.prompt if memory else None, one.similarity, None, {}, missing)
             continue
-        parts = contributions(own, graph.vector_of(_names(memory)))
+        parts = contributions(own, graph.vector_of(concept_names(memory)))
         yield Shared(one.id, memory.prompt, one.similarity, sum(parts.values()), parts, None)
-
-
-def _names(memory: Memory) -> Iterator[str]:
-    return (name for names in memory.concepts.values() for name in names)
 
 
 def _print(one: Shared, limit: int) -> None:

@@ -14,7 +14,9 @@ from memshare.concepts.aliases import Aliases
 from memshare.concepts.flashcards import flashcard_memories
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.pool_graph import PoolConcepts, levels_of
+from memshare.memory_pages import concept_names
 from memshare.memory_service.memory import Memory
+from tests.support.memories import remembered
 
 PAGE = Path(__file__).parents[4] / "docs" / "concepts.md"
 
@@ -45,3 +47,9 @@ def test_json_has_all_that_a_memory_is_about(capsys: pytest.CaptureFixture[str])
     assert found["levels"] == pool.graph.levels(memory)
     assert found["counts"].keys() == found["levels"].keys()
     assert found["vector"] == pool.graph.memory_vector(memory)
+
+
+def test_a_concept_on_two_levels_is_named_once() -> None:
+    memory = remembered("A lamp", concepts={"0": ("Lamp", "Light"), "4": ("Physics", "Light")})[0]
+
+    assert concept_names(memory) == ["Lamp", "Light", "Physics"]
