@@ -21,6 +21,7 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import Request, request_of
 from memshare.evaluation.result import Result
 from memshare.evaluation.tables import LEGEND, judged_by, summary
+from memshare.local.preflight import check_models
 
 EVERY = "all"
 AT_MOST = (
@@ -67,6 +68,8 @@ def run(
     using = tuple(dict.fromkeys(chosen)) or (settings.model_for("agents"),)
     if judge == settings.model_for("scorer"):
         raise BadInput(f"{judge} grades already, as the scorer: a second judge is another model.")
+    if experiment != EVERY and len(using) < (least := EXPERIMENTS[experiment].least_models):
+        raise BadInput(f"The experiment {experiment!r} takes {least} models or more: name them with --models A,B.")
     requests = [
         # Of all experiments those that come with their data keep it.
         request_of(
@@ -76,6 +79,9 @@ def run(
         for one in (EXPERIMENTS[name] for name in names)
     ]  # fmt: skip
     expected = expect(requests, settings)
+    if any(one.tasks for one in expected):  # what has ended is told without any model
+        graders = (settings.model_for("scorer"), settings.model_for("trainer"), *([judge] if judge else []))
+        check_models(settings, dict.fromkeys([*using, *graders]))
     _say_expected(requests, expected, settings.tries)
     if not yes and any(any(one.most.values()) for one in expected):
         if as_json or not sys.stdin.isatty():

@@ -38,6 +38,8 @@ class Experiment(NamedTuple):
     """Whether the chart goes over phases; else over conditions."""
     learns: bool = False
     """Whether the trainer is at work on its pools, unless the learning is switched off."""
+    least_models: int = 1
+    """How many models it takes to say anything."""
     bundled: Bundled | None = None
     """What it asks where no other data is given."""
 

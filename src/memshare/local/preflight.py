@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memshare.agents.roster import load_roster
 from memshare.broker.settings import Settings
 from memshare.llm.limits.prices import load_prices
@@ -15,5 +17,11 @@ def check(settings: Settings) -> None:
     all_rubrics(settings.agents_dir)
     load_prices(settings.prices)
     named = {agent.model for agent in roster.values() if agent.model}
-    for model in {settings.model_for("agents"), settings.model_for("scorer"), settings.model_for("trainer"), *named}:
+    parts = {settings.model_for("agents"), settings.model_for("scorer"), settings.model_for("trainer")}
+    check_models(settings, parts | named)
+
+
+def check_models(settings: Settings, models: Iterable[str]) -> None:
+    """Raise `BadInput` for a model that cannot be opened: an unknown name, a missing key. Nobody is called."""
+    for model in models:
         open_chat(model, timeout=settings.model_timeout, connections=1)

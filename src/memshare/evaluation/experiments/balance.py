@@ -89,4 +89,5 @@ BALANCE = Experiment(
     run,
     baseline=NO_MEMORIES,
     learns=True,
+    least_models=2,
 )
