@@ -252,7 +252,7 @@ def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_comman
     terminal: Terminal, memory: MemoryClient, tmp_path: Path
 ) -> None:
     file = tmp_path / "pairs.jsonl"
-    file.write_text("\n".join(json.dumps({"pool": "poem", "answer": f"Lamp {number}."}) for number in range(5_000)))
+    file.write_text("\n".join(json.dumps({"pool": "poem", "answer": f"Lamp {number}."}) for number in range(20_000)))
     words = ("memories", "import", str(file), "--new-pool")
     process = subprocess.Popen(
         [sys.executable, "-m", "memshare", *words],
@@ -263,8 +263,8 @@ def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_comman
     said = process.communicate(timeout=60)[1]
 
     assert process.returncode == 130, said
-    assert "of 5,000 memories are in. Run the same command again to go on" in " ".join(said.split())
-    assert memory.stats().total < 5_000
+    assert "of 20,000 memories are in. Run the same command again to go on" in " ".join(said.split())
+    assert memory.stats().total < 20_000
 
 
 def test_a_second_import_of_a_document_says_that_nothing_was_new(terminal: Terminal, tmp_path: Path) -> None:
