@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -22,18 +24,34 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"memshare {version('memshare')}")
+        raise typer.Exit
+
+
 @app.callback()
-def memshare() -> None:
+def memshare(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Agents that answer tasks from queues and share what worked."""
 
 
 def main() -> None:
     """Run a command; what a person can mend is one line on stderr: exit code 2 for bad input, else 1."""
     os.umask(PRIVATE)  # prompts and answers are private, also those that are exported
+    _open_what_is_closed()
     try:
         for number, word in enumerate(sys.argv[1:], 1):
             refuse_half_characters(word, f"Argument {number}")
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # while a fault can still be told
     except MemshareError as error:
         _fail(error)
     except ImportError as error:
@@ -41,10 +59,26 @@ def main() -> None:
             raise
         _fail(needed)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _drop_output()
+        _fail(MemshareError(f"There is no room for what is written: {error.strerror}."))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _open_what_is_closed() -> None:
+    """Read nothing and write nowhere in place of an input or output that was closed by who started this."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: MemshareError) -> None:

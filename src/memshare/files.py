@@ -25,16 +25,19 @@ def new_file(path: Path) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def new_binary_file(path: Path, mode: int) -> Iterator[BinaryIO]:
-    """The same for bytes."""
+    """The same for bytes. Where the name is a link, what it leads to is replaced."""
     if not path.name:
         raise BadInput(f"{str(path)!r} cannot be written: it is a folder.")
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    real = Path(os.path.realpath(path))
+    aside = real.with_name(f".{real.name}.{os.getpid()}.part")
     try:
+        if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+            raise BadInput(f"{str(path)!r} cannot be written: it is no file to be replaced. Give the name of one.")
         with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        aside.replace(real)
     except OSError as error:
         raise BadInput(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
     finally:

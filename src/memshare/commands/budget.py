@@ -19,7 +19,9 @@ from memshare.llm.limits.prices import Prices, load_prices
 from memshare.llm.limits.usage import UsageLog, day_of
 from memshare.spending import spending
 
-app = typer.Typer(help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True)
+app = typer.Typer(
+    help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True, add_completion=False
+)
 
 _NO_PRICE = (
     "Money can be capped only where calls have a price, and {model!r} has none. Write one into a TOML file, and name "

@@ -15,7 +15,9 @@ from memshare.commands.options import Json
 from memshare.console import console, errors, in_json, moment, print_json, short, styled, table
 from memshare.task_ids import find_letter, short_id
 
-app = typer.Typer(help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True)
+app = typer.Typer(
+    help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True, add_completion=False
+)
 
 OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those that died of it, such as "time-out".')]
 LetterId = Annotated[

@@ -25,7 +25,9 @@ from memshare.memory_service.curate.requests import Edit, Forget
 from memshare.memory_service.stores.store import Where
 
 app = typer.Typer(
-    help="Knowledge: statements that agents are shown, and what they have been worth.", no_args_is_help=True
+    help="Knowledge: statements that agents are shown, and what they have been worth.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 app.command("import")(import_documents)
 

@@ -25,7 +25,9 @@ from memshare.memory_service.memory import Revision
 from memshare.memory_service.recall.balance import balances
 
 app = typer.Typer(
-    help="The shared pool: search, list, add, edit, forget, restore, export, import.", no_args_is_help=True
+    help="The shared pool: search, list, add, edit, forget, restore, export, import.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 app.command()(search)
 app.command("list")(list_memories)

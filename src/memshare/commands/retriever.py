@@ -21,6 +21,7 @@ from memshare.local.own_redis import connected, encoder_in_use
 app = typer.Typer(
     help="The retriever: what it has learnt, going back to an earlier one, training its encoder.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 UPDATES_IN_JSON, UPDATES_IN_CHART = 50, 2_000

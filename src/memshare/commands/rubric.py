@@ -23,7 +23,9 @@ from memshare.scorer import draft as drafting
 from memshare.scorer import rubric_file
 from memshare.scorer.rubric import Rubric, find_rubric, read_rubric
 
-app = typer.Typer(help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True)
+app = typer.Typer(
+    help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.command()

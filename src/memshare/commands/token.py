@@ -17,7 +17,9 @@ from memshare.llm.limits.usage import UsageLog
 from memshare.serve.caller import RIGHTS
 from memshare.serve.tokens import Tokens
 
-app = typer.Typer(help="Tokens: who may ask at the doors of `memshare serve`, and what.", no_args_is_help=True)
+app = typer.Typer(
+    help="Tokens: who may ask at the doors of `memshare serve`, and what.", no_args_is_help=True, add_completion=False
+)
 
 ALL = "*"
 

@@ -35,11 +35,11 @@ def up(
         int | None, typer.Option(min=1, max=64, help="Processes that answer. [default: one for each processor]")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Data folder. [default: MEMSHARE_DATA or ~/.memshare]")] = None,
-    flower_port: Annotated[int, typer.Option(help="Port of Flower; 0 leaves it out.")] = 5555,
+    flower_port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of Flower; 0 leaves it out.")] = 5555,
     flower_host: Annotated[
         str, typer.Option(help="Address of Flower; one that others reach takes MEMSHARE_FLOWER_AUTH.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port of REST on this machine; 0 leaves it out.")] = PORT,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of REST on this machine; 0 leaves it out.")] = PORT,
     as_json: Json = False,
 ) -> None:
     """Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.

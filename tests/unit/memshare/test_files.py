@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,12 +71,39 @@ def test_the_folder_one_stands_in_is_no_file(tmp_path: Path, monkeypatch: pytest
         pytest.fail("it was opened")
 
 
-def test_a_full_disk_is_said_in_one_line() -> None:
-    with pytest.raises(BadInput, match="'/dev/full' cannot be written: No space left on device"):
-        _fill(Path("/dev/full"))
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="out' cannot be written: No space left on device"):
+        _fill(tmp_path / "out")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def _fill(path: Path) -> None:
-    with new_file(path) as file, path.open("w") as full:
+    with new_file(path) as file, Path("/dev/full").open("w") as full:
         file.write("half")
         full.write("x" * 100_000)
+
+
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
+    target, link = tmp_path / "out.jsonl", tmp_path / "latest"
+    target.write_text("old")
+    link.symlink_to(target)
+
+    with new_file(link) as file:
+        file.write("new")
+
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_what_is_no_regular_file_is_never_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+
+    for path in (pipe, link, Path("-")):
+        with pytest.raises(BadInput, match="it is no file to be replaced"), new_file(path):
+            pass
+
+    assert pipe.is_fifo()
+    assert link.is_symlink()

@@ -20,6 +20,7 @@ from memshare.commands.concepts.why import why
 app = typer.Typer(
     help="Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
     no_args_is_help=True,
+    add_completion=False,
 )
 app.command()(extract)
 app.command()(show)
