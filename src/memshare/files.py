@@ -26,9 +26,9 @@ def new_file(path: Path) -> Iterator[TextIO]:
 @contextlib.contextmanager
 def new_binary_file(path: Path, mode: int) -> Iterator[BinaryIO]:
     """The same for bytes. Where the name is a link, what it leads to is replaced."""
-    if not path.name:
-        raise BadInput(f"{str(path)!r} cannot be written: it is a folder.")
     real = Path(os.path.realpath(path))
+    if not path.name or not real.name:
+        raise BadInput(f"{str(path)!r} cannot be written: it is a folder.")
     aside = real.with_name(f".{real.name}.{os.getpid()}.part")
     try:
         if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):

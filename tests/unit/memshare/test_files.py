@@ -101,6 +101,8 @@ def test_what_is_no_regular_file_is_never_replaced(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     link.symlink_to(pipe)
 
+    with pytest.raises(BadInput, match="it is a folder"), new_file(Path("/..")):
+        pass
     for path in (pipe, link, Path("-")):
         with pytest.raises(BadInput, match="it is no file to be replaced"), new_file(path):
             pass
