@@ -167,7 +167,7 @@ def _ask_for_percentages(chat: Chat, task: LessonTask) -> tuple[list[int], Usage
     """P(¬Y) of each candidate in percent, in the task's order, and the tokens it took."""
     count = len(task.candidates)
     # Shuffled, so that a model's liking for early or late places is no lesson; by the id, so that twice is the same.
-    order = random.Random(task.memory_id.int).sample(range(count), count)
+    order = random.Random(str(task.memory_id)).sample(range(count), count)
     examples = {name: _example(task.candidates[place]) for name, place in zip(_names(count), order, strict=True)}
     reply = ask(chat, _conversation(PERCENTAGES, task, {"examples": examples}), percentages_schema(count))
     by_place = dict(zip(order, (percent for _, percent in reply.value), strict=True))

@@ -1,10 +1,11 @@
-"""Which lessons are kept, and which of them are never trained on: the same at every trainer."""
+"""Which lessons and versions are kept, and which lessons are never trained on: the same at every trainer."""
 
 from __future__ import annotations
 
 import random
 
 HELD_OUT_EVERY = 10
+RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
 
 
 def is_held_out(number: int) -> bool:
@@ -25,3 +26,9 @@ def slot_of(number: int, kept: int, seed: str) -> int | None:
         return before
     drawn = random.Random(f"{seed} {number}").randrange(before + 1)
     return drawn if drawn < slots else None
+
+
+def outdated_by(version: int) -> list[int]:
+    """What a new version makes too old to keep: the last ten stay, and of those before them every 25th."""
+    thinned, oldest = version - RECENT_VERSIONS, version - OLDEST_VERSION
+    return [old for old in (thinned if thinned % EVERY_VERSION else 0, oldest) if old > 0]

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
-import numpy as np
 import redis
 from pydantic import ValidationError
 
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Message
-from memshare.memory_service.admit.lesson_share import lesson_share
 from memshare.memory_service.pool.encoder_names import BEFORE
-from memshare.memory_service.recall.feedback import FeedbackInUse, read
-from memshare.memory_service.recall.retriever import PublishedAdapter, feedback_key
-from memshare.retriever_trainer.accuracy import Array, Example, pairwise_accuracy
-from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
-from memshare.retriever_trainer.update import Update
+from memshare.memory_service.recall.adapter import Adapter, PublishedAdapter
+from memshare.memory_service.recall.lift import Lift, pool_lift
+from memshare.memory_service.recall.standings import Standing
+from memshare.retriever_trainer.consolidation.consolidation_state import (
+    ConsolidationState,
+    count_lessons,
+    read_state,
+)
+from memshare.retriever_trainer.consolidation.schedule import is_suggested, memories, next_at
+from memshare.retriever_trainer.example import Example, compare_adapters
+from memshare.retriever_trainer.lesson_log import LessonLog, Update, retrievers
 
 
 class KeptVersion(Message):
     """A version that can be gone back to; the accuracies are of when it was published, 0 to 1."""
 
     version: int
-    lessons: int
-    accuracy_before: float | None
-    accuracy_after: float | None
+    lessons: int = 0
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
 
 
 class LessonCounts(Message):
@@ -45,7 +50,7 @@ class LessonCounts(Message):
 
 
 class HeldOutAccuracy(Message):
-    """Pairwise accuracy, 0 to 1, on the lessons that are held out now; None where there are none."""
+    """How likely what is ranked first helps, 0 to 1, in the lessons that are held out now; None without any."""
 
     untrained: float | None
     in_use: float | None
@@ -56,9 +61,9 @@ class PoolStatus(Message):
     """The retriever of one pool.
 
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
-    `labelled_by` counts the kept lessons by how their labels were made. `lesson_share` is the share of the usual
-    number of lessons that are worth it now (`memshare.retriever_trainer.pace`). `updates` has the newest last.
-    `feedback` is what recalls feed back, and why; None: nothing.
+    `labelled_by` counts the kept lessons by how their labels were made, `evidence` the words of graded answers and
+    feedback that are kept, and `submitters` has what is known of each. `updates` has the newest last. `lift` is what
+    showing a memory does.
     """
 
     version: int
@@ -67,9 +72,22 @@ class PoolStatus(Message):
     lessons: LessonCounts
     held_out_accuracy: HeldOutAccuracy
     labelled_by: dict[str, int]
-    lesson_share: float = 1.0
+    evidence: int
+    submitters: dict[str, Standing]
     updates: tuple[Update, ...]
-    feedback: FeedbackInUse | None = None
+    lift: Lift
+
+
+class ConsolidationStatus(ConsolidationState):
+    """Consolidation as it stands: the next one is due at `next_at` lessons, of which there are `lessons_now`.
+
+    `waits_for` is what starts it: lessons, or somebody, where it is due and the pool is too large or none may start by
+    itself.
+    """
+
+    lessons_now: int
+    next_at: int
+    waits_for: Literal["lessons", "the trainer", "somebody"]
 
 
 class Status(Message):
@@ -77,6 +95,7 @@ class Status(Message):
 
     encoder: str
     encoder_before: str | None
+    consolidation: ConsolidationStatus
     pools: dict[str, PoolStatus]
 
 
@@ -86,12 +105,12 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
     return Status(
         encoder=encoder,
         encoder_before=str(before) if before and before != encoder else None,
+        consolidation=_consolidation(client, settings, encoder),
         pools={
             name: _of_pool(
                 LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days),
-                lesson_share(client, name, encoder),
                 updates,
-                client.get(feedback_key(name, encoder)),
+                pool_lift(client, name),
             )
             for name in retrievers(client, encoder)
             if pool in (None, name)
@@ -99,10 +118,22 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
     )
 
 
-def _of_pool(log: LessonLog, share: float, updates: int, feedback: str | bytes | None) -> PoolStatus:
+def _consolidation(client: redis.Redis, settings: Settings, encoder: str) -> ConsolidationStatus:
+    state, lessons = read_state(client), count_lessons(client, encoder)
+    by_itself = settings.consolidate and settings.learn and not is_suggested(lessons, state.lessons, memories(client))
+    starter: Literal["the trainer", "somebody"] = "the trainer" if by_itself else "somebody"
+    return ConsolidationStatus(
+        **dict(state),
+        lessons_now=lessons,
+        next_at=next_at(state.lessons),
+        waits_for="lessons" if lessons < next_at(state.lessons) else starter,
+    )
+
+
+def _of_pool(log: LessonLog, updates: int, lift: Lift) -> PoolStatus:
     head, counts, held_out = log.head(), log.counts(), log.held_out()
     counted = counts["learnt"] + counts["held out"] + counts["refused"]
-    weights, fault = _in_use(log, head.version)
+    adapter, fault = _in_use(log, head.version)
     return PoolStatus(
         version=head.version,
         fault=fault,
@@ -114,11 +145,12 @@ def _of_pool(log: LessonLog, share: float, updates: int, feedback: str | bytes |
             no_update=counts["no update"],
             carried_over=max(0, head.counted - counted),
         ),
-        held_out_accuracy=_accuracy(head.version, weights, [lesson.example() for lesson in held_out]),
+        held_out_accuracy=_accuracy(adapter, [lesson.example() for lesson in held_out]),
         labelled_by=dict(Counter(lesson.labelled_by for lesson in (*log.lessons(), *held_out))),
-        lesson_share=share,
+        evidence=len(log.evidence()),
+        submitters=log.standings().submitters,
         updates=tuple(log.updates()[-updates:]),
-        feedback=read(feedback, log.pool),
+        lift=lift,
     )
 
 
@@ -129,35 +161,28 @@ def _published(log: LessonLog, version: int) -> PublishedAdapter | None:
         return None
 
 
-def _in_use(log: LessonLog, version: int) -> tuple[Array | None, str | None]:
-    """The weights of the version in use, or why they cannot be used; version 0 has none."""
+def _in_use(log: LessonLog, version: int) -> tuple[Adapter | None, str | None]:
+    """The version in use, or why it cannot be used."""
     if not version:
-        return None, None
+        return Adapter(), None
     published = _published(log, version)
     if published is None:
         return None, "it is missing, or no adapter"
     if published.encoder != log.encoder:
         return None, f"it was made for the encoder {published.encoder!r}"
     try:
-        return published.unpack(), None
+        return published.adapter(), None
     except ValueError as error:
         return None, str(error)
 
 
-def _accuracy(version: int, weights: Array | None, examples: Sequence[Example]) -> HeldOutAccuracy:
+def _accuracy(in_use: Adapter | None, examples: Sequence[Example]) -> HeldOutAccuracy:
     if not examples:
         return HeldOutAccuracy(untrained=None, in_use=None, lessons=0)
-    untrained = pairwise_accuracy(np.zeros((examples[0].query.size,) * 2, np.float32), examples)
-    in_use = pairwise_accuracy(weights, examples) if weights is not None else None
-    return HeldOutAccuracy(untrained=untrained, in_use=in_use if version else untrained, lessons=len(examples))
+    first = compare_adapters(examples, Adapter(), in_use or Adapter()).first
+    return HeldOutAccuracy(untrained=first.before, in_use=first.after if in_use else None, lessons=len(examples))
 
 
 def _kept(version: int, published: PublishedAdapter | None) -> KeptVersion:
-    if published is None:
-        return KeptVersion(version=version, lessons=0, accuracy_before=None, accuracy_after=None)
-    return KeptVersion(
-        version=version,
-        lessons=published.lessons,
-        accuracy_before=published.accuracy_before,
-        accuracy_after=published.accuracy_after,
-    )
+    known = published.model_dump(include={"lessons", "accuracy_before", "accuracy_after"}) if published else {}
+    return KeptVersion(version=version, **known)

@@ -12,10 +12,10 @@ from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.wire.lessons import LessonTask
 
 if TYPE_CHECKING:
-    from memshare.retriever_trainer.learn import Learn  # imports torch, which only a trainer needs
+    from memshare.retriever_trainer.learn import LearnStage  # imports torch, which only a trainer needs
 
 
-def register(app: Celery, services: Callable[[], StageServices], learn: Callable[[], Learn]) -> None:
+def register(app: Celery, services: Callable[[], StageServices], learn: Callable[[], LearnStage]) -> None:
     """Register the task; what it needs is built when the first message comes."""
     learning = Stage(
         "retriever_trainer.learn",

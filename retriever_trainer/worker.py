@@ -13,28 +13,26 @@ from memshare.broker.connection import connect
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
 from memshare.llm.worker import open_limited, open_metering
+from memshare.retriever_trainer.consolidation.automatic import Automatic
 from memshare.retriever_trainer.tasks import register
 
 if TYPE_CHECKING:
-    from memshare.retriever_trainer.learn import Learn
+    from memshare.retriever_trainer.learn import LearnStage
 
 
 @functools.cache
-def _learn(settings: Settings) -> Learn:
+def _learn(settings: Settings) -> LearnStage:
     # torch takes seconds to import, and only who learns needs it.
     import torch
 
-    from memshare.memory_service.door.client import MemoryClient
-    from memshare.retriever_trainer.feedback_switch import FeedbackSwitch
     from memshare.retriever_trainer.labels import SIDE_BY_SIDE, Labeller
-    from memshare.retriever_trainer.learn import Learn
+    from memshare.retriever_trainer.learn import LearnStage
 
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
     client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings), settings.labels)
-    feedback = FeedbackSwitch(client, MemoryClient(settings))
-    return Learn(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days, feedback=feedback)
+    return LearnStage(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days)
 
 
 def _register(app: Celery, settings: Settings) -> None:
@@ -47,5 +45,5 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         open_limited(settings, settings.model_for("trainer"), connections=1)
 
 
-part = Part(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm)
+part = Part(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=Automatic().pulse)
 app = worker_app(part)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from memshare.broker.app import SCORER_QUEUE
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.comparisons import MOST, CompareTask, Said
-from memshare.memory_service.memory import SHOWN, Memory, folded
+from memshare.memory_service.memory import Memory, folded
 from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.stores.store import Hit, Query, Store, Where
 
@@ -33,7 +33,7 @@ def rivals_of(store: Store, conflicts: Conflicts, memory: Memory, vector: NDArra
 def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
     """What lies near enough to each memory, of which the vector stands beside it, to contradict it."""
     queries = [
-        Query(Where(pool=memory.pool, status=SHOWN), LOOKED_AT, vector, at_least=_lowest(memory))
+        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
         for memory, vector in memories
     ]
     return store.search_batch(queries)

@@ -3,79 +3,131 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
+import numpy as np
 import redis
 
 from memshare.broker.wire.grades import GradedTask, VerdictTask
-from memshare.broker.wire.messages import AnsweredTask, Shown
+from memshare.broker.wire.messages import AnsweredTask
+from memshare.memory_service.admit.evidence import Word, as_evidence, of_graded, of_verdict
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall import reward
-from memshare.memory_service.recall.balance import Earned, sums
-from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, Graded
-from memshare.memory_service.recall.credibility import features
+from memshare.memory_service.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, Graded, Waiting
+from memshare.memory_service.recall.credibility import D, features
+from memshare.memory_service.recall.given_credit import GivenCredit
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.store import Where
 
+NOTHING = np.zeros(D)  # what is credited of a context that weighs nothing
+_Task = TypeVar("_Task", AnsweredTask, VerdictTask)
+
+
+class Credited(NamedTuple):
+    """The memories that there still are, and the evidence of the task's pool."""
+
+    memories: list[Memory]
+    evidence: Waiting = Waiting()
+
 
 class Crediting:
-    """Gives credit to the memories of all pools, once for a task.
+    """Says once for a task what the memories of all pools were worth to it.
 
-    A share in the answer, where an agent judged it, is how much the answer's verdict weighs for a memory: one with a
-    small share gains or loses little, and one without any neither.
+    Statements, and what an agent judged its share of, are credited as arms of the bandit: a share is how much the
+    answer's verdict weighs for a memory. What is said of pairs is evidence, from which the pool's trainer learns.
+    What comes from outside, by a door or as an offered pair, is one word for each person and memory: the last.
     """
 
-    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS) -> None:
-        """For `keep_days` it is known that a task has credited."""
+    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS, *, learn: bool = True) -> None:
+        """For `keep_days` it is known that a task has credited. Without `learn` there is no evidence."""
         self._client = client
         self._arms = Arms(client, keep_days)
+        self._given = GivenCredit(client)
+        self._learn = learn
 
-    def graded(self, recall: Recall, journey: str, graded: GradedTask) -> list[Memory]:
-        """Credit what a graded task was shown; returns the memories of it that are still there.
+    def graded(self, recall: Recall, journey: str, graded: GradedTask) -> Credited:
+        """Credit what a graded task was shown.
 
         A memory with a share in it was judged with the answer, which was found right. Any other earns the score,
         compared with what is usual for the task's kind.
         """
         task, score = graded.task, graded.score.total
-        earned = reward.of_score(score, reward.usual(self._client, task.pool, task.kind))
+        there, usual = _there(recall, task), reward.usual(self._client, task.pool, task.kind)
+        earned = reward.of_score(score, usual)
         rewards = {one.id: earned if one.share is None else reward.of_verdict(1) for one in task.shown}
-        return self._credit(recall, journey, task, rewards, Graded(task.kind, score), model=task.model)
+        words = of_graded(graded, there, usual) if self._learn else []
+        return self._credit(recall, journey, task, there, rewards, words, Graded(task.kind, score))
 
-    def judged(self, recall: Recall, task: VerdictTask) -> int:
-        """Credit what an answer was shown that was found right or wrong; returns how many memories were credited."""
-        earned = reward.of_verdict(task.verdict)
+    def judged(self, recall: Recall, task: VerdictTask) -> Credited:
+        """Credit what an answer was shown that was found right or wrong."""
+        there, earned = _there(recall, task), reward.of_verdict(task.verdict)
+        rewards = {one.id: earned for one in task.shown}
+        words = of_verdict(task, there) if self._learn else []
         # The same journey may credit by its grade, too.
-        there = self._credit(recall, f"{task.journey} judged", task, {one.id: earned for one in task.shown})
+        credited = self._credit(recall, f"{task.journey} judged", task, there, rewards, words)
         counting = {one.id for one in task.shown if one.share != 0}
-        return len(counting & {memory.id for memory in there})
+        return credited._replace(memories=[memory for memory in there if memory.id in counting])
 
     def _credit(
         self,
         recall: Recall,
         task_id: str,
         task: AnsweredTask | VerdictTask,
+        there: list[Memory],
         rewards: Mapping[UUID, float],
+        words: Sequence[Word],
         graded: Graded | None = None,
-        model: str | None = None,
-    ) -> list[Memory]:
+    ) -> Credited:
+        said = as_evidence(recall, task, there, words)
         shown = {one.id: one for one in task.shown}
-        there = recall.store.page(Where(ids=list(shown)), len(shown)).memories if shown else []
         earned: defaultdict[str, list[Credit]] = defaultdict(list)
         for memory in there:
             one = shown[memory.id]
-            if one.share != 0:
-                x = features(memory, task.prompt, one.similarity)
-                earned[memory.pool].append(Credit(memory.id, x, rewards[memory.id], _weight(one)))
+            if one.share != 0 and not self._is_self_praise(task, memory):
+                # That of a pair without a share is counted, and weighs nothing: its learner ranks it.
+                weight = float(memory.is_statement) if one.share is None else one.share
+                x = features(memory, task.prompt, one.similarity) if weight else NOTHING
+                earned[memory.pool].append(Credit(memory.id, x, rewards[memory.id], weight))
+        waiting = Waiting()
         for pool in dict.fromkeys((*earned, task.pool)):
-            own = graded if pool == task.pool else None
-            of_pool = [memory for memory in there if memory.pool == pool]
-            sides = (Earned(one, rewards[one.id], _weight(shown[one.id])) for one in of_pool)
-            balance = sums(own.kind, model, sides) if own else {}
-            credit = earned.get(pool, ())
-            self._arms.add(pool, task_id, credit, submitter=task.submitter, graded=own, balance=balance)
-        return there
+            of_task = pool == task.pool
+            added = self._arms.add(
+                pool,
+                task_id,
+                earned.get(pool, ()),
+                submitter=task.submitter,
+                graded=graded if of_task else None,
+                replaces=is_from_outside(task),
+                evidence=said if of_task else (),
+                encoder=recall.encoder_name,
+            )
+            waiting = added if of_task else waiting
+        return Credited(there, waiting)
+
+    def _is_self_praise(self, task: AnsweredTask | VerdictTask, memory: Memory) -> bool:
+        """Whether somebody outside says what their own statement was worth, where others speak, too."""
+        own = is_from_outside(task) and memory.is_statement and memory.submitter == task.submitter
+        return own and self._given.others_speak(memory.pool, task.submitter)
 
 
-def _weight(shown: Shown) -> float:
-    return 1.0 if shown.share is None else shown.share
+def of_own_pool(recall: Recall, task: _Task) -> _Task:
+    """A task from outside without what it says was shown of other pools; of its own pool, and gone, is what is gone."""
+    if not is_from_outside(task) or not task.shown:
+        return task
+    found = recall.store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories
+    elsewhere = {memory.id for memory in found if memory.pool != task.pool}
+    return task.model_copy(update={"shown": tuple(one for one in task.shown if one.id not in elsewhere)})
+
+
+def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:
+    """Whether somebody outside says what was shown, or what it was worth: agents of the deployment judge by shares."""
+    return task.offered if isinstance(task, AnsweredTask) else all(one.share is None for one in task.shown)
+
+
+def _there(recall: Recall, task: AnsweredTask | VerdictTask) -> list[Memory]:
+    """The memories that were shown and are still there, the best first."""
+    places = {one.id: place for place, one in enumerate(task.shown)}
+    found = recall.store.page(Where(ids=list(places)), len(places)).memories if places else []
+    return sorted(found, key=lambda memory: places[memory.id])

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
+import redis
 from numpy.typing import NDArray
 
 from memshare.broker.app import TRAINER_QUEUE
 from memshare.broker.delivery.stage import Following
+from memshare.broker.wire.grades import VerdictTask
 from memshare.broker.wire.lessons import Candidate, LessonTask
-from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.admit.lesson_share import always
+from memshare.broker.wire.messages import AnsweredTask, Embedding, derived_id
 from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.bandit_arms import Waiting
 from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare.memory_service.recall.retriever import retriever_key
 
-ALL_UNTIL = 200  # memories of a pool; nothing is to be seen of what was learnt before about 100
-LEAST_SHARE = 1 / 16  # of new memories of a grown pool, so that a drift is seen
-COUNT_AGAIN = 20  # a pool is counted again when one memory in so many of it is new
+ALL_UNTIL = 200  # lessons of a pool, in which most is learnt
+LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that a drift is seen
 FEWEST_CANDIDATES = 2  # a lesson says that one is better than another
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer; enough to see what it is like
+EVIDENCE_AT_ONCE = 10  # words of evidence that are worth a message of their own
 
 
 class Lessons:
-    """Makes the message to the trainer: for every memory of a small pool, and for ever fewer of a grown one's.
+    """Makes the messages to the trainer: for every memory until the pool had many lessons, then for ever fewer.
 
-    `share` is the largest share of a grown pool's new memories that become lessons. `pace` says of a pool and an
-    encoder how many times the usual number they are worth.
+    `share` is the share of new memories that become lessons once there were `ALL_UNTIL`.
+    Without `learn` there are no lessons.
     """
 
-    def __init__(self, share: float, pace: Callable[[str, str], float] = always) -> None:
+    def __init__(self, client: redis.Redis, share: float, *, learn: bool = True) -> None:
+        self._client = client
         self._share = share
-        self._pace = pace
-        self._sizes: dict[str, tuple[int, int]] = {}  # memories of a pool, and after how many more they are counted
+        self.learn = learn
 
     def following(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> Following | None:
         """The message for a memory that a journey is about to store, or None where it is no lesson."""
-        if memory.prompt is None:
+        if not self.learn or memory.prompt is None:
             return None
-        pace = self._pace(memory.pool, recall.encoder_name)
-        if not is_chosen(memory, worth_learning(self._size(recall, memory.pool), self._share, pace)):
+        if not is_chosen(memory, worth_learning(self._had(memory.pool, recall.encoder_name), self._share)):
             return None
         candidates = tuple(
             Candidate(
@@ -48,7 +47,7 @@ class Lessons:
                 prompt=hit.memory.prompt and hit.memory.prompt[:LONGEST_TEXT],
                 answer=hit.memory.answer[:LONGEST_TEXT],
                 embedding=Embedding.pack(recall.encoder_name, hit.vector),
-                on_probation=hit.memory.status == "probation",
+                submitter=hit.memory.submitter,
             )
             for hit in recall.candidates(memory, vector)
             if hit.vector is not None
@@ -66,30 +65,45 @@ class Lessons:
             embedding=Embedding.pack(recall.encoder_name, vector),
             candidates=candidates,
         )
-        return Following("retriever_trainer.learn", TRAINER_QUEUE, "learn", task)
+        return _message(task)
 
-    def _size(self, recall: Recall, pool: str) -> int:
-        """About how many memories a pool has: counting takes a server longer the more there are."""
-        size, left = self._sizes.get(pool, (0, 0))
-        if left == 0:
-            size = recall.store.count(Where(pool=pool)).get(pool, 0)
-            left = size // COUNT_AGAIN + 1
-        self._sizes[pool] = (size, left - 1)
-        return size
+    def _had(self, pool: str, encoder: str) -> int:
+        """How many lessons the pool's retriever has had."""
+        return int(self._client.hget(retriever_key(pool, encoder, "state"), "counted") or 0)
 
 
-def worth_learning(size: int, share: float, pace: float) -> float:
-    """The share of the new memories of a pool of this size that become lessons, 0 to 1.
+def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> Following | None:
+    """The message for evidence alone, or None where it is no time yet: it comes with each ten words more that wait.
 
-    It falls as a grown pool grows, as one more lesson then changes less, and by the pace of its trainer; where nothing
-    is to be learnt the pace is 0.
+    It has a journey of its own: in that of the task its pair may become a lesson.
     """
-    if size < ALL_UNTIL or pace == 0:
-        return min(1.0, pace)
-    usual = max(LEAST_SHARE, share * ALL_UNTIL / size)
-    return min(share, max(LEAST_SHARE, usual * pace))
+    if evidence.words // EVIDENCE_AT_ONCE == (evidence.words - evidence.new) // EVIDENCE_AT_ONCE:
+        return None
+    given = task.embedding if isinstance(task, AnsweredTask) else None
+    journey = str(derived_id(task.journey, "evidence"))
+    message = _message(
+        LessonTask(
+            journey=journey,
+            submitter=task.submitter,
+            pool=task.pool,
+            embedding=Embedding.pack(recall.encoder_name, recall.vector(given, task.prompt)),
+        )
+    )
+    return message._replace(journey=journey)
+
+
+def worth_learning(lessons: int, share: float) -> float:
+    """The share of new memories that become lessons of a retriever that has had so many, 0 to 1.
+
+    It falls as they grow in number, as one more then changes less.
+    """
+    return 1.0 if lessons < ALL_UNTIL else min(share, max(LEAST_SHARE, share * ALL_UNTIL / lessons))
 
 
 def is_chosen(memory: Memory, share: float) -> bool:
     """Whether a memory is among the share that is learnt from; the same at every call."""
     return memory.id.int % 10_000 < share * 10_000
+
+
+def _message(task: LessonTask) -> Following:
+    return Following("retriever_trainer.learn", TRAINER_QUEUE, "learn", task)

@@ -8,17 +8,15 @@ import redis
 
 from memshare.broker.delivery.stage import Outcome
 from memshare.broker.wire.grades import GradedTask, Settlement
-from memshare.memory_service.admit.probation import standing
 from memshare.memory_service.admit.seeds import note_seeds
-from memshare.memory_service.memory import Status
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.stores.store import Where
 
 
-def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID, new: Status) -> Outcome:
+def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID) -> Outcome:
     """Write the score to the memory, if it says what was graded; a score that is too low hides it.
 
-    One that was stale is not so any more; `new` is the status of a new memory.
+    One that was stale is not so any more.
     """
     task, score = graded.task, graded.score
     with pool.writing(alone_in=task.pool) as recall:
@@ -35,7 +33,7 @@ def regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID, n
         if not score.accepted:
             changes["status"] = "hidden"
         elif before.status == "stale":
-            changes["status"] = standing(before, new)
+            changes["status"] = "active"
         changed = before.model_copy(update=changes)
         recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
     note_seeds(client, pool().store, there=[changed], gone=[before])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from memshare.broker.wire.messages import Message
-from memshare.memory_service.memory import Memory, Status
+from memshare.memory_service.memory import Memory
 
 
 class Forgotten(Message):
@@ -19,7 +20,9 @@ class Forgotten(Message):
     arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
     given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
     rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
-    made_stale: dict[UUID, Status] = Field(default={}, description="what was written from it, and its status then")
+    made_stale: Annotated[tuple[UUID, ...], BeforeValidator(tuple)] = Field(
+        default=(), description="what was written from it; some entries have statuses beside the ids"
+    )
     confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
 
 
@@ -57,4 +60,13 @@ class Purged(Message):
     journeys: int
     dead_letters: int
     open_messages: int
-    log_rewritten: bool = Field(description="whether Redis rewrites its log, which had it too")
+
+
+class FilesRewritten(Message):
+    """Whose files were rewritten, so that nothing of what was removed stands in them."""
+
+    pool: bool = Field(description="whether the pool's were, which a Qdrant server does by itself, in its own time")
+    redis: bool = Field(
+        description="whether those of Redis were: its append-only log, and its snapshot if it makes any"
+    )
+    copies: tuple[str, ...] = Field(description="folders beside the pool's that may have it, too")

@@ -11,7 +11,7 @@ import redis
 from memshare.broker.delivery.stage import Following
 from memshare.broker.wire.messages import derived_id
 from memshare.memory_service.admit.comparisons import comparison, near_each, rivals_among
-from memshare.memory_service.memory import SHOWN, Memory
+from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.memory_service.stores.store import Hit, Store
 
@@ -32,7 +32,7 @@ class Comparing:
         """Compare memories that were written just now; every two of them once."""
         asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
         messages = []
-        for memory, near in _with_near(store, [memory for memory in memories if memory.status in SHOWN]):
+        for memory, near in _with_near(store, [memory for memory in memories if memory.status == "active"]):
             others = rivals_among(near, self._conflicts, memory, asked[memory.id])
             for other in others:
                 asked[other.id].add(memory.id)

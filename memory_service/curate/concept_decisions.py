@@ -8,8 +8,8 @@ from typing import Any
 
 import redis
 
+from memshare.memory_service.concept_key import key
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.concept_vectors import key
 from memshare.memory_service.stores.store import Store, Where, every
 
 _MERGES = "memshare:concepts:merges:"

@@ -141,7 +141,7 @@ def _begun_anew(changed: Memory, before: Memory, by: str) -> Memory:
         prompt=before.prompt, answer=before.answer, until=time.time(), by=by, score=before.score, model=before.model
     )
     cleared: dict[str, object] = {
-        "score": None, "model": None, "criteria": {}, "rubric_version": None, "vouchers": (), "concepts": {},
+        "score": None, "model": None, "criteria": {}, "rubric_version": None, "concepts": {},
     }  # fmt: skip
     if changed.status == "stale":
         cleared["status"] = "active"  # a person has looked at it

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 import redis
@@ -12,20 +11,21 @@ import redis
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import derived_id
 from memshare.memory_service.admit.asked_concepts import extraction, needing
-from memshare.memory_service.admit.probation import with_vouchers, without
 from memshare.memory_service.admit.seeds import note_seeds
-from memshare.memory_service.curate.answers import ForgetPreview, Forgotten, Purged, Restored, TrashPage
+from memshare.memory_service.curate.answers import FilesRewritten, ForgetPreview, Forgotten, Purged, Restored, TrashPage
 from memshare.memory_service.curate.comparing import Send
 from memshare.memory_service.curate.concept_decisions import drop_decisions, forget_decider
 from memshare.memory_service.curate.meant import Meant
 from memshare.memory_service.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare.memory_service.curate.reviews import drop_cards, drop_questions, drop_summaries
+from memshare.memory_service.curate.reviews import drop_questions, drop_summaries
+from memshare.memory_service.curate.rewriting import rewrite_files
 from memshare.memory_service.curate.stale import derived_from, make_stale, no_longer_stale
+from memshare.memory_service.curate.take_out import TakeOut
 from memshare.memory_service.curate.traces import remove_traces
-from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
+from memshare.memory_service.curate.trash import Trash
 from memshare.memory_service.curate.worth import Worth, Worths
 from memshare.memory_service.curate.write import write
-from memshare.memory_service.memory import SHOWN, Memory, Voucher
+from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.given_credit import GivenCredit, less
@@ -45,6 +45,7 @@ class Forgetting:
         self._client = client
         self._worths = Worths(client)
         self._trash = Trash(client)
+        self._take_out = TakeOut(client)
         self._ranking = CredibilityRanking(client)
         self._given = GivenCredit(client)
 
@@ -63,8 +64,7 @@ class Forgetting:
         """Take memories out of the pool, and keep them in the trash; returns what was taken.
 
         With children, all that was derived from them goes, too; without, what was written from a statement among them
-        is stale. Where a submitter is forgotten, what their tasks said
-        for memories on probation counts no more, either; with `roll_back`, nor does the credit that they gave.
+        is stale. Where a submitter is forgotten with `roll_back`, the credit that their tasks gave counts no more.
         """
         if forget.roll_back and forget.submitter is not None:
             self._take_credit_back(forget.submitter)
@@ -72,24 +72,10 @@ class Forgetting:
             meant = Meant.find(recall.store, self._trash, forget)
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
-            now, worths = time.time(), self._worths.of(meant.there.values())
             stale = {one: self._left_behind(recall, meant, [memory]) for one, memory in meant.there.items()}
-            self._trash.put(
-                [
-                    Forgotten(
-                        memory=memory,
-                        forgotten=now,
-                        until=now + KEEP_SECONDS,
-                        made_stale={child.id: child.status for child in stale[memory.id]},
-                        **worths[memory.id]._asdict(),
-                    )
-                    for memory in meant.there.values()
-                ]
-            )
+            self._take_out.put_in_trash(meant.there.values(), stale)
             make_stale(recall, [child for children in stale.values() for child in children])
-            self._remove(recall, meant)
-            if forget.submitter is not None:
-                self._trash.put_vouchers(forget.submitter, _withdraw_vouchers(recall, forget.submitter))
+            self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
         note_seeds(self._client, self._pool().store, there=(), gone=meant.there.values())
         return [*meant.there, *meant.unreadable]
 
@@ -102,10 +88,7 @@ class Forgetting:
         return TrashPage(total=len(found), forgotten=tuple(found[: request.limit]))
 
     def restore(self, request: RestoreForgotten) -> Restored:
-        """Take memories back out of the trash: their text, score, status and credibility are as they were.
-
-        With a submitter, what their tasks had said for memories of others counts again, too.
-        """
+        """Take memories back out of the trash: their text, score, status and credibility are as they were."""
         found = self._asked_for(request)
         store = self._pool().store
         pool_has = {one.id: one for one in store.page(Where(ids=list(found)), len(found)).memories} if found else {}
@@ -116,14 +99,12 @@ class Forgetting:
         for item in back.values():
             self._worths.put_back(item.memory, Worth(item.arm, item.rivals, item.confirmed, item.given), there)
         with self._pool.writing() as recall:
-            no_longer_stale(recall, {one: how for item in back.values() for one, how in item.made_stale.items()})
+            no_longer_stale(recall, {one for item in back.values() for one in item.made_stale})
         self._ranking.note(self._pool().store, back.keys())
         self._ask_for_concepts(found)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
         self._trash.drop([*back, *same])
-        if request.submitter is not None:
-            self._give_vouchers_back(request.submitter)
         return Restored(restored=tuple(back), there=tuple(pool_has))
 
     def purge(self, forget: Forget) -> Purged:
@@ -134,12 +115,10 @@ class Forgetting:
         with self._pool.writing() as recall:
             meant = Meant.find(recall.store, self._trash, forget)
             make_stale(recall, self._left_behind(recall, meant, meant.there.values()))
-            self._remove(recall, meant)
+            self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
-                _withdraw_vouchers(recall, forget.submitter)
                 _unname(recall, forget.submitter)
-                self._trash.drop_vouchers(forget.submitter)
                 self._given.forget(forget.submitter)
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
@@ -150,6 +129,10 @@ class Forgetting:
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
         ids = (*memories, *meant.unreadable)
         return remove_traces(self._client, ids, tasks, forget.submitter)
+
+    def rewrite(self) -> FilesRewritten:
+        """Rewrite the files of pool and Redis, in which what was purged stands until then."""
+        return rewrite_files(self._pool().store, self._client)
 
     def _ask_for_concepts(self, found: Mapping[UUID, Forgotten]) -> None:
         """In a journey of this return: the message that asked before has ended, as the memory was gone."""
@@ -174,12 +157,6 @@ class Forgetting:
         """What was written from the statements among these, and is not forgotten with them."""
         return [one for one in derived_from(recall.store, memories) if one.id not in meant.there]
 
-    def _remove(self, recall: Recall, meant: Meant) -> None:
-        recall.store.delete([*meant.there, *meant.unreadable])
-        self._worths.drop(meant.there.values())
-        drop_cards(self._client, meant.there)
-        drop_summaries(self._client, [*meant.there, *meant.unreadable], "read")
-
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, Forgotten]:
         if request.submitter is not None:
             items = [one for one in self._trash.every() if one.memory.submitter == request.submitter]
@@ -193,33 +170,13 @@ class Forgetting:
             raise BadInput("Say what to restore: ids, or a submitter.")
         return found
 
-    def _give_vouchers_back(self, submitter: str) -> None:
-        kept = self._trash.vouchers(submitter)
-        with self._pool.writing() as recall:
-            memories = recall.store.page(Where(ids=list(kept)), len(kept)).memories if kept else []
-            _rewrite(recall, [(memory, with_vouchers(memory, kept[memory.id])) for memory in memories])
-        self._trash.drop_vouchers(submitter)
-
-
-def _withdraw_vouchers(recall: Recall, submitter: str) -> dict[UUID, tuple[Voucher, ...]]:
-    """What a forgotten submitter said for memories of others counts no more; returns what that was."""
-    pairs = [(memory, without(memory, submitter)) for memory in every(recall.store, Where(status=SHOWN))]
-    changed = _rewrite(recall, pairs)
-    return {one.id: tuple(said for said in one.vouchers if said.submitter == submitter) for one in changed}
-
 
 def _unname(recall: Recall, editor: str) -> None:
     """The memories that a purged person changed stay as they are; by whom is not known any more."""
-    pairs = []
+    changed = []
     for memory in every(recall.store, Where()):
         history = tuple(one.model_copy(update={"by": None}) if one.by == editor else one for one in memory.history)
-        pairs.append((memory, memory.model_copy(update={"history": history})))
-    _rewrite(recall, pairs)
-
-
-def _rewrite(recall: Recall, pairs: Sequence[tuple[Memory, Memory]]) -> list[Memory]:
-    """Write those memories, given as they were and as they are to be, that changed; returns them as they were."""
-    changed = [(before, after) for before, after in pairs if after != before]
-    vectors = recall.vectors([after for _, after in changed]) if changed else []
-    recall.store.put([(after, own) for (_, after), own in zip(changed, vectors, strict=True)], in_place=True)
-    return [before for before, _ in changed]
+        if history != memory.history:
+            changed.append(memory.model_copy(update={"history": history}))
+    vectors = recall.vectors(changed) if changed else []
+    recall.store.put(list(zip(changed, vectors, strict=True)), in_place=True)

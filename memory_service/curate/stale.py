@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from uuid import UUID
 
-from memshare.memory_service.memory import SHOWN, Memory, Status
+from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall, sparse_of
 from memshare.memory_service.stores.store import Store, Vectors, Where, every
 
@@ -30,7 +30,7 @@ def derived_from(store: Store, statements: Iterable[Memory]) -> list[Memory]:
         children = children_of(store, fresh)
         fresh = children.keys() - found.keys()
         found |= children
-    return [memory for memory in found.values() if memory.status in SHOWN]
+    return [memory for memory in found.values() if memory.status == "active"]
 
 
 def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
@@ -38,10 +38,10 @@ def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
     _write(recall, [memory.model_copy(update={"status": "stale"}) for memory in memories])
 
 
-def no_longer_stale(recall: Recall, statuses: dict[UUID, Status]) -> None:
-    """Give those memories that are still stale the status that they had."""
-    found = recall.store.page(Where(ids=sorted(statuses), status="stale"), len(statuses)).memories if statuses else []
-    _write(recall, [memory.model_copy(update={"status": statuses[memory.id]}) for memory in found])
+def no_longer_stale(recall: Recall, ids: Collection[UUID]) -> None:
+    """Let those memories that are still stale be active again."""
+    found = recall.store.page(Where(ids=sorted(ids), status="stale"), len(ids)).memories if ids else []
+    _write(recall, [memory.model_copy(update={"status": "active"}) for memory in found])
 
 
 def _write(recall: Recall, memories: list[Memory]) -> None:

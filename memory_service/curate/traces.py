@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Collection, Iterator
 from typing import Any
 from uuid import UUID
 
 import redis
-from redis.exceptions import ResponseError
 
 from memshare.broker.delivery.keys import DEAD, JOURNEY, KEPT, MESSAGES
 from memshare.broker.delivery.outcome_record import OutcomeRecord
@@ -19,8 +17,6 @@ from memshare.broker.observe.metrics import DEAD_REASONS
 from memshare.llm.limits.usage import forget_submitter
 from memshare.memory_service.curate.answers import Purged
 from memshare.memory_service.curate.reviews import forget_person
-
-log = logging.getLogger(__name__)
 
 RESULT = "celery-task-meta-"  # Celery's key of a task's result
 RECALLED = "memshare:recalled:"
@@ -60,7 +56,6 @@ def remove_traces(
         journeys=len(journeys),
         dead_letters=len(dead),
         open_messages=still_open,
-        log_rewritten=_rewrite_log(client),
     )
 
 
@@ -108,13 +103,3 @@ def _journey_of(text: str) -> str:
     """The journey of an entry, or of a dead letter, which has its entry inside."""
     value = json.loads(text)
     return str(value.get("entry", value).get("journey"))
-
-
-def _rewrite_log(client: redis.Redis) -> bool:
-    """Let Redis rewrite its append-only log, in which what was deleted stands until then."""
-    try:
-        client.bgrewriteaof()
-    except ResponseError as error:
-        log.warning("Redis does not rewrite its log, which has what was purged until it does: %s", error)
-        return False
-    return True

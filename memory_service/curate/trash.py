@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
 import redis
-from pydantic import TypeAdapter
 
 from memshare.broker.delivery.packed_json import pack, unpack
 from memshare.memory_service.curate.answers import Forgotten
-from memshare.memory_service.memory import Voucher
 
 KEEP_DAYS = 30
 KEEP_SECONDS = KEEP_DAYS * 86_400
@@ -19,11 +17,7 @@ KEEP_SECONDS = KEEP_DAYS * 86_400
 INDEX = "memshare:trash"
 """Sorted set: id of a forgotten memory → when it goes for good. Redis itself lets each go at that time."""
 _ITEM = "memshare:trash:memory:"
-_VOUCHERS = "memshare:trash:vouchers:"
-"""Of a forgotten submitter: what their tasks had said for memories of others, by memory."""
 _AT_ONCE = 500
-
-_Vouchers: TypeAdapter[dict[UUID, tuple[Voucher, ...]]] = TypeAdapter(dict[UUID, tuple[Voucher, ...]])
 
 
 class Trash:
@@ -69,17 +63,3 @@ class Trash:
                 change.delete(*(f"{_ITEM}{one}" for one in some))
                 change.zrem(INDEX, *some)
                 change.execute()
-
-    def put_vouchers(self, submitter: str, vouchers: Mapping[UUID, tuple[Voucher, ...]]) -> None:
-        """Keep what a submitter's tasks had said for memories, beside what is kept of it already."""
-        if vouchers:
-            kept = {**self.vouchers(submitter), **vouchers}
-            self._client.set(_VOUCHERS + submitter, _Vouchers.dump_json(kept), ex=KEEP_SECONDS)
-
-    def vouchers(self, submitter: str) -> dict[UUID, tuple[Voucher, ...]]:
-        """What a forgotten submitter's tasks had said for memories."""
-        kept = self._client.get(_VOUCHERS + submitter)
-        return _Vouchers.validate_json(kept) if kept else {}
-
-    def drop_vouchers(self, submitter: str) -> None:
-        self._client.delete(_VOUCHERS + submitter)

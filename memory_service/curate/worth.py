@@ -13,6 +13,7 @@ from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.conflicts import Verdict
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.given_credit import GivenCredit, arms_key
+from memshare.memory_service.recall.lift import drop_lift
 
 
 class Worth(NamedTuple):
@@ -58,11 +59,12 @@ class Worths:
                 self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
 
     def drop(self, memories: Iterable[Memory]) -> None:
-        """What was said of these memories says nothing of what they are now."""
+        """What was said of these memories says nothing of what they are now; their lift does not come back."""
         for pool, some in by_pool(memories):
             ids = [memory.id for memory in some]
             self._ranking.arms.drop(pool, ids)
             self._ranking.conflicts.drop(pool, ids)
+            drop_lift(self._client, pool, ids)
 
 
 def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:

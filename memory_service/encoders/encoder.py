@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from memshare.broker.errors import BadInput
+from memshare.memory_service.encoders.encoder_name import check_encoder_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,13 +43,12 @@ def open_encoder(name: str | None, *, device: str | None = None, timeout: float,
     `TryAgain` if a server does not answer now.
     """
     # What an encoder runs on takes up to seconds to import, so it is imported where it is used.
+    check_encoder_name(name)
     provider, _, model = (name or "").partition(":")
     if provider != "openai":
         from memshare.memory_service.encoders.open_model import open_model
 
         return open_model(name, device=device, exports=exports)
-    if not model:
-        raise BadInput(f"MEMSHARE_ENCODER={name!r} names no model: write openai:NAME.")
     from memshare.memory_service.encoders.openai_encoder import OpenAIEncoder
 
     return OpenAIEncoder(model, timeout=timeout)

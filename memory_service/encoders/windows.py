@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.encoders.encoder import BoundedEncoder, Encoder
-
 MOST = 16  # pieces of a text; of a longer one, so many that are spread evenly over it
 SPECIAL = 2  # tokens that a model puts around every text
 ASCII, OTHER = 0.3, 1.0  # tokens of a character: words of four letters with a space, and scripts that are spelt out
@@ -17,34 +15,17 @@ ASCII, OTHER = 0.3, 1.0  # tokens of a character: words of four letters with a s
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
-class Windows:
-    """An encoder of which no text is read by its beginning alone. A text that fits has the vector that it had."""
-
-    def __init__(self, encoder: Encoder, tokens: int) -> None:
-        """`tokens` is how many the encoder reads of a text."""
-        self.name = encoder.name
-        self.dimension = encoder.dimension
-        self._encoder = encoder
-        self._tokens = tokens - SPECIAL
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        cut = [spread(list(pieces(text, self._tokens))) for text in texts]
-        vectors = self._encoder.encode([piece for some in cut for piece in some])
-        if len(vectors) == len(texts):
-            return vectors
-        means = np.empty((len(texts), self.dimension), dtype=np.float32)
-        start = 0
-        for row, some in enumerate(cut):
-            own = vectors[start : start + len(some)]
-            start += len(some)
-            mean = own[0] if len(some) == 1 else np.average(own, axis=0, weights=[cost(piece) for piece in some])
-            means[row] = mean / np.linalg.norm(mean)
-        return means
+def cut(text: str, window: int) -> list[str]:
+    """The pieces of a text that an encoder reads, which reads `window` tokens at a time."""
+    return spread(list(pieces(text, window - SPECIAL)))
 
 
-def whole_texts(encoder: Encoder) -> Encoder:
-    """An encoder that reads whole texts: itself, or in pieces where it reads the beginning alone."""
-    return Windows(encoder, encoder.window) if isinstance(encoder, BoundedEncoder) else encoder
+def mean_of(parts: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vector of a text from those of its pieces, of shape (pieces, dimension). One piece keeps its own."""
+    if len(parts) == 1:
+        return np.asarray(vectors[0])
+    mean = np.average(vectors, axis=0, weights=[cost(part) for part in parts])
+    return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
 
 
 def pieces(text: str, tokens: int) -> Iterator[str]:

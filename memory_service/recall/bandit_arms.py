@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,9 +11,18 @@ from uuid import UUID
 import numpy as np
 import redis
 
-from memshare.memory_service.recall.balance import balance_key
+from memshare.broker.wire.lessons import Evidence
 from memshare.memory_service.recall.credibility import Arm, Array, D
-from memshare.memory_service.recall.given_credit import INDEX, GivenCredit, arms_key, given_key, member_of, usual_key
+from memshare.memory_service.recall.given_credit import (
+    INDEX,
+    GivenCredit,
+    arms_key,
+    given_key,
+    last_words_key,
+    member_of,
+    usual_key,
+)
+from memshare.memory_service.recall.retriever import waiting_key
 
 # An arm is one line of text: how many credits, the upper triangle of Σ w·xxᵀ row by row, and b. Numbers are written so
 # that reading them gives the same ones.
@@ -22,6 +31,7 @@ _UPPER = np.triu_indices(D)
 _PLACES = np.zeros((D, D), dtype=np.intp)  # of the numbers of a symmetric matrix in its upper triangle
 _PLACES[_UPPER] = np.arange(len(_UPPER[0]))
 _PLACE_OF = np.maximum(_PLACES, _PLACES.T).ravel()
+_UNTRIED = Arm.untried()
 
 
 class Credit(NamedTuple):
@@ -40,6 +50,13 @@ class Graded(NamedTuple):
     score: float
 
 
+class Waiting(NamedTuple):
+    """How many words of evidence of a pool wait for its trainer, and how many of them are new."""
+
+    words: int = 0
+    new: int = 0
+
+
 class Arms:
     """The arms of all pools, in one Redis."""
 
@@ -47,7 +64,7 @@ class Arms:
         """For `keep_days` it is known that a task has credited: no shorter than it may be tried again."""
         self._client = client
         self._keep = int(keep_days * 86_400)
-        self._credit = client.register_script(Path(__file__).with_name("credit.lua").read_text())
+        self._credit = client.register_script(_credit_script())
         self._given = GivenCredit(client)
 
     def add(
@@ -58,15 +75,18 @@ class Arms:
         *,
         submitter: str = "anonymous",
         graded: Graded | None = None,
-        balance: Mapping[str, float] | None = None,
-    ) -> bool:
-        """Credit what a task was shown of a pool, in one step and once a task; False when that was done before.
+        replaces: bool = False,
+        evidence: Sequence[Evidence] = (),
+        encoder: str = "",
+    ) -> Waiting:
+        """Credit what a task was shown of a pool, in one step and once a task.
 
-        A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown. `balance` is
-        added to that of own and foreign memories (`memshare.memory_service.recall.balance.sums`).
+        A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown. With
+        `replaces` a credit is the submitter's word about a memory: it takes the place of their last one. `evidence`,
+        with vectors of the `encoder`, waits for the trainer.
         """
-        if not earned and graded is None:
-            return False
+        if not earned and graded is None and not evidence:
+            return Waiting()
         words: list[str] = []
         for one in earned:
             sums = (1.0, *(one.weight * np.outer(one.x, one.x)[_UPPER]), *(one.weight * one.reward * one.x))
@@ -77,12 +97,14 @@ class Arms:
             given_key(pool, submitter),
             INDEX,
             usual_key(pool),
-            balance_key(pool),
+            waiting_key(pool, encoder),
+            last_words_key(pool, submitter),
         ]
-        sides = [part for field, amount in (balance or {}).items() for part in (field, repr(float(amount)))]
         kind, score = ((graded.kind or ""), repr(graded.score)) if graded else ("", "")
-        fixed = (self._keep, 1 + len(_UPPER[0]) + D, member_of(pool, submitter), kind, score)
-        return bool(self._credit(keys=keys, args=[*fixed, len(sides), *sides, *words]))
+        said = [part for one in evidence for part in (one.key, one.model_dump_json())]
+        width, member = 1 + len(_UPPER[0]) + D, member_of(pool, submitter)
+        fixed = (self._keep, width, member, kind, score, int(replaces), len(evidence))
+        return Waiting(*self._credit(keys=keys, args=[*fixed, *said, *words]))
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""
@@ -105,9 +127,19 @@ class Arms:
             self._given.drop(pool, names)
 
 
+@cache
+def _credit_script() -> str:
+    return f"{keep_fair()}\n{Path(__file__).with_name('credit.lua').read_text('utf-8')}"
+
+
+def keep_fair() -> str:
+    """The Lua function by which a hash of people's words is bounded, to stand before a script that calls it."""
+    return Path(__file__).with_name("keep_fair.lua").read_text("utf-8")
+
+
 def read_arms(texts: Iterable[str | None]) -> list[Arm]:
     """Arms as they lie in Redis; a memory that was never credited has none there."""
-    return [Arm.untried() if text is None else _read(text) for text in texts]
+    return [_UNTRIED if text is None else _read(text) for text in texts]
 
 
 @lru_cache(maxsize=20_000)

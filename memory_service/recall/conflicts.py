@@ -36,10 +36,6 @@ class Conflicts:
         if one != other:
             self._link(keys=[links_key(pool)], args=[str(one), str(other), _MARK_OF[verdict]])
 
-    def link(self, pool: str, one: UUID, other: UUID) -> None:
-        """Note that two memories contradict each other; twice is once."""
-        self.judge(pool, one, other, "contradict")
-
     def judged(self, pool: str, memory: UUID) -> set[UUID]:
         """The memories with which one was compared already."""
         [text] = self.ask(self._client, pool, [memory])

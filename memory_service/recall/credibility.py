@@ -22,7 +22,7 @@ from memshare.memory_service.memory import Memory
 ALPHA = 1.0  # how much doubt counts in favour: an arm that was never tried has p = ALPHA
 WEIGHT = 0.2  # how far credibility moves a rank, as a share of the similarity
 LOWEST, HIGHEST = -1.0, 0.5  # of p - ALPHA, so that the correction is bounded
-FEATURES = ("bias", "similarity", "score", "is on probation", "is as long as the task", "rest")
+FEATURES = ("bias", "similarity", "score", "always 0", "is as long as the task", "rest")
 D = len(FEATURES)
 
 Array = NDArray[np.float64]
@@ -35,6 +35,11 @@ class Arm:
     a: Array
     b: Array
     credits: int = 0
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether any of its credits weighs something."""
+        return bool(self.a[0, 0] > 1)
 
     @classmethod
     def untried(cls, d: int = D) -> Arm:
@@ -59,7 +64,7 @@ def upper_bounds(arms: Sequence[Arm], x: Array, alpha: float = ALPHA) -> Array:
 def features(memory: Memory, text: str, similarity: float) -> Array:
     """The memory in the context of a task, in the order of `FEATURES`, as a vector of length 1.
 
-    Each of the four that are measured is from 0 to 1. The rest fills them up to one length, so that the bias of every
+    Each of the three that are measured is from 0 to 1. The rest fills them up to one length, so that the bias of every
     memory in every context is √½. `similarity` is the cosine of the memory's key and the task's text.
     """
     lengths = sorted((len(memory.key), len(text)))
@@ -67,7 +72,7 @@ def features(memory: Memory, text: str, similarity: float) -> Array:
         [
             min(max(similarity, 0.0), 1.0),
             0.5 if memory.score is None else memory.score / 100,
-            float(memory.status == "probation"),
+            0.0,
             lengths[0] / lengths[1] if lengths[1] else 1.0,
         ]
     )

@@ -9,12 +9,11 @@ from uuid import UUID
 import numpy as np
 import redis
 
-from memshare.memory_service.memory import FLOOR, SHOWN, Memory
-from memshare.memory_service.recall.balance import Balance, balance_key, moved, read_balances
+from memshare.memory_service.memory import FLOOR, Memory
 from memshare.memory_service.recall.bandit_arms import Arms, read_arms
 from memshare.memory_service.recall.conflicts import Conflicts, Rivals, read_rivals
-from memshare.memory_service.recall.credibility import Arm, corrected, features, in_general, upper_bounds
-from memshare.memory_service.recall.rivalry import Strength, Weaker, behind_rivals, weaker
+from memshare.memory_service.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare.memory_service.recall.rivalry import Strength, Weaker, behind_rivals, beside_proven_rivals, weaker
 from memshare.memory_service.stores.store import Hit, Store, Where
 
 
@@ -26,13 +25,11 @@ class Credibility(NamedTuple):
 
 
 class FoundFor(NamedTuple):
-    """What was found in a pool for the text of a task, of a kind, that a model is to answer."""
+    """What was found in a pool for the text of a task."""
 
     pool: str
     text: str
     hits: Sequence[Hit]
-    model: str | None = None
-    kind: str | None = None
 
 
 class CredibilityRanking:
@@ -66,23 +63,19 @@ class CredibilityRanking:
         """The hits for each task that may be shown, best first; one look at Redis for all of them.
 
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
-        other, or is not shown (`memshare.memory_service.recall.rivalry`). Rivals that were not found take another.
+        other, or is not shown (`memshare.memory_service.recall.rivalry`), nor is an unproven one beside a proven one.
+        Rivals that were not found take another look.
         """
         looks = self._look(tasks)
-        contexts = [features(hit.memory, task.text, hit.similarity) for task in tasks for hit in task.hits]
-        bounds = iter(upper_bounds([arm for look in looks for arm in look.arms], np.array(contexts)))
+        bounds = iter(_bounds(tasks, looks))
         ranked = []
         for task, look, beaten in zip(tasks, looks, self._beaten(store, tasks, looks), strict=True):
             out = {one for one, how in beaten.items() if how.is_left_out}
             judged = [(hit, next(bounds)) for hit in task.hits]
-            balance = look.balances.get(task.kind or "", Balance())
-            kept = [
-                (corrected(hit.score, p), hit._replace(moved=moved(balance, hit.memory, task.model)))
-                for hit, p in judged
-                if p >= FLOOR and hit.memory.id not in out
-            ]
-            best = sorted(kept, key=lambda pair: -pair[0] * (1 + pair[1].moved))
-            ranked.append(behind_rivals([hit for _, hit in best], beaten))
+            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in out]
+            best = [hit for _, hit in sorted(kept, key=lambda pair: -pair[0])]
+            beside = beside_proven_rivals(best, look.rivals)
+            ranked.append(behind_rivals([hit for hit in best if hit.memory.id not in beside], beaten))
         return ranked
 
     def _look(self, tasks: Sequence[FoundFor]) -> list[_Look]:
@@ -92,44 +85,52 @@ class CredibilityRanking:
                 if some:
                     self.arms.ask(look, task.pool, some)
                     self.conflicts.ask(look, task.pool, some)
-                    look.hgetall(balance_key(task.pool))
             replies = iter(look.execute())
         return [
-            _Look(read_arms(next(replies)), read_rivals(some, next(replies)), read_balances(next(replies)))
-            if some
-            else _Look([], {}, {})
-            for some in ids
+            _Look(read_arms(next(replies)), read_rivals(some, next(replies))) if some else _Look([], {}) for some in ids
         ]
 
     def _beaten(self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[dict[UUID, Weaker]]:
-        """Of each task's hits those that a rival which could be shown beats."""
+        """Of each task's hits those that a rival which could be shown beats; one not found counts as proven."""
         wanted = {rival for look in looks for of in look.rivals.values() for rival in of}
         if not wanted:
             return [{} for _ in tasks]
         known = {
-            hit.memory.id: (hit.memory, arm)
+            hit.memory.id: (hit.memory, arm, hit.proven)
             for task, look in zip(tasks, looks, strict=True)
             for hit, arm in zip(task.hits, look.arms, strict=True)
         }
         if missing := sorted(wanted - known.keys()):
             others = store.page(Where(ids=missing), len(missing)).memories
             for pool in {memory.pool for memory in others}:
-                of_pool = [memory for memory in others if memory.pool == pool and memory.status in SHOWN]
+                of_pool = [memory for memory in others if memory.pool == pool and memory.status == "active"]
                 arms = self.arms.of(pool, [memory.id for memory in of_pool])
-                known |= {memory.id: (memory, arm) for memory, arm in zip(of_pool, arms, strict=True)}
+                known |= {memory.id: (memory, arm, True) for memory, arm in zip(of_pool, arms, strict=True)}
         involved = [known[one] for one in wanted.union(*(look.rivals for look in looks)) & known.keys()]
-        contexts = np.array([in_general(memory) for memory, _ in involved])
-        bounds = upper_bounds([arm for _, arm in involved], contexts)
+        contexts = np.array([in_general(memory) for memory, *_ in involved])
+        bounds = upper_bounds([arm for _, arm, _ in involved], contexts)
         strength = {
-            memory.id: Strength(float(p), -memory.created, arm.credits)
-            for (memory, arm), p in zip(involved, bounds, strict=True)
+            memory.id: Strength(float(p), -memory.created, arm.credits, proven)
+            for (memory, arm, proven), p in zip(involved, bounds, strict=True)
         }
         return [weaker(look.rivals, strength) for look in looks]
 
 
 class _Look(NamedTuple):
-    """What Redis knows of a task's hits: their arms, in their order, those with rivals, and the pool's balances."""
+    """What Redis knows of a task's hits: their arms, in their order, and those with rivals."""
 
     arms: Sequence[Arm]
     rivals: dict[UUID, Rivals]
-    balances: dict[str, Balance]
+
+
+def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[float]:
+    """p of all hits, task by task; that of most is known without computing, for they were never credited."""
+    found = [
+        (task, hit, arm)
+        for task, look in zip(tasks, looks, strict=True)
+        for hit, arm in zip(task.hits, look.arms, strict=True)
+    ]
+    tried = [one for one in found if one[2].is_tried]
+    contexts = [features(hit.memory, task.text, hit.similarity) for task, hit, _ in tried]
+    computed = iter(upper_bounds([arm for *_, arm in tried], np.array(contexts)).tolist())
+    return [next(computed) if arm.is_tried else ALPHA for *_, arm in found]

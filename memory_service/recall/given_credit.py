@@ -43,17 +43,23 @@ class GivenCredit:
         """Forget who gave credit to some memories, by their ids."""
         for submitter in self._submitters(pool):
             self._client.hdel(given_key(pool, submitter), *names)
+            self._client.hdel(last_words_key(pool, submitter), *names)
 
     def credited_by(self, submitter: str) -> set[UUID]:
         """The memories to which a submitter's tasks gave credit."""
         fields = (self._client.hkeys(given_key(pool, submitter)) for pool in self._pools(submitter))
         return {UUID(str(field)) for some in fields for field in some if not str(field).startswith(_KIND)}
 
+    def others_speak(self, pool: str, submitter: str) -> bool:
+        """Whether tasks of anybody else gave credit in a pool, or counted in what is usual there."""
+        return any(of != submitter for of in self._submitters(pool))
+
     def take_back(self, submitter: str) -> int:
         """Subtract all that a submitter's tasks gave, also to what is usual; returns how many memories had it."""
         taken = 0
         for pool in self._pools(submitter):
             key = given_key(pool, submitter)
+            self._client.delete(last_words_key(pool, submitter))
             keys = [arms_key(pool), key, usual_key(pool)]
             fields = [str(field) for field in self._client.hkeys(key)]
             for start in range(0, len(fields), _AT_ONCE):
@@ -65,7 +71,7 @@ class GivenCredit:
     def forget(self, submitter: str) -> None:
         """Forget a submitter's name: what their tasks gave stays, and nobody knows from whom it is."""
         for pool in self._pools(submitter):
-            self._client.delete(given_key(pool, submitter))
+            self._client.delete(given_key(pool, submitter), last_words_key(pool, submitter))
             self._client.srem(INDEX, member_of(pool, submitter))
 
     def _submitters(self, pool: str) -> Iterator[str]:
@@ -97,6 +103,11 @@ def usual_key(pool: str) -> str:
 
 def given_key(pool: str, submitter: str) -> str:
     return f"{INDEX}:{member_of(pool, submitter)}"
+
+
+def last_words_key(pool: str, submitter: str) -> str:
+    """Hash: memory → what this submitter's last word from outside added to its arm."""
+    return f"memshare:last_words:{member_of(pool, submitter)}"
 
 
 def member_of(pool: str, submitter: str) -> str:

@@ -32,8 +32,12 @@ def of_score(score: float, usual: Usual) -> float:
 
     r = 1 + n / (n + 5) · (S - m) / 100, kept from 0 to 1.5, for the mean m of the n tasks that were graded before.
     """
-    trust = usual.tasks / (usual.tasks + HALF_TRUST)
-    return min(max(1 + trust * (score - usual.mean) / 100, 0.0), BEST)
+    return min(max(1 + trust(usual) * (score - usual.mean) / 100, 0.0), BEST)
+
+
+def trust(usual: Usual) -> float:
+    """How much can be said of a score by what is usual, 0 to 1: n / (n + 5) after n tasks."""
+    return usual.tasks / (usual.tasks + HALF_TRUST)
 
 
 def usual(client: redis.Redis, pool: str, kind: str | None) -> Usual:

@@ -14,14 +14,15 @@ CREDITED = 3  # … of which the less credible one was credited so often or more
 
 
 class Strength(NamedTuple):
-    """What decides between two: the more credible one, or of equal ones the older."""
+    """What decides between two: the proven one, then the more credible one, or of equal ones the older."""
 
     p: float
     age: float
     credits: int = 0
+    proven: bool = True
 
     def beats(self, other: Strength) -> bool:
-        return (round(self.p, 9), self.age) > (round(other.p, 9), other.age)
+        return (self.proven, round(self.p, 9), self.age) > (other.proven, round(other.p, 9), other.age)
 
     def has_settled(self, other: Strength) -> bool:
         """Whether credits alone tell that the other one is the worse."""
@@ -50,6 +51,12 @@ def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> 
             is_left_out = any(of[rival] or how.has_settled(own) for rival, how in better.items())
             found[one] = Weaker(set(better), is_left_out)
     return found
+
+
+def beside_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals]) -> set[UUID]:
+    """The unproven ones of some hits of which a rival among them is proven."""
+    proven = {hit.memory.id for hit in hits if hit.proven}
+    return {hit.memory.id for hit in hits if not hit.proven and proven & rivals.get(hit.memory.id, {}).keys()}
 
 
 def behind_rivals(ranked: Sequence[Hit], beaten: Mapping[UUID, Weaker]) -> list[Hit]:

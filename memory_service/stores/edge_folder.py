@@ -65,6 +65,25 @@ def engine_of(folder: Path) -> Path:
     return folder / _ENGINE
 
 
+def fresh_of(folder: Path) -> Path:
+    """Where the engine's new files are while they are written."""
+    return folder / f"{_ENGINE}.fresh"
+
+
+def old_of(folder: Path) -> Path:
+    """Where the engine's files from before are until they are removed; the new ones are whole then."""
+    return folder / f"{_ENGINE}.old"
+
+
+def end_rewrite(folder: Path) -> None:
+    """End what a killed process began when it rewrote the engine's files; who calls this has the folder's lock."""
+    fresh, old = fresh_of(folder), old_of(folder)
+    if old.exists() and fresh.exists():
+        fresh.rename(folder / _ENGINE)
+    for left in (fresh, old):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def lock(folder: Path) -> BinaryIO:
     """Keep other processes from opening the pool until the file is closed; raises `Unreachable` where one has it."""
     try:

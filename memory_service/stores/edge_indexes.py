@@ -38,13 +38,8 @@ def build(shard: edge.EdgeShard, folder: Path) -> None:
                 shard.update(edge.UpdateOperation.create_field_index(key, index))
         if points.WORDS not in info.payload_schema:
             _add_fields(shard)
-        # A pool from before has no place for concepts yet; where there is one, this changes nothing.
-        shard.update(edge.UpdateOperation.create_sparse_vector(points.CONCEPTS, modifier=edge.Modifier.Idf))
-        # The engine counts all vectors of a point, of which the sparse ones always have their index.
-        with_concepts = shard.count(
-            edge.CountRequest(True, edge.Filter(must=[edge.HasVectorCondition(points.CONCEPTS)]))
-        )
-        unindexed = 2 * info.points_count + with_concepts - info.indexed_vectors_count
+        # The engine counts both vectors of a point, of which the sparse one always has its index.
+        unindexed = 2 * info.points_count - info.indexed_vectors_count
         if unindexed > _UNINDEXED:
             log.info("Building the vector index of %d memories; this takes a while.", unindexed)
             shard.optimize()

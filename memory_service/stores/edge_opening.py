@@ -38,6 +38,7 @@ def open_engine(folder: Path, layout: Layout) -> Opened:
     engine = edge_folder.prepare(folder, layout)
     lock = edge_folder.lock(folder)
     try:
+        edge_folder.end_rewrite(folder)
         held = folder_seal.unsealed(folder, engine) or _left_by_a_killed_one(folder, engine)
         tally = Tally(folder, held) if held is not None else None
         folder_seal.remove(folder)
@@ -101,5 +102,7 @@ def _load(engine: Path, layout: Layout) -> edge.EdgeShard:
     except Exception as error:
         if "expected vector storages with keys" not in str(error):
             raise
-        # A pool from before memories had concepts: what else of the layout differs was found out by its metadata.
-        return edge.EdgeShard.load(str(engine))
+        # A pool that has vectors of concepts: what else of the layout differs was found out by its metadata.
+        shard = edge.EdgeShard.load(str(engine))
+        shard.update(edge.UpdateOperation.delete_vector_name("concepts"))
+        return shard

@@ -6,9 +6,7 @@ from typing import cast
 
 import qdrant_edge as edge
 
-from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import points
-from memshare.memory_service.stores.concept_vectors import document
 from memshare.memory_service.stores.store import Layout, Query, Vectors, Where
 
 
@@ -16,23 +14,15 @@ def config(layout: Layout) -> edge.EdgeConfig:
     """The engine for vectors of this layout."""
     return edge.EdgeConfig(
         vectors={points.DENSE: edge.EdgeVectorParams(layout.dimension, edge.Distance.Cosine)},
-        sparse_vectors={
-            name: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf) for name in (points.SPARSE, points.CONCEPTS)
-        },
+        sparse_vectors={points.SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
         # With one for each processor, waking them takes longer than the search: 2.8 ms, not 1.4, of 100,000 memories.
         max_search_threads=1,
     )
 
 
-def vectors(memory: Memory, given: Vectors) -> dict[str, edge.NamedVector]:
+def vectors(given: Vectors) -> dict[str, edge.NamedVector]:
     """The vectors of a point, by their names."""
-    named: dict[str, edge.NamedVector] = {
-        points.DENSE: given.dense.tolist(),
-        points.SPARSE: edge.SparseVector(*given.sparse),
-    }
-    if memory.concepts:
-        named[points.CONCEPTS] = edge.SparseVector(*document(memory.concepts))
-    return named
+    return {points.DENSE: given.dense.tolist(), points.SPARSE: edge.SparseVector(*given.sparse)}
 
 
 def request(query: Query) -> edge.QueryRequest:
@@ -43,8 +33,6 @@ def request(query: Query) -> edge.QueryRequest:
         rankings.append(edge.Query.Nearest(query.dense.tolist(), points.DENSE))
     if query.sparse is not None:
         rankings.append(edge.Query.Nearest(edge.SparseVector(*query.sparse), points.SPARSE))
-    if query.concepts is not None:
-        rankings.append(edge.Query.Nearest(edge.SparseVector(*query.concepts), points.CONCEPTS))
     if not points.is_fused(query):
         return edge.QueryRequest(
             query.limit,
@@ -79,8 +67,6 @@ def matching(where: Where) -> edge.Filter:
     apart: list[edge.ConditionType] = []
     if where.ids_not:
         apart.append(edge.HasIdCondition(set(where.ids_not)))
-    if where.with_task:
-        apart.append(edge.IsEmptyCondition("task_id"))
     if where.submitter_not:
         apart.append(edge.FieldCondition("submitter", match=edge.MatchAny(list(where.submitter_not))))
     return edge.Filter(must=must, must_not=apart or None)

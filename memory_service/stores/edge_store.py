@@ -14,8 +14,8 @@ import qdrant_edge as edge
 from numpy.typing import NDArray
 
 from memshare.broker.errors import TryAgain
-from memshare.memory_service.memory import Memory, Status
-from memshare.memory_service.stores import edge_folder, edge_indexes, edge_requests, points
+from memshare.memory_service.memory import Memory, Status, status_of
+from memshare.memory_service.stores import edge_folder, edge_indexes, edge_requests, edge_rewrite, points
 from memshare.memory_service.stores.edge_opening import Opened, close_engine, open_engine
 from memshare.memory_service.stores.engine_damage import no_panic
 from memshare.memory_service.stores.kept_counts import KeptCounts, Kind
@@ -27,6 +27,7 @@ from memshare.memory_service.stores.store import (
     Query,
     RawPage,
     RawPoint,
+    Rewritten,
     Sparse,
     Vectors,
     Where,
@@ -86,7 +87,7 @@ class EdgeStore:
             made = [
                 edge.Point(
                     one,
-                    edge_requests.vectors(memory, given),
+                    edge_requests.vectors(given),
                     points.payload(memory) | {points.CREDIBILITY: noted.get(one, points.UNTRIED)},
                 )
                 for one, (memory, given) in last.items()
@@ -183,6 +184,12 @@ class EdgeStore:
             self._write(edge.UpdateOperation.delete_points(list(ids)), list(set(ids)), [])
             self.unreadable -= set(ids)
 
+    def rewrite(self) -> Rewritten:
+        with self._writing, no_panic(self._folder):
+            self._shard = edge_rewrite.rewritten(self._folder, self._shard)
+            self._opened = self._opened._replace(shard=self._shard)
+        return Rewritten(files=True, copies=edge_rewrite.remove_others(self._folder))
+
     def _count(self, where: Where) -> dict[str, int]:
         """What the engine counts, one memory after another."""
         request = edge.FacetRequest("pool", limit=points.MAX_POOLS, exact=True, filter=edge_requests.matching(where))
@@ -245,4 +252,4 @@ def _digest(point: edge.Point | edge.Record) -> int:
 def _kinds(found: Sequence[edge.Point | edge.Record]) -> list[Kind]:
     """Pool and status of points; one that is damaged has none, and is counted nowhere."""
     kinds = ((point.payload or {}) for point in found)
-    return [(str(one["pool"]), str(one["status"])) for one in kinds if "pool" in one and "status" in one]
+    return [(str(one["pool"]), str(status_of(one["status"]))) for one in kinds if "pool" in one and "status" in one]

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.checking import readable
-from memshare.memory_service.memory import Memory, saying
+from memshare.memory_service.memory import ALSO_ACTIVE, Memory, saying, status_of
 from memshare.memory_service.stores.bm25 import cjk_characters, document, query
 from memshare.memory_service.stores.store import Hit, Query, RawPoint, Where
 
@@ -23,8 +23,6 @@ log = logging.getLogger(__name__)
 
 DENSE = "dense"
 SPARSE = "bm25"
-CONCEPTS = "concepts"
-"""The vector of the concepts; a memory without any has none."""
 WHOLE = "memory"
 
 KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents", "saying")
@@ -114,7 +112,8 @@ def problem(point: RawPoint) -> str | None:
         return read
     if read.id != point.id:
         return f"it says that it is the memory {read.id}"
-    wrong = [key for key, value in payload(read).items() if not _same(point.payload.get(key), value)]
+    stored = point.payload | {"status": status_of(point.payload.get("status")), WHOLE: read.model_dump_json()}
+    wrong = [key for key, value in payload(read).items() if not _same(stored.get(key), value)]
     if wrong:
         return f"its field {wrong[0]!r} is {point.payload.get(wrong[0])!r}"
     if point.dense is None or not _has_length_one(point.dense):
@@ -135,7 +134,8 @@ def conditions(where: Where) -> list[tuple[str, list[str]]]:
     for key in KEYWORDS:
         value: str | Sequence[object] | None = getattr(where, key)
         if value is not None:
-            given.append((key, [value] if isinstance(value, str) else [str(one) for one in value]))
+            meant = [value] if isinstance(value, str) else [str(one) for one in value]
+            given.append((key, [*meant, ALSO_ACTIVE] if key == "status" and "active" in meant else meant))
     return given
 
 
@@ -166,8 +166,8 @@ def depth(limit: int) -> int:
 
 
 def is_fused(search: Query) -> bool:
-    """Whether a search fuses several rankings."""
-    return sum(one is not None for one in (search.dense, search.sparse, search.concepts)) > 1
+    """Whether a search fuses two rankings."""
+    return search.dense is not None and search.sparse is not None
 
 
 def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:

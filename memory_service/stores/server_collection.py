@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from pydantic import ValidationError
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
@@ -13,12 +11,9 @@ from memshare.memory_service.stores import points
 from memshare.memory_service.stores.store import Layout
 from memshare.memory_service.stores.store_metadata import StoreMetadata, place_of, require_same
 
-log = logging.getLogger(__name__)
-
 ALIAS = "memshare"
 
 _CONFLICT = 409
-_UNKNOWN = (400, 404, 405)  # what a server says of a request that it does not know
 _AT_ONCE = 256  # memories
 
 
@@ -65,34 +60,12 @@ def _checked(client: QdrantClient, name: str, wanted: StoreMetadata, alias: str,
     info = client.get_collection(name)
     found = _metadata_of(info, name, alias, address)
     require_same(found, wanted, _place(name, address), "give MEMSHARE_QDRANT_URL another server")
-    if points.CONCEPTS not in (info.config.params.sparse_vectors or {}):
-        _add_concepts(client, name, address)
     if points.WORDS not in info.payload_schema:
         _add_fields(client, name)
     for key in (*points.KEYWORDS, *points.NUMBERS, points.WORDS):
         if key not in info.payload_schema:
             client.create_payload_index(name, key, _index(key), wait=True)
     return name
-
-
-def has_concepts(client: QdrantClient, name: str) -> bool:
-    """Whether a collection has a place for the vectors of concepts."""
-    return points.CONCEPTS in (client.get_collection(name).config.params.sparse_vectors or {})
-
-
-def _add_concepts(client: QdrantClient, name: str, address: str) -> None:
-    """Make a place for the vectors of concepts, where a pool of before has none yet and the server can do that."""
-    config = models.SparseVectorNameConfig(sparse=models.SparseVectorConfig(modifier=models.Modifier.IDF))
-    try:
-        client.create_vector_name(name, points.CONCEPTS, config)
-    except UnexpectedResponse as error:
-        if error.status_code not in _UNKNOWN:
-            raise
-        log.warning(
-            "%s keeps no vectors of concepts, for this Qdrant cannot add them: memories keep their concepts all the"
-            " same. With a newer Qdrant, or after `memshare retriever consolidate`, it has them.",
-            _place(name, address),
-        )
 
 
 def _add_fields(client: QdrantClient, name: str) -> None:
@@ -138,10 +111,7 @@ def _create(client: QdrantClient, name: str, metadata: StoreMetadata) -> None:
             vectors_config={
                 points.DENSE: models.VectorParams(size=metadata.dimension, distance=models.Distance.COSINE)
             },
-            sparse_vectors_config={
-                name: models.SparseVectorParams(modifier=models.Modifier.IDF)
-                for name in (points.SPARSE, points.CONCEPTS)
-            },
+            sparse_vectors_config={points.SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
             metadata=metadata.model_dump(),
         )
     except UnexpectedResponse as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from uuid import UUID
 
 import numpy as np
@@ -12,8 +11,7 @@ from qdrant_client import QdrantClient, models
 
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores import points
-from memshare.memory_service.stores.concept_vectors import document
-from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection, has_concepts
+from memshare.memory_service.stores.server_collection import ALIAS, collection_beside, current_collection
 from memshare.memory_service.stores.server_connection import connected
 from memshare.memory_service.stores.server_errors import answering
 from memshare.memory_service.stores.store import (
@@ -24,6 +22,7 @@ from memshare.memory_service.stores.store import (
     Query,
     RawPage,
     RawPoint,
+    Rewritten,
     Sparse,
     Vectors,
     Where,
@@ -67,22 +66,12 @@ class ServerStore:
                 made = [
                     models.PointStruct(
                         id=str(memory.id),
-                        vector=self._vectors(memory, given),
+                        vector={points.DENSE: given.dense.tolist(), points.SPARSE: _sparse(given.sparse)},
                         payload=points.payload(memory) | {points.CREDIBILITY: noted.get(memory.id, points.UNTRIED)},
                     )
                     for memory, given in batch
                 ]
                 self._client.upsert(self._collection, made, wait=True, update_mode=mode)
-
-    @cached_property
-    def _has_concepts(self) -> bool:
-        return has_concepts(self._client, self._collection)
-
-    def _vectors(self, memory: Memory, given: Vectors) -> dict[str, models.Vector]:
-        named: dict[str, models.Vector] = {points.DENSE: given.dense.tolist(), points.SPARSE: _sparse(given.sparse)}
-        if memory.concepts and self._has_concepts:
-            named[points.CONCEPTS] = _sparse(document(memory.concepts))
-        return named
 
     def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
         """What was noted of those memories that there are."""
@@ -175,6 +164,10 @@ class ServerStore:
                 self._client.delete(self._collection, [str(one) for one in ids], wait=True)
                 self.unreadable -= set(ids)
 
+    def rewrite(self) -> Rewritten:
+        """The server rewrites its files in its own time, and has no call for it."""
+        return Rewritten(files=False)
+
 
 def _sparse(given: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=given.indices, values=given.values)
@@ -187,8 +180,6 @@ def _request(query: Query) -> models.QueryRequest:
         rankings.append(models.Prefetch(query=query.dense.tolist(), using=points.DENSE, filter=chosen))
     if query.sparse is not None:
         rankings.append(models.Prefetch(query=_sparse(query.sparse), using=points.SPARSE, filter=chosen))
-    if query.concepts is not None:
-        rankings.append(models.Prefetch(query=_sparse(query.concepts), using=points.CONCEPTS, filter=chosen))
     if not points.is_fused(query):
         return models.QueryRequest(
             query=rankings[0].query,
@@ -226,8 +217,6 @@ def _filter(where: Where) -> models.Filter:
     apart: list[models.Condition] = []
     if where.ids_not:
         apart.append(models.HasIdCondition(has_id=[str(one) for one in where.ids_not]))
-    if where.with_task:
-        apart.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     if where.submitter_not:
         match = models.MatchAny(any=list(where.submitter_not))
         apart.append(models.FieldCondition(key="submitter", match=match))

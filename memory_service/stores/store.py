@@ -24,10 +24,7 @@ class Sparse(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """The vectors of a memory's text: dense of shape (dimension,) with length 1, and BM25.
-
-    A store adds that of the memory's concepts.
-    """
+    """The vectors of a memory's text: dense of shape (dimension,) with length 1, and BM25."""
 
     dense: NDArray[np.float32]
     sparse: Sparse
@@ -47,8 +44,6 @@ class Where:
     task_id: str | None = None
     without_task: bool = False
     """Only those that no task made: what people brought in."""
-    with_task: bool = False
-    """Only those that a task made."""
     parents: Sequence[UUID] | None = field(default=None)
     """Memories that were shown at least one of these."""
     saying: str | None = None
@@ -84,15 +79,13 @@ class Order:
 class Query:
     """One search: which memories are meant, how many are wanted, and the vectors to compare them with.
 
-    At least one of `dense`, of shape (dimension,), `sparse` (BM25) and `concepts` is given; of several, the rankings
-    are fused.
+    At least one of `dense`, of shape (dimension,), and `sparse` (BM25) is given; of both, the rankings are fused.
     """
 
     where: Where
     limit: int
     dense: NDArray[np.float32] | None = None
     sparse: Sparse | None = None
-    concepts: Sparse | None = None
     at_least: float | None = None
     """The lowest score of a hit, where one vector is given; fewer are found then, and none is read in vain."""
 
@@ -100,15 +93,15 @@ class Query:
 class Hit(NamedTuple):
     """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
 
-    `vector` is its dense vector, of shape (dimension,), where it was fetched. `moved` is the share of itself by which
-    its rank was moved, as own and foreign memories are balanced (`memshare.memory_service.recall.balance`).
+    `vector` is its dense vector, of shape (dimension,), where it was fetched. `proven` says whether others' words speak
+    for who submitted it; recall sets it.
     """
 
     memory: Memory
     score: float
     similarity: float
     vector: NDArray[np.float32] | None = None
-    moved: float = 0.0
+    proven: bool = True
 
 
 class Page(NamedTuple):
@@ -131,6 +124,13 @@ class RawPage(NamedTuple):
 
     points: list[RawPoint]
     after: UUID | None
+
+
+class Rewritten(NamedTuple):
+    """Whether a store's files were rewritten, and which folders beside them may have what was removed."""
+
+    files: bool
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,6 +208,10 @@ class Store(Protocol):
 
     def delete(self, ids: Sequence[UUID]) -> None:
         """Remove memories; unknown ids are passed over."""
+        ...
+
+    def rewrite(self) -> Rewritten:
+        """Rewrite the files, so that nothing of what was removed or replaced stands in them; writers wait for it."""
         ...
 
 

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -24,9 +26,14 @@ from memshare.retriever_trainer.consolidation.pool_pages import pool_pages
 if TYPE_CHECKING:
     from memshare.retriever_trainer.consolidation.consolidation import Consolidation
 
+NICE = 10  # agents go on answering on this machine
+
 
 def main() -> None:
     job = Job.model_validate_json(sys.argv[1])
+    if job.background:
+        os.nice(NICE)
+        threading.Thread(target=end_with_input, name="memshare-end", daemon=True).start()
     try:
         settings = load_settings()
         with closing(connect(settings.redis)) as client, pool_pages(settings, client) as (pages, name):
@@ -38,6 +45,9 @@ def main() -> None:
         _say(Report(error=str(error), kind="worse"))
     except MemshareError as error:
         _say(Report(error=str(error)))
+    else:
+        return
+    sys.exit(1)
 
 
 def consolidate(settings: Settings, client: redis.Redis, pages: Pages, name: str, job: Job) -> Consolidated:
@@ -65,6 +75,13 @@ def go_back(settings: Settings, client: redis.Redis, pages: Pages, name: str, _:
     if origin_of(before) != origin_of(name):
         _require_nobody_uses(client, name)
     return _consolidation(settings, client, pages, name).move_to(before, with_lessons=False)
+
+
+def end_with_input() -> None:
+    """End at once, wherever the work is, when whoever started this has ended: nothing has changed before its end."""
+    while os.read(sys.stdin.fileno(), 4096):  # what reads by `sys.stdin` holds its lock, by which the end would abort
+        pass
+    os._exit(1)
 
 
 def _consolidation(settings: Settings, client: redis.Redis, pages: Pages, name: str) -> Consolidation:

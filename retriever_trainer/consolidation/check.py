@@ -2,78 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from uuid import UUID
 
 from memshare.memory_service.encoders.encoder import Encoder
-from memshare.retriever_trainer.accuracy import Example, pairwise_accuracy
+from memshare.memory_service.recall.adapter import Adapter
 from memshare.retriever_trainer.consolidation import probe
-from memshare.retriever_trainer.consolidation.finetune import TextLesson
-from memshare.retriever_trainer.consolidation.outcome import Figure
-from memshare.retriever_trainer.consolidation.relearn import relearn
+from memshare.retriever_trainer.consolidation.pool_record import PoolRecord
+from memshare.retriever_trainer.example import scores
+from memshare.retriever_trainer.figure import Figure
+from memshare.retriever_trainer.learnt import Learnt
+from memshare.retriever_trainer.ranking_quality import Array, Comparison, compare
+from memshare.retriever_trainer.relearn import relearn
 
-MOST_LOST = 0.02  # nDCG on the probe
-
-Adapters = Mapping[str, NDArray[np.float32]]
-"""The weights in use of each pool that has learnt something."""
+MOST_LOST = 0.01  # nDCG on the probe, by more than the error of the difference
 
 
-class PoolLessons(NamedTuple):
-    """The lessons of one pool in their order: those that may be trained on, and those that never are."""
-
-    learnt: list[TextLesson]
-    held_out: list[TextLesson]
+def stays(found: Figure) -> bool:
+    """Whether an encoder ranks the probe as well as before, but for `MOST_LOST` and the error."""
+    return found.before - found.after <= MOST_LOST + found.error
 
 
 class Check(NamedTuple):
-    """Pairwise accuracy on the held-out lessons, nDCG on the untouched probe, and the new encoder's adapters."""
+    """How the held-out lessons are ranked, nDCG on the untouched probe, and what was learnt anew for each pool."""
 
-    held_out: Figure
+    held_out: Comparison
     probe: Figure
-    adapters: Adapters
+    learnt: Mapping[str, Learnt]
 
     @property
     def passed(self) -> bool:
-        return self.held_out.after >= self.held_out.before and self.probe.after >= self.probe.before - MOST_LOST
+        return not self.held_out.worse and stays(self.probe)
 
 
-def check(before: Encoder, after: Encoder, lessons: Mapping[str, PoolLessons], adapters: Adapters) -> Check:
-    """Compare two encoders with their adapters: of the one in use as they are, of the other learnt from zero."""
-    relearnt = {
-        pool: relearn(encoded(after, of_pool.learnt), after.dimension)
-        for pool, of_pool in lessons.items()
-        if of_pool.learnt
+def check(
+    first: Encoder,
+    after: Encoder,
+    records: Mapping[str, PoolRecord],
+    texts: Mapping[UUID, str],
+    in_use: Mapping[str, Adapter],
+) -> Check:
+    """Compare two encoders on held-out lessons: the one in use as it is, the other with adapters learnt from zero.
+
+    `texts` are of the memories in the records, whose vectors are those of the encoder in use. On the probe the new one
+    is compared with the `first`, which nobody has trained, so that what is lost there does not add up.
+    """
+    ids = list({one for record in records.values() for one in record.memories if one in texts})
+    vectors = dict(zip(ids, after.encode([texts[one] for one in ids]), strict=True))
+    anew = {pool: record.with_vectors(after, vectors) for pool, record in records.items()}
+    learnt = {
+        pool: relearn(record.learnt, record.evidence, after.dimension) for pool, record in anew.items() if record.learnt
     }
-    held_out = {pool: of_pool.held_out for pool, of_pool in lessons.items()}
-    return Check(
-        Figure(before=_accuracy(before, held_out, adapters), after=_accuracy(after, held_out, relearnt)),
-        Figure(before=probe.ndcg(before), after=probe.ndcg(after)),
-        relearnt,
-    )
-
-
-def _accuracy(encoder: Encoder, held_out: Mapping[str, Sequence[TextLesson]], adapters: Adapters) -> float:
-    """The mean over the lessons of all pools, so that a pool with more of them weighs more."""
-    untrained = np.zeros((encoder.dimension, encoder.dimension), dtype=np.float32)
-    counts = {pool: len(lessons) for pool, lessons in held_out.items() if lessons}
-    shares = [
-        pairwise_accuracy(adapters.get(pool, untrained), encoded(encoder, held_out[pool])) or 0.0 for pool in counts
-    ]
-    return float(np.average(shares, weights=list(counts.values())))
-
-
-def encoded(encoder: Encoder, lessons: Sequence[TextLesson]) -> list[Example]:
-    """Lessons as the learner sees them, with this encoder's vectors."""
-    texts = list(dict.fromkeys(text for lesson in lessons for text in (lesson.query, *lesson.documents)))
-    vector = dict(zip(texts, encoder.encode(texts), strict=True))
-    return [
-        Example(
-            query=vector[lesson.query],
-            documents=np.stack([vector[text] for text in lesson.documents]),
-            positive=np.array(lesson.positive),
-        )
-        for lesson in lessons
-    ]
+    gains: list[Array] = []
+    old: list[Array] = []
+    new: list[Array] = []
+    for pool, record in anew.items():
+        kept = {one.number: one for one in records[pool].held_out}
+        adapter = learnt[pool].adapter() if pool in learnt else Adapter()
+        for lesson in record.held_out:
+            same = kept[lesson.number].without(set(kept[lesson.number].labels) - set(lesson.labels)).example()
+            gains.append(same.gains)
+            old += scores(in_use.get(pool, Adapter()), [same])
+            new += scores(adapter, [lesson.example()])
+    return Check(compare(gains, old, new), probe.ndcg(first, after), learnt)

@@ -1,6 +1,8 @@
 """Consolidation: what the lessons have taught goes into the encoder itself, and the pool is re-encoded by it.
 
 Everything is made beside what is in use, and the swap is one step: killed anywhere before it, nothing has changed.
+The next one goes on with the encoder that a killed one had trained; it checks that again, and re-encodes what was not
+re-encoded yet.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -17,22 +20,29 @@ import torch
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
-from memshare.memory_service.encoders.onnx_encoder import processors
+from memshare.broker.wire.messages import derived_id
+from memshare.memory_service.encoders.encoder import Encoder
+from memshare.memory_service.encoders.reach import within_reach
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
 from memshare.memory_service.pool.encoder_generation import encoder_named
 from memshare.memory_service.pool.encoder_names import first_name, folder_of, tuned_name
 from memshare.memory_service.pool.move import Pages
 from memshare.memory_service.stores.store import Store
-from memshare.retriever_trainer.consolidation.carry_over import carry_over
-from memshare.retriever_trainer.consolidation.check import MOST_LOST, Adapters, Check, PoolLessons, check
-from memshare.retriever_trainer.consolidation.consolidation_lock import alone
-from memshare.retriever_trainer.consolidation.finetune import TextLesson, fine_tune
-from memshare.retriever_trainer.consolidation.lesson_texts import Texts, as_texts, general_anchors, read_texts
+from memshare.retriever_trainer.consolidation.check import MOST_LOST, Check, check
+from memshare.retriever_trainer.consolidation.consolidation_state import COPY, alone, count_lessons, recorded
+from memshare.retriever_trainer.consolidation.finetune import fine_tune, steps_for
+from memshare.retriever_trainer.consolidation.lesson_batches import TextLesson
+from memshare.retriever_trainer.consolidation.lesson_texts import Texts, general_texts, read_texts
 from memshare.retriever_trainer.consolidation.outcome import Consolidated, Worse
+from memshare.retriever_trainer.consolidation.pool_record import PoolRecord, carry_over
+from memshare.retriever_trainer.consolidation.schedule import GROWTH
 from memshare.retriever_trainer.consolidation.swap import swap
+from memshare.retriever_trainer.figure import Figure
+from memshare.retriever_trainer.learnt import Learnt
 from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
 
 FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
+TRAINED = "trained-"  # then what it was trained from, and on how many lessons
 SEED = 0
 
 
@@ -55,56 +65,54 @@ class Consolidation:
         """Train the encoder in use on the lessons of all pools, or of one, and put it into use if it passes.
 
         Raises `BadInput` where there is too little to train on, `Worse` where the check fails: the held-out lessons
-        must not be ranked worse, and the untouched probe may lose at most .02 nDCG.
+        must not be ranked worse by more than the error, and the untouched probe may lose .01 nDCG and the error.
         """
+        lessons = count_lessons(self._client, self._in_use)
         with alone(self._settings.encoders_dir):
-            return self._train(pool)
+            return recorded(self._client, lessons, lambda: self._train(pool))
 
     def _train(self, pool: str | None) -> Consolidated:
         # 1. Read the lessons, and their texts in the pool.
         logs = {name: self._log(name, self._in_use) for name in retrievers(self._client, self._in_use)}
         trained = [name for name in logs if pool in (None, name)]
-        kept = {name: (log.lessons(), log.held_out()) for name, log in logs.items()}
-        held_out = sum(len(held) for _, held in kept.values())
-        self._require_enough(pool, sum(len(kept[name][0]) for name in trained), held_out)
+        records = {name: PoolRecord.of(log) for name, log in logs.items()}
+        held_out = sum(len(record.held_out) for record in records.values())
+        self._require_enough(pool, sum(len(records[name].learnt) for name in trained), held_out)
         texts = read_texts(
             self._pages,
-            [lesson for both in kept.values() for part in both for lesson in part],
-            trained,
+            {one for record in records.values() for one in record.memories},
             partial(self._progress, "Reading the pool", total=None),
         )
-        lessons = {
-            name: PoolLessons(list(as_texts(learnt, texts.keys)), list(as_texts(held_out, texts.keys)))
-            for name, (learnt, held_out) in kept.items()
-        }
-        training = [lesson for name in trained for lesson in lessons[name].learnt]
-        self._require_enough(pool, len(training), sum(len(of_pool.held_out) for of_pool in lessons.values()))
+        training = [lesson for name in trained for lesson in records[name].as_texts(texts.keys)]
+        self._require_enough(pool, len(training), held_out)
 
         # 2. Train, beside what is in use.
-        fresh = self._settings.encoders_dir / f"fresh-{os.getpid()}"
-        try:
-            self._fine_tune(training, texts, fresh)
-            # 3. Check, on what was not trained on.
-            self._progress("Checking it", 0, None)
-            found = self._check(fresh, lessons, logs)
-            if not found.passed:
-                raise Worse(_why(found))
-            name = tuned_name(self._in_use, _digest(fresh))
-            folder = folder_of(self._settings, name)
-            if not folder.exists():  # the same may have come out of a consolidation that was killed after this
-                fresh.rename(folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+        fresh = self._fine_tuned(training, pool)
+
+        # 3. Check, on what was not trained on.
+        self._progress("Checking it", 0, None)
+        found = self._check(fresh, records, texts, logs)
+        if not found.passed:
+            shutil.rmtree(fresh)
+            raise Worse(_why(found))
+        name = tuned_name(self._in_use, _digest(fresh))
+        folder = folder_of(self._settings, name)
+        if not folder.exists():  # the same may have come out of a consolidation that was killed after this
+            copy = fresh.with_name(f"{COPY}{os.getpid()}")
+            shutil.copytree(fresh, copy)
+            copy.rename(folder)
 
         # 4. Re-encode, and swap.
-        self._swap(name, texts.memories, found.adapters)
+        self._swap(name, texts.memories, found.learnt)
+        shutil.rmtree(fresh)
         return Consolidated(
             encoder_before=self._in_use,
             encoder=name,
             pools=tuple(trained),
             lessons=len(training),
             memories=texts.memories,
-            held_out_accuracy=found.held_out,
+            first_helps=found.held_out.first,
+            held_out_ndcg=found.held_out.ndcg,
             probe_ndcg=found.probe,
         )
 
@@ -115,40 +123,53 @@ class Consolidation:
         """
         with alone(self._settings.encoders_dir):
             reading = partial(self._progress, "Reading the pool", total=None)
-            memories = read_texts(self._pages, [], [], reading).memories
+            memories = read_texts(self._pages, [], reading).memories
             self._swap(name, memories, {}, with_lessons=with_lessons)
         return Consolidated(encoder_before=self._in_use, encoder=name, pools=(), lessons=0, memories=memories)
 
-    def _fine_tune(self, lessons: list[TextLesson], texts: Texts, target: Path) -> None:
-        first = self._in_use == first_name(self._settings)
-        source = self._settings.encoder or bundled_folder() if first else folder_of(self._settings, self._in_use)
-        torch.set_num_threads(max(1, processors() - 1))  # agents go on answering on this machine
+    def _fine_tuned(self, lessons: list[TextLesson], pool: str | None) -> Path:
+        """The folder of the trained encoder; one that was killed has left it, where the lessons are nearly the same."""
+        settings, of = self._settings, derived_id(self._in_use, pool or "").hex[:8]
+        for left in settings.encoders_dir.glob(f"{TRAINED}*"):
+            _, made_of, count = left.name.rsplit("-", 2)
+            if made_of == of and len(lessons) < GROWTH * int(count):
+                return left
+            shutil.rmtree(left)
+        target = settings.encoders_dir / f"{TRAINED}{of}-{len(lessons)}"
+        torch.set_num_threads(1)  # agents go on answering on this machine
         fine_tune(
-            source,
+            settings.encoder or bundled_folder(),  # as it came: all lessons are there to be learnt again
             lessons,
-            [*texts.anchors, *general_anchors()],
+            general_texts(),
             target,
-            device=torch_device(self._settings.device),
+            steps=steps_for(len(lessons)),
+            device=torch_device(settings.device),
             seed=SEED,
             progress=partial(self._progress, "Training the encoder"),
         )
+        return target
 
-    def _check(self, fresh: Path, lessons: dict[str, PoolLessons], logs: dict[str, LessonLog]) -> Check:
+    def _first(self) -> Encoder:
+        """The encoder of the settings, as it came."""
+        return encoder_named(self._settings, first_name(self._settings))
+
+    def _check(self, fresh: Path, records: dict[str, PoolRecord], texts: Texts, logs: dict[str, LessonLog]) -> Check:
         published = {name: log.published(log.head().version) for name, log in logs.items()}
         return check(
-            encoder_named(self._settings, self._in_use),
-            SentenceTransformerEncoder(str(fresh), device=self._settings.device),
-            lessons,
-            {name: version.unpack() for name, version in published.items() if version},
+            self._first(),
+            within_reach(SentenceTransformerEncoder(str(fresh), device=self._settings.device), fresh, self._first),
+            records,
+            texts.keys,
+            {name: version.adapter() for name, version in published.items() if version},
         )
 
-    def _swap(self, name: str, memories: int, adapters: Adapters, *, with_lessons: bool = True) -> None:
+    def _swap(self, name: str, memories: int, learnt: Mapping[str, Learnt], *, with_lessons: bool = True) -> None:
         encoder = encoder_named(self._settings, name)
 
         def prepare(store: Store) -> None:
             for pool in retrievers(self._client, self._in_use) if with_lessons else ():
                 old, new = self._log(pool, self._in_use), self._log(pool, name)
-                carry_over(old, new, store, adapters.get(pool))
+                carry_over(old, new, store, encoder, learnt.get(pool))
 
         swap(
             self._settings,
@@ -176,12 +197,17 @@ class Consolidation:
 
 
 def _why(found: Check) -> str:
-    held_out, probe = found.held_out, found.probe
+    held_out = found.held_out
     return (
-        f"The trained encoder was refused, and nothing was changed: held-out accuracy {held_out.before:.3f} →"
-        f" {held_out.after:.3f} (must not fall), nDCG on the probe {probe.before:.3f} → {probe.after:.3f} (may lose"
-        f" {MOST_LOST}). The retriever goes on learning; try again with more lessons."
+        f"The trained encoder was refused, and nothing was changed. On {held_out.lessons} held-out lessons what is"
+        f" ranked first helps {_told(held_out.first)}, nDCG {_told(held_out.ndcg)}: neither may fall by more than its"
+        f" error. nDCG on the probe {_told(found.probe)} (may lose {MOST_LOST} and its error)."
+        " The retriever goes on learning; try again with more lessons."
     )
+
+
+def _told(figure: Figure) -> str:
+    return f"{figure.before:.3f} → {figure.after:.3f} ± {figure.error:.3f}"
 
 
 def _digest(folder: Path) -> str:

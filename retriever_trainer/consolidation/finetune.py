@@ -1,160 +1,132 @@
-"""Fine-tunes the encoder itself on lessons, and holds it where it was on other texts."""
+"""Fine-tunes the encoder itself on lessons, and finds which texts it is for from then on."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import cycle, islice
+from dataclasses import replace
 from pathlib import Path
-from random import Random
-from typing import Any
 
+import numpy as np
 import torch
-from datasets import Dataset, DatasetDict
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.sentence_transformer.losses import EmbedDistillLoss
-from torch import nn
-from transformers import PrinterCallback, TrainerCallback, TrainerState
+from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans2
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import batch_to_device
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
 from transformers.utils import logging as transformers_logging
 
-from memshare.retriever_trainer.consolidation.lesson_loss import NO_DOCUMENT, LessonLoss
+from memshare.memory_service.encoders.reach import Reach
+from memshare.retriever_trainer.consolidation.lesson_batches import TextLesson, batches
 
-EPOCHS = 1
-BATCH = 8  # lessons of one step, with all their candidates; or anchors of one step
-LEARNING_RATE = 1e-5
-OFFSET_LEARNING_RATE = 1e-2
-WARM_UP = 0.1  # share of the steps
-ANCHORS_PER_LESSON = 8
-BACK = 0.5  # of the way to the old weights
+LESSONS_PER_STEP, FEWEST_STEPS, MOST_STEPS = 4, 60, 240
+TEMPERATURE = 0.05  # of the loss
+LEARNING_RATE = 3e-4
+EPSILON = 1e-3  # of AdamW: weights that lessons hardly touch would else be moved as far as any, by noise
+WARM_UP = 6  # steps, to the whole learning rate, which then falls to zero
+TEXTS_OF_A_CENTRE, MOST_CENTRES = 8, 128  # of the texts of the lessons
+TAKEN_IN = 0.02  # of the texts of other matters
 
-GENERAL_ANCHORS = Path(__file__).with_name("anchors.txt")
+Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class TextLesson:
-    """A lesson as texts: the candidates for a prompt, and which of them should have been found."""
-
-    query: str
-    documents: tuple[str, ...]
-    positive: tuple[bool, ...]
+def steps_for(lessons: int) -> int:
+    """How many steps so many lessons are worth."""
+    return min(max(lessons // LESSONS_PER_STEP, FEWEST_STEPS), MOST_STEPS)
 
 
 def fine_tune(
     source: Path | str,
     lessons: Sequence[TextLesson],
-    anchors: Sequence[str],
+    others: Sequence[str],
     target: Path,
     *,
+    steps: int,
     device: str | None,
     seed: int,
     progress: Callable[[int, int], None],
 ) -> None:
     """Write to the folder `target` the encoder that `source` becomes by learning from the lessons.
 
-    The anchors are texts of other matters, on which it is held to its old vectors. Without a `device` it is a GPU where
-    there is one. `progress` is told the steps done and all steps. `target` is there when it is complete and not before,
-    and what `progress` raises leaves nothing behind. Raises `ValueError` without lessons, and `FileExistsError` when
-    `target` is there already.
+    Its reach is written beside its weights: texts like those of the lessons, and not those of `others`, which are of
+    other matters. Without a `device` it is a GPU where there is one. `progress` is told the steps done and all steps.
+    `target` is there when it is complete and not before, and what `progress` raises leaves nothing behind. Raises
+    `ValueError` without lessons, and `FileExistsError` when `target` is there already.
     """
     if target.exists():
         raise FileExistsError(f"{str(target)!r} is there already: name a new folder for the fine-tuned encoder")
-    if not lessons:
-        raise ValueError("there are no lessons to learn from")
     aside = target.with_name(f".{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)  # from one that was killed
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        # 1. The old encoder, and what it says of the anchors.
+        # 1. Learn: every step is of a batch of lessons.
+        torch.manual_seed(seed)
         model = SentenceTransformer(str(source), device=device)
-        old = {name: weights.detach().clone() for name, weights in model.named_parameters()}
-        data = {"lessons": _lesson_rows(lessons)}
-        losses: dict[str, nn.Module] = {"lessons": LessonLoss(model)}
-        if anchors:
-            data["anchors"] = _anchor_rows(model, anchors, ANCHORS_PER_LESSON * len(lessons), seed)
-            losses["anchors"] = EmbedDistillLoss(model, distance_metric="l2")
+        optimizer = torch.optim.AdamW(_trained(model), lr=LEARNING_RATE, eps=EPSILON)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: _rate(done, steps))
+        model.eval()  # without dropout, so that the same lessons give the same weights
+        for done, batch in enumerate(batches(lessons, steps, seed), 1):
+            vectors = _vectors(model, [*batch.questions, *batch.documents])
+            masked = torch.tensor(batch.other_positives, device=vectors.device)
+            loss = lesson_loss(vectors[: len(batch.questions)], vectors[len(batch.questions) :], masked)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+            progress(done, steps)
 
-        # 2. Learn: every step is of lessons alone or of anchors alone, in an order by the seed.
-        trainer = _Trainer(
-            model=model,
-            args=_arguments(aside, model, seed),
-            train_dataset=DatasetDict(data),
-            loss=losses,
-            callbacks=[_Progress(progress)],
-        )
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
-
-        # 3. Go part of the way back: what was learnt comes in early, and what is forgotten goes late (Wortsman et al.,
-        #    "Robust fine-tuning of zero-shot models", arXiv 2109.01903).
-        with torch.no_grad():
-            for name, weights in model.named_parameters():
-                weights.lerp_(old[name].to(weights.device), BACK)
-
-        # 4. Write it aside, then rename.
+        # 2. Write it aside, with its reach, then rename.
+        of_lessons = sorted({text for lesson in lessons for text in (lesson.query, *lesson.documents)})
         model.save_pretrained(str(aside), create_model_card=False)
+        _reach(_encoded(model, of_lessons), _encoded(model, others), seed).write(aside)
         aside.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-@cache
-def general_anchors() -> tuple[str, ...]:
-    """Short texts of all sorts, for a deployment that has few other prompts; the probe has none of them."""
-    return tuple(GENERAL_ANCHORS.read_text(encoding="utf-8").splitlines())
+def lesson_loss(questions: Tensor, documents: Tensor, other_positives: Tensor) -> Tensor:
+    """InfoNCE (van den Oord et al., "Representation learning with contrastive predictive coding", arXiv 1807.03748).
 
-
-def _lesson_rows(lessons: Sequence[TextLesson]) -> Dataset:
-    """One row per lesson; shorter ones are filled up with empty texts, which count for nothing."""
-    widest = max(len(lesson.documents) for lesson in lessons)
-    rows = []
-    for lesson in lessons:
-        missing = widest - len(lesson.documents)
-        texts = (*lesson.documents, *[""] * missing)
-        labels = (*map(float, lesson.positive), *[NO_DOCUMENT] * missing)
-        rows.append({"query": lesson.query, **{f"document_{n}": text for n, text in enumerate(texts)}, "label": labels})
-    return Dataset.from_list(rows)
-
-
-def _anchor_rows(model: SentenceTransformer, anchors: Sequence[str], count: int, seed: int) -> Dataset:
-    """Rows of anchors with their old vectors: some where there are too many, all over again where there are too few."""
-    some = Random(seed).sample(anchors, min(count, len(anchors)))
-    vectors = model.encode(some, normalize_embeddings=True, show_progress_bar=False)
-    rows = [{"anchor": text, "label": vector.tolist()} for text, vector in zip(some, vectors, strict=True)]
-    return Dataset.from_list(list(islice(cycle(rows), count)))
-
-
-def _arguments(folder: Path, model: SentenceTransformer, seed: int) -> SentenceTransformerTrainingArguments:
-    return SentenceTransformerTrainingArguments(
-        output_dir=str(folder),
-        num_train_epochs=EPOCHS,
-        per_device_train_batch_size=BATCH,
-        learning_rate=LEARNING_RATE,
-        learning_rate_mapping={r"\.offset$": OFFSET_LEARNING_RATE},
-        warmup_steps=WARM_UP,
-        seed=seed,
-        use_cpu=model.device.type == "cpu",
-        dataloader_pin_memory=model.device.type == "cuda",
-        save_strategy="no",
-        logging_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
+    Questions (n, dimension) and documents (m, dimension) have length 1. Document i is the positive of question i,
+    and all others are its negatives, except where `other_positives`, of shape (n, m), is True. The mean over the
+    questions.
+    """
+    logits = questions @ documents.T / TEMPERATURE
+    return cross_entropy(
+        logits.masked_fill(other_positives, -torch.inf), torch.arange(len(questions)).to(logits.device)
     )
 
 
-class _Trainer(SentenceTransformerTrainer):
-    """The library's trainer without its model card, which would have prompts in it."""
+def _trained(model: SentenceTransformer) -> list[nn.Parameter]:
+    """The weights of the upper half of the layers, which is as good as all of them here, and takes half the time."""
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList))
+    layers = max(lists, key=len, default=nn.ModuleList([model]))
+    for weights in model.parameters():
+        weights.requires_grad = False
+    trained = [weights for layer in layers[len(layers) // 2 :] for weights in layer.parameters()]
+    for weights in trained:
+        weights.requires_grad = True
+    return trained
 
-    def add_model_card_callback(self, _default_args_dict: dict[str, Any]) -> None:
-        return
+
+def _reach(of_lessons: Vectors, others: Vectors, seed: int) -> Reach:
+    """As far around the texts of the lessons as takes in hardly any of the others."""
+    centres, _ = kmeans2(of_lessons, min(-(-len(of_lessons) // TEXTS_OF_A_CENTRE), MOST_CENTRES), minit="++", rng=seed)
+    reach = Reach((centres / np.linalg.norm(centres, axis=1, keepdims=True)).astype(np.float32), 0.0)
+    return replace(reach, nearness=float(np.quantile(reach.near(others), 1 - TAKEN_IN)))
 
 
-class _Progress(TrainerCallback):
-    """Hands on how far the trainer is."""
+def _encoded(model: SentenceTransformer, texts: Sequence[str]) -> Vectors:
+    vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float32)
 
-    def __init__(self, progress: Callable[[int, int], None]) -> None:
-        self._progress = progress
 
-    def on_step_end(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:  # noqa: ARG002
-        self._progress(state.global_step, state.max_steps)
+def _rate(done: int, steps: int) -> float:
+    """The part of the learning rate after so many steps."""
+    return min((done + 1) / WARM_UP, (steps - done) / max(steps - WARM_UP, 1))
+
+
+def _vectors(model: SentenceTransformer, texts: Sequence[str]) -> Tensor:
+    features = batch_to_device(model.preprocess(list(texts)), model.device)
+    return normalize(model(features)["sentence_embedding"], dim=1)

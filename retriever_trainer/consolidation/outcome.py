@@ -6,31 +6,33 @@ from typing import Literal
 
 from memshare.broker.errors import MemshareError
 from memshare.broker.wire.messages import Message
+from memshare.retriever_trainer.figure import Figure
 
 
 class Job(Message):
-    """`consolidate`: train on the lessons of a pool, or of all; `back`: use the encoder before this one again."""
+    """`consolidate`: train on the lessons of a pool, or of all; `back`: use the encoder before this one again.
+
+    In the `background` it has a low priority, and ends when its standard input does.
+    """
 
     what: Literal["consolidate", "back"] = "consolidate"
     pool: str | None = None
-
-
-class Figure(Message):
-    """What was measured of the encoder in use, with its adapters, and of the one that is to replace it."""
-
-    before: float
-    after: float
+    background: bool = False
 
 
 class Consolidated(Message):
-    """What a consolidation did; `held_out_accuracy` and `probe_ndcg` are None where nothing was trained."""
+    """What a consolidation did, and what its check measured; that is None where nothing was trained.
+
+    Of the held-out lessons: how often what is ranked first helps, and nDCG. Of the untouched probe: nDCG.
+    """
 
     encoder_before: str
     encoder: str
     pools: tuple[str, ...]
     lessons: int
     memories: int
-    held_out_accuracy: Figure | None = None
+    first_helps: Figure | None = None
+    held_out_ndcg: Figure | None = None
     probe_ndcg: Figure | None = None
 
 

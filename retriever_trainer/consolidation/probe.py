@@ -1,6 +1,6 @@
 """The probe: questions of no agent's domain, on which consolidation must not make the encoder worse.
 
-Written for the project, and never trained on: the lessons come from the pools, the anchors from `anchors.txt`.
+Written for the project, and never trained on: the lessons come from the pools, and `general.txt` has other texts.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
+from memshare.broker.wire.messages import Message
 from memshare.memory_service.encoders.encoder import Encoder
+from memshare.retriever_trainer.figure import Figure
+from memshare.retriever_trainer.ranking_quality import Array, paired
 
 FILE = Path(__file__).with_name("probe.jsonl")
 CUTOFF = 10
 
 
-class ProbePair(BaseModel):
+class ProbePair(Message):
     """A question of general knowledge, and the statement that answers it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str
     statement: str
@@ -34,13 +34,13 @@ def pairs() -> tuple[ProbePair, ...]:
     return tuple(ProbePair.model_validate_json(line) for line in lines)
 
 
-def ndcg(encoder: Encoder) -> float:
-    """Mean nDCG@10 on the probe, from 0 to 1: every question looks for its statement among those of all."""
-    return mean_ndcg(encoder, pairs())
+def ndcg(before: Encoder, after: Encoder) -> Figure:
+    """Mean nDCG@10 on the probe, from 0 to 1, of two encoders, with the standard error of their difference."""
+    return paired(ndcg_each(before, pairs()), ndcg_each(after, pairs()))
 
 
-def mean_ndcg(encoder: Encoder, probed: Sequence[ProbePair]) -> float:
-    """Mean nDCG@10 of the questions, each with one relevant statement.
+def ndcg_each(encoder: Encoder, probed: Sequence[ProbePair]) -> Array:
+    """nDCG@10 of each question, of shape (questions,): it looks for its one relevant statement among those of all.
 
     The ideal gain is 1 then, so a question has 1 / log2(rank + 1), and nothing beyond rank 10.
     """
@@ -50,4 +50,4 @@ def mean_ndcg(encoder: Encoder, probed: Sequence[ProbePair]) -> float:
     own = cosines.diagonal()[:, None]
     # A tie counts against the encoder: one that gives every text the same vector must not look perfect.
     ranks = (cosines >= own).sum(axis=1)
-    return float(np.where(ranks <= CUTOFF, 1 / np.log2(ranks + 1), 0.0).mean())
+    return np.where(ranks <= CUTOFF, 1 / np.log2(ranks + 1), 0.0).astype(np.float32)

@@ -11,19 +11,19 @@ from memshare.broker.wire.lessons import LessonTask
 from memshare.memory_service.pool.encoder_names import BEFORE
 from memshare.memory_service.recall.retriever import adapter_key
 from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.learn import LearnStage
 from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare.retriever_trainer.rewriting import begin_with
 from memshare.retriever_trainer.rollback import roll_back
 from memshare.retriever_trainer.status import PoolStatus, Status, read_status
-from tests.support.lessons import ENCODER, FormLabeller, lesson
+from tests.support.lessons import ENCODER, FormLabeller, lesson, make_hasty, make_worse
 
 
-class Poisoned(FormLabeller):
-    """Sometimes undecided, sometimes inverted, and some of its labels are log-probabilities."""
+class Uneven(FormLabeller):
+    """Sometimes undecided, and some of its labels are log-probabilities."""
 
     def label(self, task: LessonTask) -> Labels:
         number = int(task.prompt.split()[-1])
-        self.inverted = number >= 40
         labels = super().label(task)
         if number == 7:
             return labels._replace(values=tuple(0.2 for _ in task.candidates))
@@ -31,7 +31,7 @@ class Poisoned(FormLabeller):
 
 
 def teach(client: redis.Redis, numbers: range, pool: str = "poem") -> None:
-    learn = Learn(client, Poisoned(), kept=200, keep_days=1)  # type: ignore[arg-type]
+    learn = LearnStage(client, Uneven(), kept=200, keep_days=1)  # type: ignore[arg-type]
     for number in numbers:
         task = lesson(number, pool)
         learn.run(f"{pool} {task.journey}", task)
@@ -42,8 +42,9 @@ def read(client: redis.Redis, settings: Settings, pool: str | None = None, updat
 
 
 @pytest.fixture
-def taught(redis_client: redis.Redis, settings: Settings) -> PoolStatus:
-    """Sixty lessons, of which the last twenty mislead."""
+def taught(redis_client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> PoolStatus:
+    """Sixty lessons, of which the last twenty make it worse."""
+    make_worse(monkeypatch, 40)
     teach(redis_client, range(60))
     return read(redis_client, settings).pools["poem"]
 
@@ -52,20 +53,21 @@ def test_every_lesson_is_counted_as_what_it_came_to(taught: PoolStatus) -> None:
     lessons = taught.lessons
 
     assert (lessons.held_out, lessons.no_update, lessons.carried_over) == (5, 1, 0)
-    assert lessons.refused > 5
+    assert lessons.refused == 18
     assert lessons.learnt + lessons.refused + lessons.held_out == lessons.counted == 59
     assert taught.labelled_by == {"json": 44, "logprobs": 15}
 
 
 def test_the_version_in_use_ranks_the_held_out_lessons_better_than_no_training(
-    redis_client: redis.Redis, settings: Settings
+    redis_client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    teach(redis_client, range(7, 40))
+    make_hasty(monkeypatch)
+    teach(redis_client, range(100, 150))
 
     status = read(redis_client, settings).pools["poem"]
 
     accuracy = status.held_out_accuracy
-    assert accuracy.lessons == 3
+    assert accuracy.lessons == 5
     assert accuracy.untrained is not None
     assert accuracy.in_use is not None
     assert accuracy.in_use > accuracy.untrained
@@ -88,7 +90,7 @@ def test_only_the_last_updates_are_given_and_the_newest_is_the_last(
     assert len(taught.updates) == 50
     assert few == taught.updates[-5:]
     assert [one.counted for one in few] == [55, 56, 57, 58, 59]
-    assert "would fall" in next(one.lesson.reason for one in reversed(few) if one.lesson.refused)
+    assert "would fall" in next(one.lesson.reason for one in reversed(taught.updates) if one.lesson.refused)
 
 
 def test_after_a_rollback_to_nothing_the_accuracy_is_that_of_no_training(
@@ -120,7 +122,7 @@ def test_lessons_of_an_earlier_encoder_are_counted_apart(redis_client: redis.Red
     teach(redis_client, range(20))
     old = LessonLog(redis_client, "poem", ENCODER, kept=200, keep_days=1)
     new = LessonLog(redis_client, "poem", "another", kept=200, keep_days=1)
-    new.begin_with([*old.lessons(), *old.held_out()], old.head().counted, adapter=None)
+    begin_with(new, [*old.lessons(), *old.held_out()], [], old.head().counted, None)
 
     status = read_status(redis_client, settings, "another", None, 50).pools["poem"]
 

@@ -19,7 +19,7 @@ NEAR, FAR = "the red lamp on the table", "a green boat in a storm"
 
 @pytest.fixture
 def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(share=0))
+    return Settle(pool, redis_client, Lessons(redis_client, 0, learn=False))
 
 
 def compared(settle: Settle, recall: Recall, prompt: str, answer: str, journey: str) -> list[str]:

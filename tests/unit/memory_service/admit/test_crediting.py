@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.wire.grades import GradedTask, VerdictTask
+from memshare.broker.wire.grades import GradedTask, MemoriesCredited, VerdictTask
 from memshare.broker.wire.messages import Shown
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
@@ -23,7 +23,7 @@ from tests.support.memories import remembered
 
 @pytest.fixture
 def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(share=1))
+    return Settle(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture
@@ -35,6 +35,13 @@ def remember(recall: Recall, *names: str) -> list[Memory]:
     memories = [remembered(name)[0] for name in names]
     recall.store.put([(one, recall.vectors([one])[0]) for one in memories])
     return memories
+
+
+def state(recall: Recall, text: str) -> Memory:
+    """A statement of the pool."""
+    memory = remembered(None, answer=text)[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
 
 
 def p_of(ranking: CredibilityRanking, memory: Memory) -> float:
@@ -71,7 +78,7 @@ def test_a_rejected_answer_lowers_its_memories_by_their_shares_and_leaves_alone_
     )
     task = VerdictTask(journey="one", pool="poem", prompt="A lamp", shown=shown, verdict=0)
 
-    assert [settle.credit(task), settle.credit(task)] == [2, 2]
+    assert [settle.credit(task).record for _ in range(2)] == [MemoriesCredited(memories=2)] * 2
 
     most, less, unused = (p_of(ranking, one) for one in memories)
     assert most < less < unused == pytest.approx(ALPHA)
@@ -81,13 +88,20 @@ def test_a_rejected_answer_lowers_its_memories_by_their_shares_and_leaves_alone_
 def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
     recall: Recall, settle: Settle, redis_client: redis.Redis
 ) -> None:
-    [memory] = remember(recall, "A lamp of old")
+    memory = state(recall, "A lamp is old")
     gone = UUID(int=9)
 
     for journey, score in (("one", 90.0), ("one", 90.0), ("two", 30.0)):
         settle.run(journey, graded(recall, journey, journey, journey=journey, score=score, shown=[memory.id, gone]))
     settle.credit(
-        VerdictTask(journey="one", pool="poem", prompt="", shown=(Shown(id=memory.id, similarity=1),), verdict=1)
+        VerdictTask(
+            journey="one",
+            pool="poem",
+            prompt="",
+            submitter="bob",
+            shown=(Shown(id=memory.id, similarity=1),),
+            verdict=1,
+        )
     )
 
     arm, other = Arms(redis_client).of("poem", [memory.id, gone])
@@ -99,10 +113,26 @@ def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
     assert usual(redis_client, "poem", "limerick") == Usual(2, 60)
 
 
+def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: Settle, ranking: CredibilityRanking) -> None:
+    [pair], statement = remember(recall, "A lamp of old"), state(recall, "A lamp is old")
+    ids = [pair.id, statement.id]
+
+    for number in range(3):
+        settle.run(f"{number}", graded(recall, f"task {number}", "Yes.", journey=f"{number}", score=10, shown=ids))
+        shown = tuple(Shown(id=one, similarity=1) for one in ids)
+        by = f"bob {number}"
+        settle.credit(VerdictTask(journey=by, pool="poem", prompt="A lamp", submitter=by, shown=shown, verdict=0))
+
+    arms = ranking.arms.of("poem", ids)
+    assert [arm.credits for arm in arms] == [6, 6]
+    assert [arm.is_tried for arm in arms] == [False, True]
+    assert p_of(ranking, pair) == ALPHA
+
+
 def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_harms(
     recall: Recall, settle: Settle, ranking: CredibilityRanking, redis_client: redis.Redis
 ) -> None:
-    good, harmful = remember(recall, "the good one", "the bad one")
+    good, harmful = state(recall, "the good one"), state(recall, "the bad one")
     for number in range(100):
         for name, score, shown in (("with", 20, [good.id]), ("without", 10, [])):
             pair = graded(recall, f"{name} {number}", "x", journey=f"{name} {number}", score=score, shown=shown)

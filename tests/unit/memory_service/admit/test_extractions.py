@@ -21,8 +21,7 @@ from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, Res
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.concept_vectors import query
-from memshare.memory_service.stores.store import Query, Where
+from memshare.memory_service.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 
@@ -57,7 +56,7 @@ def noted(pool: Pool, extracted: Extracted) -> str:
 
 
 def test_concepts_are_written_once_beside_all_that_is_known_of_the_memory(pool: Pool, recall: Recall) -> None:
-    memory = remembered("red lamp", score=90, status="probation")[0]
+    memory = remembered("red lamp", score=90)[0]
     [vectors] = recall.vectors([memory])
     recall.store.put([(memory, vectors)])
 
@@ -66,8 +65,6 @@ def test_concepts_are_written_once_beside_all_that_is_known_of_the_memory(pool: 
 
     [kept] = recall.store.page(Where(), 9).memories
     assert kept == memory.model_copy(update={"concepts": CONCEPTS})
-    [hits] = recall.store.search_batch([Query(Where(), 9, concepts=query([], ["light"]))])
-    assert [hit.memory.id for hit in hits] == [memory.id]
     assert (recall.store.dense_of([memory.id])[memory.id] == vectors.dense).all()
 
 
@@ -147,7 +144,7 @@ def settled(stage: Settle, pair: GradedTask) -> list[ExtractTask]:
 def test_what_is_settled_is_asked_for_where_it_was_stored(
     pool: Pool, recall: Recall, redis_client: redis.Redis
 ) -> None:
-    stage = Settle(pool, redis_client, Lessons(share=0), concepts=True)
+    stage = Settle(pool, redis_client, Lessons(redis_client, 0, learn=False), concepts=True)
     good, poor = graded(recall, "A lamp", "There was a lamp"), graded(recall, "A shoe", "No.", score=10)
     taught = Learnt(statement="Lamps glow", source="https://example.org/lamp", read=1.8e9)
     reader = graded(recall, "A hat", "A red hat", journey="reader")
@@ -161,23 +158,23 @@ def test_what_is_settled_is_asked_for_where_it_was_stored(
         memory_id("poem", "A hat", "A red hat"),
         memory_id("poem", None, "Lamps glow"),
     )
-    assert settled(Settle(pool, redis_client, Lessons(share=0)), graded(recall, "A cat", "Mew", journey="off")) == []
+    assert (
+        settled(
+            Settle(pool, redis_client, Lessons(redis_client, 0, learn=False)),
+            graded(recall, "A cat", "Mew", journey="off"),
+        )
+        == []
+    )
 
 
 def test_concepts_go_into_the_trash_with_their_memory_and_come_back_with_it(
     pool: Pool, recall: Recall, curate: Curate, redis_client: redis.Redis
 ) -> None:
-    def found_by_concept() -> list[Memory]:
-        [hits] = recall.store.search_batch([Query(Where(), 9, concepts=query([], ["light"]))])
-        return [hit.memory for hit in hits]
-
     [one] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="Yes.")])
     noted(pool, found_out(curate.get(one)))
-    before = found_by_concept()
     forgetting = Forgetting(pool, redis_client)
 
     forgetting.forget(Forget(ids=(one,)))
-    assert found_by_concept() == []
+    assert recall.store.count(Where()) == {}
     forgetting.restore(RestoreForgotten(ids=(one,)))
-    assert found_by_concept() == before
-    assert before[0].concepts == CONCEPTS
+    assert curate.get(one).concepts == CONCEPTS

@@ -25,7 +25,7 @@ BORN = Learnt(statement="Ada Korn was born in Ulm", source="https://example.org/
 
 @pytest.fixture
 def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(share=0))
+    return Settle(pool, redis_client, Lessons(redis_client, 0, learn=False))
 
 
 def taught(
@@ -44,14 +44,14 @@ def knowledge(recall: Recall) -> list[Memory]:
     return recall.store.page(Where(kind=KNOWLEDGE), 100).memories
 
 
-def test_a_statement_is_kept_on_probation_with_its_source_time_and_parents_and_found_by_recall(
+def test_a_statement_is_kept_with_its_source_time_and_parents_and_found_by_recall(
     recall: Recall, settle: Settle
 ) -> None:
     done = settlement(settle.run("one", taught(recall, BORN)))
 
     [memory] = knowledge(recall)
     assert (memory.answer, memory.prompt, memory.source) == (BORN.statement, None, BORN.source)
-    assert (memory.created, memory.parents, memory.status) == (BORN.read, (PARENT,), "probation")
+    assert (memory.created, memory.parents, memory.status) == (BORN.read, (PARENT,), "active")
     assert (memory.task_id, memory.submitter, memory.score) == ("one", "ada", None)
     assert done.learnt == (memory.id,)
     [answer] = recall.store.page(Where(ids=[done.memory_id]), 1).memories if done.memory_id else []

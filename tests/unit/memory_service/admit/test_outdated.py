@@ -64,12 +64,14 @@ def test_a_stale_answer_is_no_lesson_and_takes_the_place_of_a_stale_one_alone(
 ) -> None:
     for number in range(3):
         stored(recall, f"A lamp {number}", f"It shines {number}.")
-    same = stored(recall, "A clock", "It ticks.", score=50, status=there, task_id="another")
+    same = stored(recall, "A clock", "It ticks.", score=50, status=there, task_id="another", submitter="ada")
     gone = remembered("When?", answer=MONDAYS, kind=KNOWLEDGE)[0]
     pair = graded(recall, "A clock", "It ticks.", score=95)
     task = pair.task.model_copy(update={"shown": (Found(memory=gone, similarity=0.9).shown,)})
 
-    outcome = Settle(pool, redis_client, Lessons(share=1)).run("journey-1", pair.model_copy(update={"task": task}))
+    outcome = Settle(pool, redis_client, Lessons(redis_client, 1)).run(
+        "journey-1", pair.model_copy(update={"task": task})
+    )
 
     assert isinstance(outcome.record, Settlement)
     assert outcome.record.outcome == ("duplicate" if there == "active" else "stored")

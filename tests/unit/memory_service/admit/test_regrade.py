@@ -36,7 +36,7 @@ def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
 
 @pytest.fixture
 def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(1.0))
+    return Settle(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ import redis
 
 from memshare.broker.wire.grades import GradedTask, Settlement
 from memshare.broker.wire.lessons import LessonTask
-from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.lessons import FEWEST_CANDIDATES, Lessons
+from memshare.memory_service.admit.same_saying import NEAR_DUPLICATE, SAME_ANSWERS, that_stands
 from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.admit.settle import NEAR_DUPLICATE, SAME_ANSWERS, Settle, better_rival, memory_of
+from memshare.memory_service.admit.settle import Settle, memory_of
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.recall.recall import CANDIDATES, Recall
 from memshare.memory_service.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
@@ -26,7 +27,7 @@ Run = Callable[[GradedTask], Settlement]
 
 @pytest.fixture
 def stage(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(share=1))
+    return Settle(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def memories(recall: Recall) -> list[Memory]:
 
 
 def scored(score: float | None) -> Memory:
-    return remembered(f"scored {score}", score=score)[0]
+    return remembered(f"scored {score}", score=score, task_id=f"task {score}")[0]
 
 
 def test_a_graded_pair_becomes_a_memory_with_all_that_is_known_of_it(recall: Recall) -> None:
@@ -73,11 +74,9 @@ def test_a_graded_pair_becomes_a_memory_with_all_that_is_known_of_it(recall: Rec
     )
 
 
-@pytest.mark.parametrize(
-    ("rivals", "best"), [([], None), ([89.9], None), ([90], 90), ([85, 95, 91], 95), ([None], None)]
-)
-def test_a_rival_is_better_when_its_score_is_at_least_as_high(rivals: list[float | None], best: float | None) -> None:
-    found = better_rival(scored(90), [scored(rival) for rival in rivals])
+@pytest.mark.parametrize(("rivals", "best"), [([], None), ([89.9], None), ([90], 90), ([85, 95, 91], 95)])
+def test_a_rival_is_better_when_its_score_is_at_least_as_high(rivals: list[float], best: float | None) -> None:
+    found = that_stands(scored(90), [scored(rival) for rival in rivals])
 
     assert (found and found.score) == best
 
@@ -243,102 +242,50 @@ def test_a_memory_that_a_person_has_hidden_does_not_come_back_with_a_better_scor
 
 
 def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Recall, stage: Settle) -> None:
-    earlier = [graded(recall, f"A lamp of glass {n}", f"There was {n}", journey=f"journey-{n}") for n in range(3)]
+    earlier = [graded(recall, f"A lamp of glass {n}", f"There was {n}", journey=f"journey-{n}") for n in range(9)]
     followings = [stage.run(pair.task.journey, pair).followings for pair in earlier]
-    assert followings[:2] == [(), ()]  # with fewer than two candidates there is nothing to compare
+    assert [len(some) for some in followings] == [0] * FEWEST_CANDIDATES + [1] * (9 - FEWEST_CANDIDATES)
 
-    new = graded(recall, "A lamp of tin", "There is", journey="journey-9")
-    [following] = stage.run("journey-9", new).followings
+    new = graded(recall, "A lamp of tin", "There is", journey="journey-10")
+    [following] = stage.run("journey-10", new).followings
 
     assert (following.task, following.queue, following.stage) == ("retriever_trainer.learn", "trainer", "learn")
     lesson = following.body
     assert isinstance(lesson, LessonTask)
     assert (lesson.journey, lesson.pool, lesson.prompt, lesson.answer) == (
-        "journey-9",
+        "journey-10",
         "poem",
         "A lamp of tin",
         "There is",
     )
     assert lesson.memory_id == memory_id("poem", "A lamp of tin", "There is")
     assert {one.id for one in lesson.candidates} == {memory_of(pair, 0).id for pair in earlier}
+    assert {one.submitter for one in lesson.candidates} == {"ada"}
     vectors = {one.prompt: one.embedding.unpack() for one in lesson.candidates}
     assert vectors["A lamp of glass 1"] == pytest.approx(recall.embed("A lamp of glass 1").unpack())
     assert lesson.embedding == new.task.embedding
 
 
 def test_a_lesson_that_is_made_twice_is_the_same(recall: Recall, stage: Settle) -> None:
-    for number in range(4):
-        stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
+    for number in range(3 * CANDIDATES // 2):
+        prompt = "A lamp of tin" + " and more" * (number + 1)  # each less like the new one
+        stage.run(f"journey-{number}", graded(recall, prompt, f"Yes {number}", journey=f"journey-{number}"))
     new = graded(recall, "A lamp of tin", "There is", journey="journey-9")
 
-    assert stage.run("journey-9", new) == stage.run("journey-9", new)
+    first, second = (stage.run("journey-9", new) for _ in range(2))
+
+    assert first == second
+    assert len(first.followings) == 1
 
 
 @pytest.mark.parametrize("score", [80, 90])
 def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: Settle, score: float) -> None:
-    for number in range(3):
+    for number in range(FEWEST_CANDIDATES):
         stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
 
     again = graded(recall, "A lamp 0", "Yes 0", score=score, journey="journey-9")
 
     assert stage.run("journey-9", again).followings == ()
-
-
-def test_a_new_memory_is_on_probation_until_others_that_were_shown_it_did_well(recall: Recall, settle: Run) -> None:
-    new = settle(graded(recall, "A lamp", "There was a lamp", submitter="eve")).memory_id
-    assert new is not None
-    before = recall.store.dense_of([new])[new]
-
-    def status(submitter: str, journey: str, score: float) -> str:
-        settle(graded(recall, journey, journey, submitter=submitter, journey=journey, score=score, shown=[new]))
-        return recall.store.page(Where(ids=[new]), 1).memories[0].status
-
-    assert recall.store.page(Where(ids=[new]), 1).memories[0].status == "probation"
-    assert status("ada", "first", 90) == "probation"
-    assert status("ada", "first", 90) == "probation", "the same task again"
-    assert status("bob", "poor", 10) == "probation", "an answer that was not accepted says nothing for it"
-    assert status("eve", "own", 90) == "probation", "nobody speaks for themselves where there are others"
-    assert status("bob", "second", 90) == "active"
-    assert recall.store.dense_of([new])[new] == pytest.approx(before)
-
-
-def test_probation_ends_by_tasks_where_one_submitter_has_all_of_them_beside_the_seeds_of_others(
-    recall: Recall, settle: Run
-) -> None:
-    seed = graded(recall, "A seed", "There was a seed", submitter="people", journey="seed")
-    settle(seed.model_copy(update={"task": seed.task.model_copy(update={"seed": True})}))
-    new = settle(graded(recall, "A lamp", "There was a lamp", submitter="anonymous")).memory_id
-    assert new is not None
-
-    for number in range(3):
-        shown = recall.store.page(Where(ids=[new]), 1).memories[0].status
-        assert shown == "probation"
-        settle(
-            graded(recall, f"Task {number}", f"Yes {number}", submitter="anonymous", journey=f"{number}", shown=[new])
-        )
-
-    assert recall.store.page(Where(ids=[new]), 1).memories[0].status == "active"
-
-
-def test_without_probation_a_new_memory_counts_at_once(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:
-    settle = Settle(pool, redis_client, Lessons(share=1), probation=False)
-
-    settle.run("journey-1", graded(recall, "A lamp", "There was a lamp"))
-
-    assert [memory.status for memory in memories(recall)] == ["active"]
-
-
-def test_a_lesson_says_which_candidates_are_on_probation(recall: Recall, stage: Settle) -> None:
-    trusted = remembered("A lamp of old", submitter="ada")[0]
-    recall.store.put([(trusted, recall.vectors([trusted])[0])])
-    stage.run("one", graded(recall, "A lamp", "There was a lamp", journey="one"))
-
-    following = stage.run("two", graded(recall, "A red lamp", "A lamp was red", journey="two")).followings[0]
-
-    assert isinstance(following.body, LessonTask)
-    barred = {one.prompt: one.on_probation for one in following.body.candidates}
-    assert barred == {"A lamp": True, "A lamp of old": False}
-    assert len(following.body.barred) == 1
 
 
 @pytest.mark.parametrize("score", [80, 95])
@@ -354,7 +301,7 @@ def test_what_is_not_to_be_remembered_leaves_no_trace_in_the_pool(
     assert isinstance(outcome.record, Settlement)
     assert (outcome.record.outcome, outcome.record.memory_id, outcome.followings) == ("not kept", None, ())
     assert outcome.record.reason.startswith("the task was submitted with remember=false")
-    assert recall.store.page(Where(), 10).memories == before, "nothing is vouched for, either"
+    assert recall.store.page(Where(), 10).memories == before
     assert Arms(redis_client).of("poem", [shown])[0].credits == 0
 
 
@@ -397,19 +344,19 @@ def test_a_seed_that_is_there_is_a_duplicate_and_the_mean_stays(
     assert seeds_mean(redis_client, "poem") == 90
 
 
-def test_a_seed_whose_place_a_better_answer_takes_counts_no_more(
+def test_a_seed_keeps_its_place_and_counts_whatever_better_score_its_submitter_gets_for_the_same(
     recall: Recall, settle: Run, redis_client: redis.Redis
 ) -> None:
-    settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90)))
-    settle(as_seed(graded(recall, "A shoe", "There was a shoe", score=86, journey="journey-2")))
+    seed = settle(as_seed(graded(recall, "A lamp", "There was a lamp", score=90)))
 
-    assert settle(graded(recall, "A lamp", "there was a LAMP", score=95, journey="journey-3")).outcome == "replaced"
+    again = settle(graded(recall, "A lamp", "there was a LAMP", score=95, journey="journey-3"))
 
-    assert seeds_mean(redis_client, "poem") == 86
+    assert (again.outcome, again.memory_id) == ("duplicate", seed.memory_id)
+    assert seeds_mean(redis_client, "poem") == 90
 
 
 def test_the_lesson_of_a_seed_belongs_to_its_journey(recall: Recall, stage: Settle) -> None:
-    for number in range(3):
+    for number in range(FEWEST_CANDIDATES):
         stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
 
     following = stage.run(

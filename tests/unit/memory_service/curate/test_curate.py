@@ -207,7 +207,7 @@ def test_what_is_rewritten_keeps_its_history_and_has_to_prove_itself_anew(
     ranking = CredibilityRanking(redis_client)
     credit = [Credit(one, in_general(curate.get(one)), 1.0)]
     ranking.arms.add("poem", "task", credit)
-    ranking.conflicts.link("poem", one, other)
+    ranking.conflicts.judge("poem", one, other, "contradict")
     curate.edit(Edit(id=one, status="hidden"))
     assert curate.judge([one])[0][1].credits == 1, "a change of status changes nothing else"
 
@@ -224,7 +224,7 @@ def test_what_is_forgotten_leaves_no_credit_and_no_conflict(
     [one, other] = curate.add([NewMemory(pool="poem", answer=text) for text in ("It opens at 9.", "It opens at 10.")])
     ranking = CredibilityRanking(redis_client)
     ranking.arms.add("poem", "task", [Credit(one, in_general(curate.get(one)), 1.0)])
-    ranking.conflicts.link("poem", one, other)
+    ranking.conflicts.judge("poem", one, other, "contradict")
     assert curate.conflicts("poem")
 
     Forgetting(pool, redis_client).forget(Forget(ids=(one,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from uuid import UUID
 
 import pytest
@@ -9,11 +10,12 @@ import redis
 
 from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.seeds import seeds_mean
+from memshare.memory_service.curate.answers import Forgotten
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare.memory_service.curate.trash import INDEX, KEEP_SECONDS
-from memshare.memory_service.memory import Memory, Voucher
+from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.bandit_arms import Credit
 from memshare.memory_service.recall.credibility import in_general
@@ -39,11 +41,11 @@ def shown(recall: Recall, text: str) -> list[UUID]:
 def test_what_was_forgotten_comes_back_as_it_was(
     curate: Curate, forgetting: Forgetting, recall: Recall, redis_client: redis.Redis
 ) -> None:
-    lamp, boat = memory("red lamp", score=90, status="probation"), memory("red lamp too", answer="No.")
+    lamp, boat = memory("red lamp", score=90), memory("red lamp too", answer="No.")
     curate.restore([lamp, boat])
     ranking = CredibilityRanking(redis_client)
     ranking.arms.add("poem", "task", [Credit(lamp.id, in_general(lamp), 0.3)])
-    ranking.conflicts.link("poem", lamp.id, boat.id)
+    ranking.conflicts.judge("poem", lamp.id, boat.id, "contradict")
     before = curate.judge([lamp.id])
     assert before[0][1].credits == 1
 
@@ -61,28 +63,23 @@ def test_what_was_forgotten_comes_back_as_it_was(
     assert (seeds_mean(redis_client, "poem"), in_trash(forgetting)) == (90, [])
 
 
-def test_all_of_a_submitter_come_back_with_what_their_tasks_had_said_for_others(
-    curate: Curate, forgetting: Forgetting
-) -> None:
-    said = tuple(Voucher(submitter=name, task_id=f"task of {name}") for name in ("bob", "ada"))
-    own, other = memory("red lamp", submitter="ada"), memory("old shoe", submitter="eve", vouchers=said)
+def test_all_of_a_submitter_come_back(curate: Curate, forgetting: Forgetting) -> None:
+    own, other = memory("red lamp", submitter="ada"), memory("old shoe", submitter="eve")
     curate.restore([own, other])
 
-    forgetting.forget(Forget(submitter="ada"))
-    assert curate.get(other.id).status == "probation"
+    assert forgetting.forget(Forget(submitter="ada")) == [own.id]
 
     forgetting.restore(RestoreForgotten(submitter="ada"))
     assert (curate.get(own.id), curate.get(other.id)) == (own, other)
 
 
-def test_a_submitters_word_for_a_memory_on_probation_counts_no_more(curate: Curate, forgetting: Forgetting) -> None:
-    said = (Voucher(submitter="mallory", task_id="task"),)
-    other = memory("old shoe", submitter="eve", status="probation", vouchers=said)
-    curate.restore([other])
+def test_what_a_memory_made_stale_is_read_with_and_without_statuses() -> None:
+    lamp, derived = memory("red lamp"), memory("old shoe").id
+    entry = Forgotten(memory=lamp, forgotten=1.0, until=2.0, made_stale=(derived,))
+    with_statuses = entry.model_dump(mode="json") | {"made_stale": {str(derived): "probation"}}
 
-    forgetting.forget(Forget(submitter="mallory"))
-
-    assert curate.get(other.id).vouchers == ()
+    assert Forgotten.model_validate_json(json.dumps(with_statuses)) == entry
+    assert Forgotten.model_validate_json(entry.model_dump_json()) == entry
 
 
 def test_what_the_pool_has_again_is_not_overwritten(curate: Curate, forgetting: Forgetting) -> None:

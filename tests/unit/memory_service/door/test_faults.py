@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import stat
 import threading
@@ -17,14 +18,16 @@ import pytest
 import redis
 
 from memshare.broker.errors import BadInput, TryAgain
+from memshare.broker.http_bounds.bounded_connection import LARGEST_HEAD
 from memshare.broker.settings import Settings
 from memshare.memory_service.door.address import socket_of
 from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.door.messages import RecallRequest
+from memshare.memory_service.door.listening import listen
+from memshare.memory_service.door.messages import RecallRequest, Refusal
 from memshare.memory_service.door.methods import LARGEST_BODY
-from memshare.memory_service.door.server import listen
 from memshare.memory_service.pool.pool import Pool
 from tests.support.doors import open_door
+from tests.support.raw_http import answer_of, asking
 from tests.support.raw_server import raw_server, trickling
 
 WANTED = RecallRequest(pool="poem", text="lamp", k=3, new_pool=True)
@@ -85,6 +88,20 @@ def test_whatever_else_is_answered_is_a_reason_to_try_again(own: Settings, reply
     assert broken.value.reason == "store"
 
 
+def test_a_service_whose_redis_refuses_is_asked_again_later(
+    own: Settings, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    assert memory.recall(WANTED).found == ()
+    redis_client.acl_setuser("default", enabled=True, commands=["-get"])
+    try:
+        with closing(MemoryClient(own)) as client, pytest.raises(TryAgain, match="'get' command") as refused:
+            client.recall(WANTED)
+    finally:
+        redis_client.acl_setuser("default", enabled=True, commands=["+get"])
+
+    assert refused.value.reason == "store"
+
+
 def test_a_restarted_service_is_asked_again_at_once(own: Settings, pool: Pool, redis_client: redis.Redis) -> None:
     with closing(MemoryClient(own)) as client:
         with open_door(own, pool, redis_client):
@@ -113,18 +130,56 @@ def test_a_body_that_is_too_large_is_read_no_further(own: Settings, memory: Memo
     assert "in parts" in said["error"]
 
 
-def test_on_a_network_every_request_brings_the_token(own: Settings, pool: Pool, redis_client: redis.Redis) -> None:
+@pytest.fixture
+def on_network(own: Settings) -> Settings:
+    """A memory service on a port of this machine."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     named = {"memory_listen": f"127.0.0.1:{port}", "memory_url": f"http://127.0.0.1:{port}", "memory_token": "secret"}
-    served = Settings.model_validate(own.model_dump() | named)
+    return Settings.model_validate(own.model_dump() | named)
 
-    with open_door(served, pool, redis_client) as client:
+
+def test_on_a_network_every_request_brings_the_token(
+    on_network: Settings, pool: Pool, redis_client: redis.Redis
+) -> None:
+    with open_door(on_network, pool, redis_client) as client:
         assert client.recall(WANTED).found == ()
         for wrong in (None, "secre", "secret2"):
-            stranger = Settings.model_validate(own.model_dump() | named | {"memory_token": wrong})
+            stranger = Settings.model_validate(on_network.model_dump() | {"memory_token": wrong})
             with closing(MemoryClient(stranger)) as other, pytest.raises(TryAgain, match="MEMSHARE_MEMORY_TOKEN"):
                 other.recall(WANTED)
+
+
+def begun(*headers: str) -> bytes:
+    """A request whose body has not come yet."""
+    return "\r\n".join(["POST /add HTTP/1.1", "Host: memory", *headers, "", ""]).encode()
+
+
+def test_on_a_network_nobody_fills_the_memory_of_the_service(
+    on_network: Settings, pool: Pool, redis_client: redis.Redis
+) -> None:
+    with open_door(on_network, pool, redis_client):
+        address = ("127.0.0.1", int((on_network.memory_listen or "").rpartition(":")[2]))
+        with asking(address, begun("Authorization: Bearer secre", "Content-Length: 999")) as stranger:
+            assert answer_of(stranger).status == 401
+        with asking(address, begun(f"X: {'x' * LARGEST_HEAD}")) as endless:
+            refused = answer_of(endless)
+
+    assert refused.status == 431
+    assert Refusal.model_validate_json(refused.body).kind == "bad input"
+
+
+def test_requests_that_break_off_leave_no_line_in_the_log(
+    on_network: Settings, pool: Pool, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), open_door(on_network, pool, redis_client) as client:
+        address = ("127.0.0.1", int((on_network.memory_listen or "").rpartition(":")[2]))
+        for _ in range(5):
+            with asking(address, begun("Authorization: Bearer secret", "Content-Length: 999") + b"[{"):
+                pass
+        client.stats()
+
+    assert not caplog.records
 
 
 def test_a_door_to_the_network_needs_a_token(own: Settings) -> None:

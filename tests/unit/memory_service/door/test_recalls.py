@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from memshare.broker.errors import GiveUp
 from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.door.recalls import Recalls
+from memshare.memory_service.encoders.windows import MOST
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.store import Query, Store
@@ -22,6 +24,8 @@ from tests.support.word_encoder import WordEncoder
 
 class Held(WordEncoder):
     """An encoder that waits until it may go on, notes its batches, and refuses one text."""
+
+    window = 256
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +54,16 @@ def searches() -> list[int]:
 
 
 @pytest.fixture
-def held_recall(held: Held, store: Store, redis_client: redis.Redis, searches: list[int]) -> Recall:
+def may_search() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.fixture
+def held_recall(
+    held: Held, store: Store, redis_client: redis.Redis, searches: list[int], may_search: threading.Event
+) -> Recall:
     recall = Recall(store, held, Retriever(redis_client, held))
     memories = [remembered(f"lamp {number}", pool="poem")[0] for number in range(5)]
     held.may_go_on.set()
@@ -62,10 +75,19 @@ def held_recall(held: Held, store: Store, redis_client: redis.Redis, searches: l
 
     def noted(queries: Sequence[Query]) -> list[list[object]]:
         searches.append(len(queries))
+        assert may_search.wait(10)
         return plainly(queries)  # type: ignore[return-value]
 
     store.search_batch = noted  # type: ignore[method-assign,assignment]
     return recall
+
+
+def waiting(recall: Recall, texts: int) -> None:
+    """Return when so many texts wait for their turn."""
+    deadline = time.monotonic() + 10
+    while len(recall._encoder._queue) < texts:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def wanted(text: str) -> RecallRequest:
@@ -80,12 +102,63 @@ def test_what_comes_while_one_is_answered_is_answered_together(
     assert held.has_begun.wait(10)
 
     others = [recalls.ask(wanted(f"lamp {number}")) for number in range(1, 5)]
+    waiting(held_recall, 4)
     held.may_go_on.set()
 
     assert first.result(10).found[0].memory.prompt == "lamp 0"
     assert [one.result(10).found[0].memory.prompt for one in others] == [f"lamp {number}" for number in range(1, 5)]
     assert held.batches == [["lamp 0"], ["lamp 1", "lamp 2", "lamp 3", "lamp 4"]]
-    assert searches == [1, 4]
+    assert sum(searches) == 5
+    recalls.close()
+
+
+def test_what_is_encoded_while_one_is_searched_is_searched_together(
+    held: Held, held_recall: Recall, searches: list[int], may_search: threading.Event
+) -> None:
+    recalls = Recalls(lambda: held_recall)
+    held.may_go_on.set()
+    may_search.clear()
+    answers = [recalls.ask(wanted("lamp 0"))]
+    while not searches:
+        assert not answers[0].done()
+
+    answers += [recalls.ask(wanted(f"lamp {number}")) for number in range(1, 5)]
+    may_search.set()
+
+    for answer in answers:
+        answer.result(10)
+    assert searches[0] == 1
+    assert sum(searches) == 5
+    recalls.close()
+
+
+def test_one_who_asks_for_sixteen_long_texts_does_not_hold_up_the_others(held: Held, held_recall: Recall) -> None:
+    recalls = Recalls(lambda: held_recall)
+    long = [recalls.ask(RecallRequest(pool="poem", text="lamp 0 " * 3_000, k=1, asked_by="ada")) for _ in range(16)]
+    assert held.has_begun.wait(10)
+    waiting(held_recall, 16 * MOST - 2)
+
+    short = [recalls.ask(RecallRequest(pool="poem", text=f"lamp {number}", k=1, asked_by="bob")) for number in range(5)]
+    waiting(held_recall, 16 * MOST - 2 + 5)
+    done: list[bool] = []
+    for one in long:
+        one.add_done_callback(lambda _: done.append(all(some.done() for some in short)))
+    held.may_go_on.set()
+
+    assert [one.result(30).found[0].memory.prompt for one in short] == [f"lamp {number}" for number in range(5)]
+    for one in long:
+        one.result(30)
+    assert {f"lamp {number}" for number in range(5)} <= {text for call in held.batches[1:3] for text in call}
+    recalls.close()
+
+
+def test_who_wants_no_memory_has_nothing_encoded(held: Held, held_recall: Recall) -> None:
+    recalls = Recalls(lambda: held_recall)
+
+    nothing = recalls.ask(RecallRequest(pool="poem", text="lamp 0", k=0)).result(10)
+
+    assert (nothing.found, nothing.embedding, nothing.retriever_version) == ((), None, 0)
+    assert held.batches == []
     recalls.close()
 
 
@@ -95,6 +168,7 @@ def test_one_that_is_refused_does_not_take_the_others_with_it(held: Held, held_r
     assert held.has_begun.wait(10)
 
     good, bad = recalls.ask(wanted("lamp 1")), recalls.ask(wanted("refused"))
+    waiting(held_recall, 2)
     held.may_go_on.set()
 
     first.result(10)
@@ -110,6 +184,7 @@ def test_who_has_gone_away_is_not_answered(held: Held, held_recall: Recall) -> N
     assert held.has_begun.wait(10)
 
     gone, there = recalls.ask(wanted("lamp 1")), recalls.ask(wanted("lamp 2"))
+    waiting(held_recall, 2)
     gone.cancel()
     held.may_go_on.set()
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from memshare.broker.errors import GiveUp
 from memshare.memory_service.encoders.shared_batches import LARGEST_SHARED, SharedBatches
+from memshare.memory_service.encoders.windows import MOST
 from tests.support.word_encoder import WordEncoder
 
 THREADS = 32
@@ -43,7 +44,7 @@ def ask_together(
         assert inner.entered.wait(30)
         others = [executor.submit(shared.encode, one) for one in texts]
         deadline = time.monotonic() + 30
-        while len(shared._waiting) < len(texts):
+        while len(shared._queue) < sum(map(len, texts)):
             assert time.monotonic() < deadline
             time.sleep(0.005)
         inner.gate.set()
@@ -132,3 +133,63 @@ def test_nobody_waits_behind_an_import() -> None:
     assert [len(call) for call in inner.calls] == [LARGEST_SHARED + 1, 1]
     assert (held.result() == WordEncoder().encode(texts)).all()
     assert (alone.result() == WordEncoder().encode(["alone"])).all()
+
+
+class Pieces(GatedEncoder):
+    """Reads 256 tokens of a text."""
+
+    window = 256
+
+
+LONG = "word " * 4_000  # as long as a text may be that a token sends
+
+
+def test_short_texts_of_another_overtake_sixteen_long_ones() -> None:
+    inner = Pieces()
+    shared = SharedBatches(inner)
+    held = shared.begin(["held"], "ada")
+    assert inner.entered.wait(30)
+
+    long = [shared.begin([LONG], "ada") for _ in range(16)]
+    short = [shared.begin([f"short{number}"], "bob") for number in range(10)]
+    inner.gate.set()
+    for one in (held, *short, *long):
+        one.result(30)
+
+    assert {f"short{number}" for number in range(10)} <= {text for call in inner.calls[1:3] for text in call}
+    assert len(inner.calls) > 100  # the long ones had many turns after them
+    assert sum(len(call) for call in inner.calls) == 1 + 10 + 16 * MOST
+
+
+def test_the_long_text_of_another_does_not_wait_for_sixteen() -> None:
+    inner = Pieces()
+    shared = SharedBatches(inner)
+    held = shared.begin(["held"], "ada")
+    assert inner.entered.wait(30)
+    done: list[str] = []
+
+    long = [shared.begin([LONG], "ada") for _ in range(16)]
+    other = shared.begin([LONG.upper()], "bob")
+    for name, some in (("ada", long), ("bob", [other])):
+        for one in some:
+            one.add_done_callback(lambda _, name=name: done.append(name))  # type: ignore[misc]
+    inner.gate.set()
+    for one in (held, other, *long):
+        one.result(30)
+
+    assert done.index("bob") <= 1
+
+
+def test_what_is_cancelled_before_its_turn_is_not_encoded() -> None:
+    inner = Pieces()
+    shared = SharedBatches(inner)
+    held = shared.begin(["held"], "ada")
+    assert inner.entered.wait(30)
+
+    gone, there = shared.begin(["gone"], "ada"), shared.begin(["there"], "ada")
+    gone.cancel()
+    inner.gate.set()
+
+    held.result(30)
+    there.result(30)
+    assert inner.calls == [["held"], ["there"]]

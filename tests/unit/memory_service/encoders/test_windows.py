@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from memshare.broker.wire.conversation import asked, written
 from memshare.memory_service.encoders.encoder import Encoder, open_encoder
-from memshare.memory_service.encoders.windows import MOST, Windows, cost, pieces, spread, whole_texts
+from memshare.memory_service.encoders.shared_batches import LARGEST_SHARED, SharedBatches
+from memshare.memory_service.encoders.windows import MOST, cost, pieces, spread
 
 OWLS = "The barn owl hunts mice over the fields at night, and flies without a sound. "
 QUESTION = "What does a bank pay on savings?"
@@ -19,7 +20,7 @@ MONEY = "The bank pays interest on savings once a year, and charges for every lo
 
 @pytest.fixture(scope="module")
 def encoder(exports: Path) -> Encoder:
-    return whole_texts(open_encoder(None, device="cpu", timeout=10, exports=exports))
+    return SharedBatches(open_encoder(None, device="cpu", timeout=10, exports=exports))
 
 
 class Cut:
@@ -27,7 +28,8 @@ class Cut:
 
     name, dimension = "cut", 2
 
-    def __init__(self) -> None:
+    def __init__(self, window: int) -> None:
+        self.window = window
         self.asked: list[str] = []
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -36,18 +38,21 @@ class Cut:
 
 
 def test_a_text_that_fits_is_encoded_as_it_is() -> None:
-    cut = Cut()
+    cut = Cut(256)
 
-    assert Windows(cut, 256).encode(["An owl.", "A bank."]).tolist() == [[1, 0], [0, 1]]
+    assert SharedBatches(cut).encode(["An owl.", "A bank."]).tolist() == [[1, 0], [0, 1]]
     assert cut.asked == ["An owl.", "A bank."]
-    assert Windows(cut, 256).encode([]).shape == (0, 2)
+    assert SharedBatches(cut).encode([]).shape == (0, 2)
 
 
 def test_a_longer_text_is_the_mean_of_its_pieces_and_has_length_one() -> None:
-    [vector, short] = Windows(Cut(), 50).encode(["owl " * 37 + "money " * 26, "owl"])
+    texts = ["owl " * 37 + "money " * 26, "owl"]
 
-    assert vector == pytest.approx([0.707, 0.707], abs=0.05)
-    assert short.tolist() == [1, 0]
+    for count in (1, LARGEST_SHARED):
+        [vector, short, *_] = SharedBatches(Cut(50)).encode(texts * count)
+
+        assert vector == pytest.approx([0.707, 0.707], abs=0.05)
+        assert short.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("text", [OWLS * 40, "夜山寺" * 500, "x" * 5_000, OWLS * 5 + "猫" * 400])

@@ -4,13 +4,17 @@ import gc
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import redis
+import torch
+from sentence_transformers import SentenceTransformer
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
+from memshare.memory_service.encoders.reach import Reach
 from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
-from memshare.memory_service.pool.encoder_generation import name_in_use, open_pool
+from memshare.memory_service.pool.encoder_generation import encoder_named, name_in_use, open_pool
 from memshare.memory_service.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
 from memshare.memory_service.stores.open_store import layout_in_use
 from memshare.memory_service.stores.store import Where
@@ -71,6 +75,23 @@ def test_a_running_pool_follows_to_a_tuned_encoder_and_lets_go_of_the_old_folder
     del old
     gc.collect()
     assert not (settings.data / "pool" / "owner.json").exists()
+
+
+def test_texts_out_of_reach_of_a_tuned_encoder_keep_the_vectors_of_the_first(settings: Settings, tuned: str) -> None:
+    folder = folder_of(settings, tuned)
+    model = SentenceTransformer(str(folder))
+    with torch.no_grad():
+        model[0].auto_model.encoder.layer[-1].output.dense.weight.mul_(0.5)
+    model.save(str(folder))
+    owls = np.asarray(model.encode(["A poem about an owl."], normalize_embeddings=True))
+    Reach(owls, 0.9).write(folder)
+
+    first, used = encoder_named(settings, BUNDLED), encoder_named(settings, tuned)
+
+    texts = ["A poem about an owl.", "How long do I boil an egg?"]
+    assert np.allclose(used.encode(texts[:1]), owls, atol=1e-3)
+    assert not np.allclose(used.encode(texts[:1]), first.encode(texts[:1]), atol=1e-3)
+    assert np.allclose(used.encode(texts[1:]), first.encode(texts[1:]), atol=1e-6)
 
 
 def test_redis_has_the_last_word_on_which_encoder_is_in_use(

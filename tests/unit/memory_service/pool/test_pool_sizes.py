@@ -23,13 +23,13 @@ def test_memories_are_counted_by_pool_and_status(store: Store, recall: Recall, r
         recall,
         remembered("red lamp")[0],
         remembered("old shoe")[0],
-        remembered("blue boat", status="probation")[0],
+        remembered("blue boat", status="hidden")[0],
     )
 
     assert PoolSizes(redis_client, lambda: store).take()
 
     (sizes,) = json.loads(redis_client.get(POOLS)).values()
-    assert sizes == {"active": 2, "probation": 1}
+    assert sizes == {"active": 2, "hidden": 1}
 
 
 def test_it_is_not_taken_again_before_something_is_settled(

@@ -42,12 +42,12 @@ def test_rewards_raise_a_memory_and_their_absence_sinks_it() -> None:
 
 @pytest.mark.parametrize("similarity", [-0.3, 0.5, 1.0])
 def test_features_have_length_1_and_the_same_bias_whatever_the_context(similarity: float) -> None:
-    x = features(remembered(None, status="probation", score=50)[0], "A task", similarity)
+    x = features(remembered(None, score=50)[0], "A task", similarity)
 
     assert np.linalg.norm(x) == pytest.approx(1)
     assert x[0] == pytest.approx(np.sqrt(0.5))
-    assert x[1] == pytest.approx(max(similarity, 0) * x[3])
-    assert x[3] == pytest.approx(2 * x[2])
+    assert x[1] == pytest.approx(max(similarity, 0) * x[0] / 2)
+    assert x[2] == pytest.approx(x[0] / 4)
     assert min(x) >= 0
 
 

@@ -4,6 +4,7 @@ import pytest
 import redis
 
 from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.adapter import Adapter
 from memshare.memory_service.recall.bandit_arms import Credit
 from memshare.memory_service.recall.credibility import features
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
@@ -33,7 +34,7 @@ def remember(recall: Recall, prompt: str, answer: str = "Yes.", **fields: object
 def credit(standing: CredibilityRanking, memory: Memory, reward: float, times: int) -> None:
     for number in range(times):
         x = features(memory, memory.key, 1.0)
-        assert standing.arms.add(memory.pool, f"{memory.id} {reward} {number}", [Credit(memory.id, x, reward)])
+        standing.arms.add(memory.pool, f"{memory.id} {reward} {number}", [Credit(memory.id, x, reward)])
 
 
 def shown(recall: Recall, text: str, k: int = 3) -> list[str | None]:
@@ -66,7 +67,7 @@ def test_of_two_that_contradict_each_other_the_less_credible_stands_behind_the_o
 ) -> None:
     right = remember(judging, "red lamp", "It is red.", created=2.0)
     wrong = remember(judging, "the red lamp", "It is blue.", created=1.0)
-    standing.conflicts.link("poem", right.id, wrong.id)
+    standing.conflicts.judge("poem", right.id, wrong.id, "contradict")
     assert shown(judging, "red lamp") == ["the red lamp", "red lamp"], "of equal ones the older is before the other"
 
     credit(standing, right, 1.0, times=3)
@@ -76,12 +77,31 @@ def test_of_two_that_contradict_each_other_the_less_credible_stands_behind_the_o
     assert standing.conflicts.pairs("poem") == [tuple(sorted((right.id, wrong.id), key=str))]
 
 
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_an_unproven_memory_is_not_shown_beside_a_proven_rival_whatever_else_speaks_for_it(
+    judging: Recall, standing: CredibilityRanking, monkeypatch: pytest.MonkeyPatch, confirmed: bool
+) -> None:
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    right = remember(judging, "the red lamp", "It is red.", created=2.0)
+    wrong = remember(judging, "red lamp", "It is blue.", created=1.0, submitter="eve")
+    other = remember(judging, "red shoe", submitter="eve")
+    standing.conflicts.judge("poem", right.id, wrong.id, "contradict")
+    credit(standing, right, 0.5, times=4)
+    if confirmed:
+        standing.conflicts.judge("poem", right.id, wrong.id, "confirmed")
+
+    assert shown(judging, "red lamp") == ["the red lamp", "red shoe"]
+
+    judging.store.delete([right.id])
+    assert shown(judging, "red lamp") == ["red lamp", other.prompt]
+
+
 def test_credibility_that_tells_rivals_apart_leaves_the_worse_one_out(
     judging: Recall, standing: CredibilityRanking
 ) -> None:
     right = remember(judging, "red lamp", "It is red.")
     wrong = remember(judging, "the red lamp", "It is blue.")
-    standing.conflicts.link("poem", right.id, wrong.id)
+    standing.conflicts.judge("poem", right.id, wrong.id, "contradict")
 
     credit(standing, wrong, 0.3, times=1)
     assert len(shown(judging, "red lamp")) == 2, "one verdict decides nothing"
@@ -123,7 +143,7 @@ def test_a_rival_that_is_gone_or_hidden_beats_nothing(judging: Recall, standing:
     hidden = remember(judging, "the red lamp", "It is blue.", created=1.0, status="hidden")
     gone = remembered("a red lamp", created=0.5)[0]
     for rival in (hidden, gone):
-        standing.conflicts.link("poem", one.id, rival.id)
+        standing.conflicts.judge("poem", one.id, rival.id, "contradict")
 
     assert shown(judging, "red lamp") == ["red lamp"]
 

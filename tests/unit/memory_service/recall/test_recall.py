@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
+
 import numpy as np
 import pytest
 import redis
+from numpy.typing import NDArray
 
 from memshare.broker.wire.messages import Embedding
 from memshare.memory_service.memory import Memory, folded
+from memshare.memory_service.recall.adapter import Adapter, PublishedAdapter
 from memshare.memory_service.recall.recall import Mode, Recall
-from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
-from memshare.memory_service.stores.store import Hit
+from memshare.memory_service.recall.retriever import adapter_key, standings_key, version_key
+from memshare.memory_service.recall.search_steps import CANDIDATES_RANKED, SPARE
+from memshare.memory_service.recall.standings import Standing, Standings
+from memshare.memory_service.stores.store import Hit, Query
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -19,6 +26,35 @@ def remember(recall: Recall, *memories: Memory) -> None:
 
 def memory(prompt: str | None, answer: str = "Yes.", **fields: object) -> Memory:
     return remembered(prompt, answer=answer, **fields)[0]
+
+
+def searched(recall: Recall, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Has the limit of each search from now on."""
+    limits: list[int] = []
+    search = recall.store.search_batch
+
+    def noted(queries: Sequence[Query]) -> list[list[Hit]]:
+        limits.extend(one.limit for one in queries)
+        return search(queries)
+
+    monkeypatch.setattr(recall.store, "search_batch", noted)
+    return limits
+
+
+Publish = Callable[..., None]
+
+
+@pytest.fixture
+def publish(redis_client: redis.Redis, encoder: WordEncoder) -> Publish:
+    """Puts a version into use for the pool `poem`, with the worth of submitters and weights."""
+
+    def put(worth: dict[str, float], weights: NDArray[np.float32] | None = None) -> None:
+        still = np.zeros((encoder.dimension, encoder.dimension), np.float32)
+        version = PublishedAdapter.pack(1, encoder.name, still if weights is None else weights, worth)
+        redis_client.set(adapter_key("poem", encoder.name, 1), version.model_dump_json())
+        redis_client.set(version_key("poem", encoder.name), 1)
+
+    return put
 
 
 def nearest(recall: Recall, text: str, k: int = 3, mode: Mode = "dense") -> list[Hit]:
@@ -56,7 +92,7 @@ def test_never_two_with_the_same_prompt(recall: Recall, mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", ["dense", "hybrid"])
 def test_many_answers_to_one_prompt_do_not_crowd_the_others_out(recall: Recall, mode: Mode) -> None:
-    remember(recall, *(memory("red lamp", f"Answer {number}.") for number in range(50)))
+    remember(recall, *(memory("red lamp", f"Answer {number}.") for number in range(120)))
     remember(recall, memory("red shoe"), memory("red hat by the sea"))
 
     hits = nearest(recall, "red lamp", k=3, mode=mode)
@@ -71,17 +107,35 @@ def test_a_statement_is_found_by_what_it_says(recall: Recall) -> None:
 
 
 @pytest.mark.parametrize("mode", ["dense", "hybrid"])
-def test_many_newcomers_leave_room_for_what_is_trusted(recall: Recall, mode: Mode) -> None:
-    remember(recall, *(memory(f"red lamp {number}", status="probation") for number in range(50)))
+def test_many_unproven_memories_leave_room_for_proven_ones(
+    recall: Recall, monkeypatch: pytest.MonkeyPatch, publish: Publish, mode: Mode
+) -> None:
+    publish({})
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    remember(recall, *(memory(f"red lamp {number}", submitter="eve") for number in range(40)))
     remember(recall, memory("red shoe"), memory("red hat by the sea"))
 
     hits = nearest(recall, "red lamp", k=3, mode=mode)
 
-    assert [hit.memory.status for hit in hits] == ["probation", "active", "active"]
+    assert [hit.memory.submitter for hit in hits].count("eve") == 1
+    assert [hit.proven for hit in hits] == [False, True, True]
+
+
+def test_unproven_memories_are_no_reason_for_another_search(
+    recall: Recall, monkeypatch: pytest.MonkeyPatch, publish: Publish
+) -> None:
+    publish({})
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    remember(recall, *(memory(f"red lamp {number}", submitter="eve") for number in range(60)))
+    remember(recall, memory("red lamp"))
+    searches = searched(recall, monkeypatch)
+
+    assert [hit.proven for hit in nearest(recall, "red lamp", k=3)] == [True, False]
+    assert searches == [CANDIDATES_RANKED]
 
 
 def test_many_memories_of_one_submitter_leave_room_for_those_of_others(recall: Recall, encoder: WordEncoder) -> None:
-    remember(recall, *(memory(f"red lamp {number}", submitter="mallory") for number in range(50)))
+    remember(recall, *(memory(f"red lamp {number}", submitter="mallory") for number in range(120)))
     remember(recall, memory("red shoe", submitter="ada"))
     fair = Recall(recall.store, encoder, recall._retriever, submitter_share=0.67)
 
@@ -123,21 +177,109 @@ def test_words_that_the_encoder_does_not_know_are_found_by_hybrid_recall(recall:
     assert [hit.similarity for hit in dense] == pytest.approx([1, 1, 1]), "dense cannot tell them apart"
 
 
-def test_what_the_adapter_has_learnt_turns_the_query(
-    recall: Recall, encoder: WordEncoder, redis_client: redis.Redis
+def test_what_the_adapter_has_learnt_turns_questions_and_memories(
+    recall: Recall, encoder: WordEncoder, publish: Publish
 ) -> None:
-    remember(recall, memory("red lamp"), memory("old shoe"))
+    remember(recall, memory("red light"), memory("old shoe"))
     before = recall.nearest("poem", "red lamp", recall.embed("red lamp").unpack(), 2, "dense")
-    assert (prompts(before.hits), before.retriever_version) == (["red lamp", "old shoe"], 0)
+    assert (prompts(before.hits), before.retriever_version) == (["red light", "old shoe"], 0)
 
     lamp, shoe = encoder.encode(["red lamp", "old shoe"])
-    published = PublishedAdapter.pack(1, encoder.name, 3 * np.outer(shoe, lamp).astype(np.float32))
-    redis_client.set(adapter_key("poem", "tests/words", 1), published.model_dump_json())
-    redis_client.set(version_key("poem", "tests/words"), 1)
+    publish({}, 3 * np.outer(shoe, lamp).astype(np.float32))
     after = recall.nearest("poem", "red lamp", recall.embed("red lamp").unpack(), 2, "dense")
 
-    assert (prompts(after.hits), after.retriever_version) == (["old shoe", "red lamp"], 1)
-    assert after.hits[0].similarity == pytest.approx(3 / np.sqrt(10), abs=1e-3)
+    assert (prompts(after.hits), after.retriever_version) == (["old shoe", "red light"], 1)
+    assert after.hits[0].score == pytest.approx(3 / np.sqrt(10), abs=1e-3)
+    assert after.hits[0].similarity == pytest.approx(0), "as it was before, for what counts by likeness alone"
+
+
+def test_a_learner_ranks_far_more_than_are_shown_and_by_whose_they_are(recall: Recall, publish: Publish) -> None:
+    remember(recall, *(memory(f"red lamp {number}", submitter="eve") for number in range(CANDIDATES_RANKED - 1)))
+    remember(recall, memory("red hat by the sea", submitter="ada"))
+    assert prompts(nearest(recall, "red lamp", k=3)).count("red hat by the sea") == 0
+
+    publish({"ada": 0.55})
+    first, second = nearest(recall, "red lamp", k=2)
+    assert (first.memory.submitter, second.memory.submitter) == ("ada", "eve"), "it was the last of the fifty"
+    assert first.score == pytest.approx(first.similarity + 0.55)
+
+
+def test_in_hybrid_mode_the_learner_counts_as_much_as_the_search(recall: Recall, publish: Publish) -> None:
+    remember(recall, memory("red lamp", submitter="eve"), memory("red lamp shade", submitter="ada"), memory("old shoe"))
+
+    publish({"ada": 0.9, "eve": -0.9})
+    hits = nearest(recall, "red lamp", k=3, mode="hybrid")
+
+    # Of three: the search has eve's first and ada's second, the learner ada's first and eve's last.
+    assert [hit.memory.submitter for hit in hits][:2] == ["ada", "eve"]
+
+
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+def test_in_an_empty_pool_a_learner_finds_nothing(recall: Recall, publish: Publish, mode: Mode) -> None:
+    publish({"ada": 0.1})
+
+    assert nearest(recall, "red lamp", mode=mode) == []
+
+
+def test_a_memory_that_goes_between_the_search_and_the_ranking_is_not_shown(
+    recall: Recall, publish: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(recall, memory("red lamp"), memory("red shoe"))
+    publish({})
+    dense_of = recall.store.dense_of
+
+    def meanwhile(ids: list[UUID]) -> Mapping[UUID, NDArray[np.float32]]:
+        recall.store.delete([memory("red lamp").id])
+        return dense_of(ids)
+
+    monkeypatch.setattr(recall.store, "dense_of", meanwhile)
+
+    assert prompts(nearest(recall, "red lamp")) == ["red shoe"]
+
+
+def test_where_nothing_is_proven_what_there_is_is_shown_and_beside_proven_ones_a_single_one(recall: Recall) -> None:
+    remember(recall, *(memory(f"red lamp {number}", submitter="eve", task_id=f"{number}") for number in range(3)))
+    assert [hit.proven for hit in nearest(recall, "red lamp", k=3)] == [False] * 3
+
+    remember(recall, memory("red hat by the sea"), memory("red coat by the sea"))
+    assert [hit.proven for hit in nearest(recall, "red lamp", k=3)] == [False, True, True]
+
+
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+def test_before_anything_was_learnt_unproven_memories_leave_room_for_proven_ones(recall: Recall, mode: Mode) -> None:
+    unproven = [memory(f"red lamp {place}", submitter=f"eve {place % 4}", task_id=f"{place}") for place in range(30)]
+    remember(recall, *unproven, memory("red shoe"), memory("red hat by the sea"))
+
+    hits = nearest(recall, "red lamp", k=3, mode=mode)
+
+    assert [hit.proven for hit in hits] == [False, True, True]
+
+
+def test_before_anything_was_learnt_proven_memories_take_one_small_search(
+    recall: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(recall, *(memory(f"red lamp {number}") for number in range(30)))
+    limits = searched(recall, monkeypatch)
+
+    nearest(recall, "red lamp", k=3)
+
+    assert limits == [3 * SPARE]
+
+
+def test_no_unproven_memory_has_the_place_of_a_proven_one_with_the_same_prompt(recall: Recall) -> None:
+    remember(recall, memory("red lamp", "Wrong.", submitter="eve", task_id="task"), memory("Red  lamp", "Right."))
+
+    assert [hit.memory.answer for hit in nearest(recall, "red lamp")] == ["Right."]
+
+
+def test_a_pool_whose_submitters_are_not_proven_yet_takes_nothing_from_another(
+    recall: Recall, redis_client: redis.Redis
+) -> None:
+    known = Standings(submitters={"eve": Standing(worth=0, error=0.1, words=9, proven=True)})
+    redis_client.set(standings_key("plan", "tests/words"), known.model_dump_json())
+    remember(recall, memory("red lamp", submitter="eve", task_id="task"))
+
+    assert [hit.proven for hit in nearest(recall, "red lamp")] == [False]
 
 
 def test_the_vector_that_came_with_a_message_is_used_as_it_is(recall: Recall, encoder: WordEncoder) -> None:

@@ -10,7 +10,16 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memshare.memory_service.recall.retriever import Adapter, PublishedAdapter, Retriever, adapter_key, version_key
+from memshare.memory_service.recall.adapter import Adapter, PublishedAdapter
+from memshare.memory_service.recall.retriever import (
+    Retriever,
+    adapter_key,
+    standings_key,
+    standings_number_key,
+    version_key,
+)
+from memshare.memory_service.recall.standings import Standing, Standings
+from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
 Publish = Callable[[PublishedAdapter], None]
@@ -34,10 +43,16 @@ def publish(redis_client: redis.Redis) -> Publish:
 
 
 def weights(factor: float) -> NDArray[np.float32]:
-    """Weights that turn every query towards the first axis."""
+    """Weights that turn the fourth axis towards the first."""
     made = np.zeros((WordEncoder.dimension, WordEncoder.dimension), dtype=np.float32)
-    made[0, :] = factor
+    made[0, 3] = factor
     return made
+
+
+def turned(factor: float) -> tuple[float, float]:
+    """Where normalise(AᵀA e₃) lies on the first axis and the fourth: A e₃ is (factor, 1), and Aᵀ of it adds factor²."""
+    length = np.hypot(factor, 1 + factor**2)
+    return factor / length, (1 + factor**2) / length
 
 
 def packed(version: int, factor: float = 1, encoder: str = "tests/words") -> PublishedAdapter:
@@ -58,12 +73,83 @@ def test_without_a_version_a_query_stays_as_it_is(retriever: Retriever) -> None:
     assert (adapter(axis(3)) == axis(3)).all()
 
 
-def test_a_turned_query_has_length_one() -> None:
-    turned = Adapter(1, weights(7))(axis(3))
+def test_a_search_is_made_with_the_question_turned_twice_at_length_one() -> None:
+    search = Adapter.of(1, weights(7), {})(axis(3))
 
-    assert np.linalg.norm(turned) == pytest.approx(1)
-    assert turned[[0, 3]] == pytest.approx(np.array([7, 1]) / np.sqrt(50))
-    assert turned.dtype == np.float32
+    assert np.linalg.norm(search) == pytest.approx(1)
+    assert search[[0, 3]] == pytest.approx(turned(7))
+    assert search.dtype == np.float32
+
+
+def test_the_score_is_the_cosine_of_both_turned_and_the_worth_of_the_submitter() -> None:
+    adapter = Adapter.of(1, weights(7), {"ada": 0.25})
+
+    scores = adapter.scores(axis(3), np.stack([axis(0), axis(3), axis(0)]), ["eve", "eve", "ada"])
+
+    cosine = 7 / np.sqrt(50)
+    assert scores == pytest.approx([cosine, 1, cosine + 0.25])
+
+
+def test_an_adapter_that_has_learnt_nothing_scores_by_the_cosine_alone() -> None:
+    assert Adapter().scores(axis(3), np.stack([axis(0), axis(3)]), ["ada", "eve"]) == pytest.approx([0, 1])
+
+
+def test_a_published_version_brings_the_worth_of_submitters(retriever: Retriever, publish: Publish) -> None:
+    publish(PublishedAdapter.pack(1, "tests/words", weights(1), {"ada": 0.1}))
+
+    assert retriever.adapter("poem").worth == {"ada": 0.1}
+
+
+def stand(client: redis.Redis, **proven: bool) -> None:
+    """Lets the pool `poem` know who is proven."""
+    known = {name: Standing(worth=0, error=0.1, words=3, proven=one) for name, one in proven.items()}
+    client.set(standings_key("poem", "tests/words"), Standings(submitters=known).model_dump_json())
+    client.incr(standings_number_key("poem", "tests/words"))
+
+
+def is_proven(retriever: Retriever, submitter: str, task_id: str | None) -> bool:
+    return retriever.adapter("poem").proven(remembered("A lamp", submitter=submitter, task_id=task_id)[0])
+
+
+def test_a_memory_of_a_task_is_proven_once_its_submitter_is(retriever: Retriever, redis_client: redis.Redis) -> None:
+    assert is_proven(retriever, "ada", None), "a person brought it in"
+    assert not is_proven(retriever, "ada", "task")
+
+    stand(redis_client, ada=True, eve=False)
+    assert is_proven(retriever, "ada", "task")
+    assert not is_proven(retriever, "eve", "task"), "words were said of them, but not for them"
+    assert not is_proven(retriever, "bob", "task")
+
+    stand(redis_client, ada=False)
+    assert not is_proven(retriever, "ada", "task")
+
+
+def test_standings_are_read_once_for_each_time_that_they_are_written(
+    retriever: Retriever, redis_client: redis.Redis
+) -> None:
+    stand(redis_client, ada=True)
+    assert is_proven(retriever, "ada", "task")
+
+    redis_client.delete(standings_key("poem", "tests/words"))
+    assert is_proven(retriever, "ada", "task")
+
+    redis_client.incr(standings_number_key("poem", "tests/words"))
+    assert not is_proven(retriever, "ada", "task")
+
+
+def test_where_nobody_learns_everything_is_proven(redis_client: redis.Redis, encoder: WordEncoder) -> None:
+    stand(redis_client, eve=False)
+
+    assert is_proven(Retriever(redis_client, encoder, learns=False), "eve", "task")
+
+
+def test_where_standings_cannot_be_read_nobody_is_proven_and_recall_goes_on(
+    retriever: Retriever, redis_client: redis.Redis
+) -> None:
+    redis_client.set(standings_key("poem", "tests/words"), '{"submitters": 3}')
+
+    assert not is_proven(retriever, "ada", "task")
+    assert is_proven(retriever, "ada", None)
 
 
 def test_weights_that_were_packed_come_out_again_in_half_precision() -> None:
@@ -85,10 +171,10 @@ def test_a_new_version_is_used_at_the_next_recall(retriever: Retriever, publish:
     assert retriever.adapter("poem").version == 0
 
     publish(packed(1, factor=1))
-    assert retriever.adapter("poem")(axis(3))[0] == pytest.approx(1 / np.sqrt(2))
+    assert retriever.adapter("poem")(axis(3))[0] == pytest.approx(turned(1)[0])
 
     publish(packed(2, factor=7))
-    assert retriever.adapter("poem")(axis(3))[0] == pytest.approx(7 / np.sqrt(50))
+    assert retriever.adapter("poem")(axis(3))[0] == pytest.approx(turned(7)[0])
     assert retriever.adapter("plan").version == 0
 
 
@@ -96,10 +182,11 @@ def test_a_version_that_was_loaded_is_not_fetched_again(
     retriever: Retriever, publish: Publish, redis_client: redis.Redis
 ) -> None:
     publish(packed(1))
-    first = retriever.adapter("poem")
+    first = retriever.adapter("poem").weights
     redis_client.delete(adapter_key("poem", "tests/words", 1))
 
-    assert retriever.adapter("poem") is first
+    assert first is not None
+    assert retriever.adapter("poem").weights is first
 
 
 @pytest.mark.parametrize("back", [0, 1])
@@ -114,7 +201,7 @@ def test_an_earlier_version_is_used_again_after_a_rollback(
 
     adapter = retriever.adapter("poem")
     assert adapter.version == back
-    assert adapter(axis(3))[0] == pytest.approx([0, 1 / np.sqrt(2)][back])
+    assert adapter(axis(3))[0] == pytest.approx([0, turned(1)[0]][back])
 
 
 def damaged(version: int) -> PublishedAdapter:

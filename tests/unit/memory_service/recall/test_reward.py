@@ -26,15 +26,13 @@ def context(chance: np.random.Generator) -> Array:
     """A memory as it may be at any time, shown for any task."""
     prompt = None if chance.random() < 0.3 else "A lamp" * int(chance.integers(1, 40))
     about: dict[str, Any] = {"score": None if chance.random() < 0.3 else float(chance.integers(0, 101))}
-    status = str(chance.choice(["active", "probation"]))
-    memory = remembered(prompt, answer="Yes." * int(chance.integers(1, 40)), status=status, **about)[0]
+    memory = remembered(prompt, answer="Yes." * int(chance.integers(1, 40)), **about)[0]
     return features(memory, "x" * int(chance.integers(0, 400)), float(chance.uniform(-0.2, 1)))
 
 
 def extreme(chance: np.random.Generator) -> Array:
     """A context in which everything is as much or as little as it can be."""
-    status, score = str(chance.choice(["active", "probation"])), float(chance.choice([0, 100]))
-    memory = remembered("A lamp", status=status, score=score)[0]
+    memory = remembered("A lamp", score=float(chance.choice([0, 100])))[0]
     return features(memory, str(chance.choice(["", "A lamp"])), float(chance.choice([0, 1])))
 
 

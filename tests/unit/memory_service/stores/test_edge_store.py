@@ -11,8 +11,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import qdrant_edge as edge
 
 from memshare.broker.errors import BadInput, TryAgain
+from memshare.memory_service.stores import edge_folder, edge_requests, points
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Where
 from tests.support.memories import LAYOUT, at, remembered
@@ -141,3 +143,19 @@ def test_a_full_disk_refuses_writes_but_not_searches(tmp_path: Path, monkeypatch
 
         store.put([remembered("tide")])
         assert store.count(Where()) == {"poem": 2}
+
+
+def test_a_pool_that_has_vectors_of_concepts_is_opened_without_them(tmp_path: Path) -> None:
+    engine, config = edge_folder.prepare(tmp_path, LAYOUT), edge_requests.config(LAYOUT)
+    idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+    before = edge.EdgeConfig(vectors=config.vectors, sparse_vectors={points.SPARSE: idf, "concepts": idf})
+    shard = edge.EdgeShard.load(str(engine), before)
+    memory, vectors = remembered("old", 20, concepts={"0": ("Owl",)})
+    named = edge_requests.vectors(vectors) | {"concepts": edge.SparseVector([1], [1.0])}
+    shard.update(edge.UpdateOperation.upsert_points([edge.Point(memory.id, named, points.payload(memory))]))
+    shard.close()
+
+    for _ in range(2):
+        with closing(EdgeStore.open(tmp_path, LAYOUT, "a test")) as store:
+            assert [hit.memory for hit in store.search(Where(), 2, dense=at(20))] == [memory]
+    edge.EdgeShard.load(str(engine), config).close()

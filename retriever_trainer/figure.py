@@ -1,0 +1,18 @@
+"""A figure that is measured twice: before a change and after it."""
+
+from __future__ import annotations
+
+from memshare.broker.wire.messages import Message
+
+
+class Figure(Message):
+    """The means before and after, and the standard error of the difference where there is one."""
+
+    before: float
+    after: float
+    error: float = 0.0
+
+    @property
+    def worse(self) -> bool:
+        """It fell by more than its error."""
+        return self.after - self.before < -self.error

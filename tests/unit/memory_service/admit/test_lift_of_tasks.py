@@ -1,0 +1,81 @@
+"""What a settled task counts in the lift of its memories."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+import redis
+
+from memshare.broker.wire.grades import GradedTask
+from memshare.broker.wire.messages import Shown
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.requests import Edit
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.lift import lift_key, memory_lift, pool_lift
+from memshare.memory_service.recall.recall import Recall
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+
+@pytest.fixture
+def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(redis_client, 1))
+
+
+@pytest.fixture
+def memories(recall: Recall) -> list[Memory]:
+    found = [remembered(name)[0] for name in ("red lamp", "old shoe")]
+    recall.store.put([(one, recall.vectors([one])[0]) for one in found])
+    return found
+
+
+def pair(
+    recall: Recall, journey: str, shown: list[UUID], withheld: UUID | None = None, *, randomized: bool = True
+) -> GradedTask:
+    found = graded(recall, journey, journey, journey=journey, score=40, shown=shown)
+    gone = Shown(id=withheld, similarity=0.5) if withheld else None
+    return found.model_copy(update={"task": found.task.model_copy(update={"withheld": gone, "randomized": randomized})})
+
+
+def test_a_task_that_is_settled_twice_counts_once_on_its_side(
+    recall: Recall, settle: Settle, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    lamp, shoe = (memory.id for memory in memories)
+
+    for one in (pair(recall, "one", [lamp, shoe]), pair(recall, "two", [lamp], shoe)):
+        settle.run(one.task.journey, one)
+        settle.run(one.task.journey, one)
+
+    of_all = pool_lift(redis_client, "poem")
+    assert (of_all.shown, of_all.withheld) == (1, 1)
+    # A task without another memory says nothing of this one.
+    counts = [memory_lift(redis_client, "poem", one) for one in (lamp, shoe)]
+    assert [(one.shown, one.withheld) for one in counts] == [(1, 0), (1, 1)]
+
+
+def test_a_task_of_which_nothing_could_be_withheld_does_not_count(
+    recall: Recall, settle: Settle, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    one = pair(recall, "one", [memories[0].id], randomized=False)
+
+    settle.run("one", one)
+
+    assert not redis_client.exists(lift_key("poem"))
+
+
+def test_a_memory_that_was_forgotten_or_rewritten_has_no_lift(
+    recall: Recall, settle: Settle, memories: list[Memory], redis_client: redis.Redis, pool: Pool
+) -> None:
+    lamp, shoe = (memory.id for memory in memories)
+    gone = UUID(int=9)
+    settle.run("one", pair(recall, "one", [lamp, shoe]))
+    settle.run("two", pair(recall, "two", [lamp], gone))
+
+    Curate(pool, redis_client).edit(Edit(id=lamp, answer="Another one."))
+
+    assert set(redis_client.hkeys(lift_key("poem"))) == {"pool", str(shoe)}
+    assert pool_lift(redis_client, "poem").withheld == 1

@@ -1,0 +1,125 @@
+"""Nobody takes over what another brought in: by saying the same again, word for word or in other case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from memshare.broker.wire.grades import Settlement
+from memshare.memory_service.admit.lessons import Lessons
+from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.curate.curate import Curate
+from memshare.memory_service.curate.forgetting import Forgetting
+from memshare.memory_service.curate.requests import Edit, Forget, RestoreForgotten
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.pool.pool import Pool
+from memshare.memory_service.recall.bandit_arms import Arms, Credit
+from memshare.memory_service.recall.credibility import in_general
+from memshare.memory_service.recall.recall import Recall
+from memshare.memory_service.stores.store import Where
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+PROMPT, ANSWER = "A lamp", "There was a lamp"
+VERBATIM, LIKE_IT = (PROMPT, ANSWER), ("a  Lamp", "there was  a LAMP ")
+CURATED: dict[str, Any] = {"task_id": None, "score": None}
+SEED: dict[str, Any] = {"task_id": None, "score": 82.0}
+ANSWERED: dict[str, Any] = {"task_id": "task", "score": 82.0}
+
+
+@pytest.fixture
+def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
+    return Settle(pool, redis_client, Lessons(redis_client, 1))
+
+
+def stored(recall: Recall, **fields: Any) -> Memory:
+    """What eve submitted, unless the fields say otherwise."""
+    memory = remembered(PROMPT, answer=ANSWER, **{"submitter": "eve", **fields})[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    return memory
+
+
+def offer(settle: Settle, recall: Recall, said: tuple[str, str], by: str = "mallory", score: float = 100) -> Settlement:
+    outcome = settle.run("theirs", graded(recall, *said, score=score, journey="theirs", submitter=by))
+    assert isinstance(outcome.record, Settlement)
+    return outcome.record
+
+
+def memories(recall: Recall) -> list[Memory]:
+    return recall.store.page(Where(), 100).memories
+
+
+@pytest.mark.parametrize("said", [VERBATIM, LIKE_IT])
+@pytest.mark.parametrize(
+    "fields",
+    [CURATED, SEED, ANSWERED, ANSWERED | {"status": "hidden"}, ANSWERED | {"status": "stale"}],
+    ids=["curated", "seed", "answered", "hidden", "stale"],
+)
+def test_the_same_said_again_by_another_with_a_better_score_changes_nothing(
+    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis, fields: dict[str, Any], said: tuple[str, str]
+) -> None:
+    memory, arms = stored(recall, **fields), Arms(redis_client)
+    for number in range(5):
+        arms.add("poem", f"{number}", [Credit(memory.id, in_general(memory), 1.5)], submitter="bob")
+    credited = arms.of("poem", [memory.id])[0]
+
+    settlement = offer(settle, recall, said)
+    forgotten = Forgetting(pool, redis_client).forget(Forget(submitter="mallory", roll_back=True))
+
+    assert (settlement.outcome, settlement.memory_id) == ("duplicate", memory.id)
+    assert forgotten == []
+    assert memories(recall) == [memory]
+    after = arms.of("poem", [memory.id])[0]
+    assert (after.credits, after.b.tolist()) == (credited.credits, credited.b.tolist())
+
+
+@pytest.mark.parametrize("said", [VERBATIM, LIKE_IT])
+@pytest.mark.parametrize("fields", [CURATED, SEED], ids=["curated", "seed"])
+def test_what_a_person_brought_in_stays_whatever_its_own_submitters_tasks_say(
+    recall: Recall, settle: Settle, fields: dict[str, Any], said: tuple[str, str]
+) -> None:
+    memory = stored(recall, **fields)
+
+    assert offer(settle, recall, said, by="eve").outcome == "duplicate"
+    assert memories(recall) == [memory]
+
+
+@pytest.mark.parametrize("by", ["eve", "mallory"])
+def test_what_a_person_has_rewritten_is_not_undone_by_who_offers_the_old_text(
+    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis, by: str
+) -> None:
+    memory = stored(recall, **ANSWERED)
+    changed = Curate(pool, redis_client).edit(Edit(id=memory.id, answer="There is no lamp"))
+
+    settlement = offer(settle, recall, VERBATIM, by=by)
+
+    assert (settlement.outcome, settlement.memory_id) == ("duplicate", memory.id)
+    assert memories(recall) == [changed]
+
+
+def test_a_submitters_own_better_one_takes_the_place_and_the_old_one_can_be_restored_with_its_credit(
+    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis
+) -> None:
+    memory, forgetting = stored(recall, **ANSWERED), Forgetting(pool, redis_client)
+    Arms(redis_client).add("poem", "1", [Credit(memory.id, in_general(memory), 1.5)], submitter="bob")
+
+    settlement = offer(settle, recall, LIKE_IT, by="eve", score=95)
+
+    assert settlement.outcome == "replaced"
+    assert [(one.id, one.score) for one in memories(recall)] == [(settlement.memory_id, 95)]
+    assert Arms(redis_client).of("poem", [memory.id])[0].credits == 0
+    forgetting.restore(RestoreForgotten(ids=(memory.id,)))
+    assert memory in memories(recall)
+    assert Arms(redis_client).of("poem", [memory.id])[0].credits == 1
+
+
+def test_another_answer_of_another_stands_beside_it_with_whatever_score(recall: Recall, settle: Settle) -> None:
+    memory = stored(recall, **ANSWERED)
+
+    settlement = offer(settle, recall, (PROMPT, "No lamp at all"))
+
+    assert settlement.outcome == "stored"
+    assert {one.id for one in memories(recall)} == {memory.id, settlement.memory_id}
+    assert memory in memories(recall)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from memshare.memory_service.recall.search_steps import choose, used_up
+from memshare.memory_service.stores.store import Hit
+from tests.support.memories import prompts, remembered
+
+
+def hit(prompt: str | None, submitter: str = "ada", answer: str = "Yes.", *, proven: bool = True) -> Hit:
+    return Hit(remembered(prompt, answer=answer, submitter=submitter)[0], 0, 0, proven=proven)
+
+
+def test_of_those_with_the_same_prompt_the_first_is_chosen() -> None:
+    hits = [hit("A lamp"), hit("a  LAMP", answer="No."), hit("A shoe")]
+
+    assert prompts(choose(hits, 3, each=3)) == ["A lamp", "A shoe"]
+
+
+def test_statements_without_a_prompt_are_told_apart_by_what_they_say() -> None:
+    hits = [hit(None, answer=answer) for answer in ("Lamps are red.", "Shoes are blue.", "lamps are RED.")]
+
+    assert [one.memory.answer for one in choose(hits, 3, each=3)] == ["Lamps are red.", "Shoes are blue."]
+
+
+def test_beside_proven_ones_one_unproven_is_chosen_and_no_second() -> None:
+    hits = [hit("one", proven=False), hit("two", proven=False), hit("three"), hit("four")]
+
+    assert prompts(choose(hits, 3, each=3)) == ["one", "three", "four"]
+    assert prompts(choose(hits[:3], 3, each=3)) == ["one", "three"]
+
+
+def test_where_none_is_proven_what_there_is_is_chosen() -> None:
+    hits = [hit(prompt, proven=False) for prompt in ("one", "two", "One", "three")]
+
+    assert prompts(choose(hits, 3, each=3)) == ["one", "two", "three"]
+
+
+def test_no_unproven_one_is_chosen_in_place_of_a_proven_one_with_the_same_prompt() -> None:
+    hits = [hit("A lamp", answer="No.", proven=False), hit("A shoe"), hit("a  LAMP")]
+
+    assert prompts(choose(hits, 1, each=1)) == ["A shoe"]
+    assert prompts(choose(hits, 3, each=3)) == ["A shoe", "a  LAMP"]
+
+
+def test_no_more_than_each_of_a_submitter_are_chosen() -> None:
+    hits = [hit("one", "eve"), hit("two", "eve"), hit("three", "eve"), hit("four", "ada")]
+
+    assert prompts(choose(hits, 3, each=2)) == ["one", "two", "four"]
+    assert used_up(hits[:2], each=2) == ["eve"]
