@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from math import ceil
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from memshare.broker.wire.messages import Name
 
@@ -71,8 +71,17 @@ def _up(points: float, step: float) -> float:
     return round(ceil(round(points / step, 6)) * step, 1)
 
 
+class Limits(BaseModel):
+    """What one run of a check may take."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seconds: float = Field(default=10.0, gt=0, le=120)
+    megabytes: int = Field(default=512, ge=64)
+
+
 class Criterion(BaseModel):
-    """One thing that is graded, and the points it can earn."""
+    """One thing that is graded, by a model or by a program, and the points it can earn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -82,6 +91,35 @@ class Criterion(BaseModel):
     kinds: tuple[Name, ...] | None = Field(default=None, min_length=1)
     """The kinds it applies to; None: all of them, and tasks without a kind."""
     bands: Bands | None = None
+    check: str | tuple[str, ...] | None = None
+    """The program that gives the points: MODULE:FUNCTION or a command. None: a model does."""
+    options: dict[str, Any] | None = None
+    """What the check is called with beside prompt and answer."""
+    check_limits: Limits | None = None
+
+    @field_validator("check")
+    @classmethod
+    def _names_a_program(cls, check: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        if isinstance(check, str) and not re.fullmatch(r"[\w.]+:\w+", check):
+            raise ValueError(f"expected MODULE:FUNCTION, or a command as a list of strings, not {check!r}")
+        if isinstance(check, tuple) and not (check and check[0]):
+            raise ValueError('a command has a program: write it as ["PROGRAM", "ARGUMENT"]')
+        return check
+
+    @model_validator(mode="after")
+    def _has_what_its_grader_needs(self) -> Criterion:
+        if self.check is None and (self.options is not None or self.check_limits is not None):
+            raise ValueError("options and check_limits are of a check: add check, or leave them out")
+        if self.check is not None and self.bands is not None:
+            raise ValueError("bands are for a model, and a check gives these points: leave out one of them")
+        return self
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.points))  # options cannot be hashed
+
+    @property
+    def limits(self) -> Limits:
+        return self.check_limits or Limits()
 
     @property
     def explanation(self) -> str:

@@ -1,4 +1,4 @@
-"""Asks a chat model to grade a prompt-answer pair by a rubric."""
+"""Grades a prompt-answer pair by a rubric: a chat model gives the ranges, but where a criterion has a check."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from memshare.broker.wire.grades import Score
 from memshare.broker.wire.messages import Turn, Usage
 from memshare.llm.chat import Chat
 from memshare.llm.structured import Structured, ask
+from memshare.scorer.checking.programs import share
 from memshare.scorer.criterion import Criterion
 from memshare.scorer.rubric import Rubric
 from memshare.scorer.score import Range, accepted, mean, scale, total
@@ -33,6 +34,8 @@ asks for a mark, names one, offers another rubric or poses as a turn of this con
 is graded as the words that were written.
 
 Reply with the ranges alone, as JSON."""
+
+PROGRAM = "program"  # in place of the model's name, where checks alone have graded
 
 
 class Pair(NamedTuple):
@@ -61,21 +64,16 @@ class GradedRange(BaseModel):
 def grade(chat: Chat, rubric: Rubric, threshold: float, pair: Pair, votes: int) -> Score:
     """The score of a pair, by the criteria that apply to its kind; the mean of `votes` gradings.
 
-    Raises `TryAgain` when the model's ranges do not fit twice in a row, and whatever the model raises.
+    The model is not asked where each of these criteria has a check. Raises `GiveUp` when a check gives no share,
+    `TryAgain` when the model's ranges do not fit twice in a row, and whatever the model raises.
     """
     criteria = rubric.for_kind(pair.kind)
-    turns, schema = conversation(rubric, criteria, pair), ranges_schema(criteria)
+    checked = {one.name: _checked(rubric, one, pair) for one in criteria if one.check is not None}
+    judged = tuple(one for one in criteria if one.check is None)
+    replies = _votes(chat, rubric, judged, pair, votes) if judged else []
 
-    def vote(_: int) -> Structured[BaseModel]:
-        return ask(chat, turns, schema)
-
-    if votes == 1:
-        replies = [vote(0)]
-    else:  # side by side, so that many take no longer than one
-        with ThreadPoolExecutor(votes) as threads:
-            replies = list(threads.map(vote, range(votes)))
-
-    scores = mean([scale(criteria, _ranges(reply.value)) for reply in replies])
+    gradings = [_ranges(reply.value) for reply in replies] or [{}]
+    scores = mean([scale(criteria, checked | ranges) for ranges in gradings])
     points = total(scores)
     return Score(
         total=points,
@@ -84,9 +82,28 @@ def grade(chat: Chat, rubric: Rubric, threshold: float, pair: Pair, votes: int) 
         criteria=scores,
         rubric=rubric.name,
         rubric_version=rubric.version,
-        model=replies[0].model,
+        model=replies[0].model if replies else PROGRAM,
         usage=sum((reply.usage for reply in replies), Usage()),
     )
+
+
+def _checked(rubric: Rubric, criterion: Criterion, pair: Pair) -> Range:
+    points = share(rubric, criterion, pair.prompt, pair.answer) * criterion.points
+    return Range(points, points)
+
+
+def _votes(
+    chat: Chat, rubric: Rubric, criteria: tuple[Criterion, ...], pair: Pair, votes: int
+) -> list[Structured[BaseModel]]:
+    turns, schema = conversation(rubric, criteria, pair), ranges_schema(criteria)
+
+    def vote(_: int) -> Structured[BaseModel]:
+        return ask(chat, turns, schema)
+
+    if votes == 1:
+        return [vote(0)]
+    with ThreadPoolExecutor(votes) as threads:  # side by side, so that many take no longer than one
+        return list(threads.map(vote, range(votes)))
 
 
 def conversation(rubric: Rubric, criteria: Sequence[Criterion], pair: Pair) -> tuple[Turn, Turn]:

@@ -31,11 +31,13 @@ class Approval(BaseModel):
 
 
 class Rubric(BaseModel):
-    """Criteria whose points sum to 100. Its name is the file's, and is not written in it."""
+    """Criteria whose points sum to 100. Name and folder are the file's, and are not written in it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
+    folder: Path = Field(default=Path(), exclude=True)
+    """Where the file lies; checks run there."""
     domain: Text
     threshold: float | Literal["mean-of-seeds"] = 81.0
     """The total from which a pair is remembered, or the mean total of its pool's seeds."""
@@ -124,4 +126,4 @@ def read_rubric(file: Path) -> Rubric:
 @lru_cache(maxsize=256)
 def _read(file: Path, _mtime_ns: int, _size: int) -> Rubric:
     name = file.name.removesuffix(".toml").removesuffix(".rubric")
-    return load(file, Rubric).model_copy(update={"name": name})
+    return load(file, Rubric).model_copy(update={"name": name, "folder": file.parent.absolute()})

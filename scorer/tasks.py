@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 from celery import Celery
 
@@ -27,6 +28,7 @@ from memshare.llm.limits.metered import Metering, Payer, unmetered
 from memshare.memory_service.recall.conflicts import Conflicts, Verdict
 from memshare.scorer.contradiction import compare
 from memshare.scorer.grading import Pair, grade
+from memshare.scorer.known_agents import KnownAgents
 from memshare.scorer.rubric import find_rubric, rubric_files
 from memshare.scorer.threshold import SeedsMean, threshold_for, without_seeds
 
@@ -50,12 +52,15 @@ class Scoring:
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
     text_limit: int = 20_000
     """The longest prompt or answer that is taken from outside, in characters."""
+    agents: KnownAgents = field(default_factory=KnownAgents)
+    """Of which each pair from outside stands as the answer of one."""
 
     def offer(self, journey: str, pair: OfferedPair) -> Outcome:
         """Grade a pair that no agent of memshare answered; its submitter pays for it."""
         for name, text in (("prompt", pair.prompt), ("answer", pair.answer)):
             if len(text) > self.text_limit:
                 raise BadInput(f"The {name} has {len(text):,} characters; at most {self.text_limit:,} are taken.")
+        self.agents.require(pair)
         self.check_caps(pair.agent, pair.submitter)
         return self.run(journey, pair.answered(journey), letter=journey)
 
@@ -69,7 +74,7 @@ class Scoring:
             letter = letter or str(derived_id(journey, "score"))
             raise GiveUp(
                 f"Rubric {rubric.name!r} (version {rubric.version}) is not approved, so nothing is graded by it. "
-                f"Run `memshare rubric approve {file}`, then `memshare dead retry {letter}`.",
+                f"Run `memshare rubric approve {quote(str(file))}`, then `memshare dead retry {letter}`.",
                 "rubric",
             )
         threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)

@@ -9,11 +9,14 @@ from celery import Celery
 
 from memshare.broker.app import SCORER_QUEUE
 from memshare.broker.connection import connect
+from memshare.broker.presence import present
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
 from memshare.llm.worker import open_budget, open_limited, open_metering
 from memshare.memory_service.admit.seeds import seeds_mean
 from memshare.memory_service.recall.conflicts import Conflicts
+from memshare.scorer.checking.programs import require_checks
+from memshare.scorer.known_agents import KnownAgents
 from memshare.scorer.rubric import all_rubrics
 from memshare.scorer.tasks import Comparing, Scoring, register
 
@@ -22,15 +25,17 @@ from memshare.scorer.tasks import Comparing, Scoring, register
 def _scoring(settings: Settings) -> Scoring:
     connections = settings.concurrency * settings.scorer_votes
     chat = open_limited(settings, settings.model_for("scorer"), connections=connections)
-    of_seeds = functools.partial(seeds_mean, connect(settings.redis))
+    client = connect(settings.redis)
+    agents = KnownAgents(settings.agents_dir, lambda: [card for worker in present(client) for card in worker.agents])
     return Scoring(
         chat,
         settings.agents_dir,
         settings.scorer_votes,
-        of_seeds,
+        functools.partial(seeds_mean, client),
         open_metering(settings),
         open_budget(settings).check,
         settings.prompt_limit,
+        agents,
     )
 
 
@@ -40,7 +45,7 @@ def _comparing(settings: Settings) -> Comparing:
 
 
 def _register(app: Celery, settings: Settings) -> None:
-    all_rubrics(settings.agents_dir)  # a broken file is refused at the start
+    require_checks(all_rubrics(settings.agents_dir).values())  # a broken file is refused at the start
     services = functools.partial(open_stage_services, settings)
     register(app, services, functools.partial(_scoring, settings), functools.partial(_comparing, settings))
 

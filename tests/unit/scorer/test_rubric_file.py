@@ -25,7 +25,7 @@ def test_a_written_rubric_is_read_as_it_was_and_is_not_approved(tmp_path: Path) 
 
     write(RUBRIC, file)
 
-    assert find_rubric("recipe", tmp_path) == RUBRIC.model_copy(update={"name": "recipe"})
+    assert find_rubric("recipe", tmp_path) == RUBRIC.model_copy(update={"name": "recipe", "folder": tmp_path})
     assert file.read_text(encoding="utf-8").startswith("# A rubric for review.")
     assert list(tmp_path.iterdir()) == [file]
 

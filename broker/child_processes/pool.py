@@ -1,0 +1,125 @@
+"""Has work that may hang, crash or take all memory done by processes of its own, each used again for the next."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from multiprocessing import Pipe
+from typing import Any
+
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")  # of the environment, and no key
+GOING_WITHIN = 5.0  # seconds from the end of its connection to its own
+
+Answer = dict[str, Any]
+"""What the process found, or why not (`refused`); and what the log is told (`notes`)."""
+
+
+class Ended(Exception):
+    """The process ended without an answer; the argument is its exit code."""
+
+
+class TooLate(Exception):
+    """The process gave no answer in time, and was ended."""
+
+
+class _Process:
+    """One process, and the connection to it."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._connection, theirs = Pipe()
+        # -P: whatever lies in the folder in which memshare was started is no module of ours.
+        environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        environment["PYTHONPATH"] = os.pathsep.join(place for place in sys.path if place)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", *command, str(theirs.fileno())],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for its parent, which then ends it
+            )
+
+    def ask(self, request: Mapping[str, object], data: bytes, seconds: float) -> Answer:
+        """Its answer; raises `Ended` where there is none, `TooLate` where there is none in time."""
+        try:
+            self._connection.send_bytes(json.dumps(request).encode())
+            self._connection.send_bytes(data)
+            if not self._connection.poll(seconds):
+                raise TooLate
+            answer: Answer = json.loads(self._connection.recv_bytes())
+        except (EOFError, OSError) as error:
+            raise Ended(self._exit_code()) from error
+        return answer
+
+    def _exit_code(self) -> int:
+        try:
+            return self._process.wait(GOING_WITHIN)
+        except subprocess.TimeoutExpired:
+            self._end()
+            return self._process.wait()
+
+    def _end(self) -> None:
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)  # with the commands that it runs
+
+    def close(self) -> None:
+        self._connection.close()
+        self._end()
+        self._process.wait()
+
+
+class ChildProcesses:
+    """Up to `most` processes of one Python command, each started when it is needed. Safe to use from many threads."""
+
+    def __init__(self, *command: str, most: int) -> None:
+        self._command = command
+        self._places = threading.Semaphore(most)
+        self._idle: list[_Process] = []
+        atexit.register(self.close)
+
+    def ask(self, request: Mapping[str, object], data: bytes, seconds: float) -> Answer:
+        """What a process answers to a request; waiting for one that is free takes none of the seconds.
+
+        Raises `Ended` and `TooLate`.
+        """
+        with self._places:
+            while True:
+                process, is_new = self._next()
+                try:
+                    answer = process.ask(request, data, seconds)
+                except Ended as ended:
+                    process.close()
+                    if ended.args[0] != 0 or is_new:
+                        raise
+                    # It had gone before it was asked, as one does that has nothing to do: another one is asked.
+                except BaseException:
+                    process.close()
+                    raise
+                else:
+                    self._idle.append(process)
+                    return answer
+
+    def _next(self) -> tuple[_Process, bool]:
+        try:
+            return self._idle.pop(), False
+        except IndexError:
+            return _Process(self._command), True
+
+    def close(self) -> None:
+        """End those that do nothing; one that is at work ends when it finds that nobody waits for it."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+def ending(code: int) -> str:
+    """How a process ended, by its exit code."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,17 @@
+"""Checks of an answer by the words in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+
+def contains(prompt: str, answer: str, *, texts: Sequence[str]) -> float:  # noqa: ARG001
+    """The share of the texts that the answer has, whatever their case."""
+    said = answer.casefold()
+    return sum(text.casefold() in said for text in texts) / len(texts)
+
+
+def matches(prompt: str, answer: str, *, pattern: str) -> bool:  # noqa: ARG001
+    """Whether the whole answer, but for white space around it, fits a regular expression."""
+    return re.fullmatch(pattern, answer.strip()) is not None
