@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -12,7 +14,14 @@ import redis
 from kombu.exceptions import OperationalError
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.connection import SSLConnection
-from redis.exceptions import AuthenticationError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
@@ -20,6 +29,8 @@ from redis.sentinel import Sentinel
 
 from memshare.broker.errors import Unreachable
 from memshare.broker.sentinels import SCHEME, parse_sentinels
+
+log = logging.getLogger(__name__)
 
 DOWN = (RedisConnectionError, RedisTimeoutError)
 T = TypeVar("T")
@@ -30,6 +41,11 @@ MOST_CONNECTIONS = 10_000
 
 class NoTls(RedisConnectionError):
     """What listens there does not speak TLS."""
+
+
+HOPELESS = (AuthenticationError, NoPermissionError, NoTls)
+"""What trying again does not mend."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a Redis that is away
 
 
 def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
@@ -70,23 +86,57 @@ def reaching(url: str) -> Iterator[None]:
     """Turn a lost connection inside the block into `Unreachable`, with the address and what to start."""
     try:
         yield
-    except ResponseError as error:
-        raise Unreachable(f"Redis at {address(url)} refuses: {error}") from error
-    except (*DOWN, OperationalError, OSError) as error:
-        fault = error.__cause__ if isinstance(error, OperationalError) else error
-        if isinstance(fault, AuthenticationError):
-            raise Unreachable(f"Redis at {address(url)} {_login_fault(url)}") from error
-        if isinstance(fault, NoTls):
-            raise Unreachable(
-                f"Redis at {address(url)} does not speak TLS. Where its port is a plain one, write redis:// in place "
-                "of rediss:// in MEMSHARE_REDIS_URL."
-            ) from error
-        start = (
-            "Start `memshare up`, or set MEMSHARE_REDIS_URL to a running Redis."
-            if url.startswith("unix:")
-            else "Start that Redis, or set MEMSHARE_REDIS_URL to one that runs."
+    except (ResponseError, *DOWN, OperationalError, OSError) as error:
+        raise unreachable(url, error) from error
+
+
+def unreachable(url: str, error: Exception) -> Unreachable:
+    """What an error of Redis, or on the way to it, means to a person: what is wrong, where, and what to do."""
+    fault = error.__cause__ if isinstance(error, OperationalError) else error
+    if isinstance(fault, AuthenticationError):
+        return Unreachable(f"Redis at {address(url)} {_login_fault(url)}")
+    if isinstance(fault, ResponseError):
+        is_full = isinstance(fault, OutOfMemoryError) or str(fault).startswith("MISCONF")
+        hint = " Make room for it, on its disk or in memory; everything then goes on by itself." if is_full else ""
+        return Unreachable(f"Redis at {address(url)} refuses: {fault}{hint}")
+    if isinstance(fault, NoTls):
+        return Unreachable(
+            f"Redis at {address(url)} does not speak TLS. Where its port is a plain one, write redis:// in place "
+            "of rediss:// in MEMSHARE_REDIS_URL."
         )
-        raise Unreachable(f"Redis does not answer at {address(url)}. {start}") from error
+    start = (
+        "Start `memshare up`, or set MEMSHARE_REDIS_URL to a running Redis."
+        if url.startswith("unix:")
+        else "Start that Redis, or set MEMSHARE_REDIS_URL to one that runs."
+    )
+    return Unreachable(f"Redis does not answer at {address(url)}. {start}")
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether Redis may do later what it does not now: it is away, has no room, or waits for another one."""
+    if isinstance(error, (*DOWN, OutOfMemoryError, ReadOnlyError, ClusterDownError)):
+        return True
+    return isinstance(error, ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS"))
+
+
+def wait_for_redis(url: str) -> None:
+    """Return when Redis answers; while it is away, say so once, and wait.
+
+    Raises `Unreachable` where waiting does not help: a wrong password, or no TLS.
+    """
+    pause = FIRST_PAUSE
+    with closing(connect(url, tries=0)) as client:
+        while True:
+            try:
+                client.ping()
+                return
+            except (ResponseError, *DOWN) as error:
+                if isinstance(error, HOPELESS):
+                    raise unreachable(url, error) from error
+                if pause == FIRST_PAUSE:
+                    log.warning("%s Waiting for it.", unreachable(url, error))
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def _login_fault(url: str) -> str:
@@ -106,7 +156,7 @@ class _WhereItMayHelp(Retry):
         with_failure_count: bool = False,
     ) -> T:
         def may_help(error: Exception) -> bool:
-            return not isinstance(error, AuthenticationError | NoTls) and (is_retryable is None or is_retryable(error))
+            return not isinstance(error, HOPELESS) and (is_retryable is None or is_retryable(error))
 
         return super().call_with_retry(do, fail, may_help, with_failure_count)
 

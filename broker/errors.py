@@ -21,6 +21,7 @@ Reason = Literal[
     "malformed",
     "signature",
     "rubric",
+    "check",
     "crash",
     "bug",
 ]

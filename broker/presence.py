@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Iterable
 from uuid import uuid4
 
 import redis
@@ -15,6 +16,8 @@ from memshare.broker.wire.signing import Signer
 log = logging.getLogger(__name__)
 
 PREFIX = "memshare:worker:"
+INCARNATIONS_THERE = "memshare:workers"
+"""Set: the incarnation of each worker that has announced itself and has not withdrawn."""
 INTERVAL, LIFETIME = 5.0, 20  # seconds
 WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
 
@@ -53,11 +56,29 @@ class Presence(Message):
 
 def announce(client: redis.Redis, presence: Presence) -> None:
     """Say that this worker is there; it is forgotten when it has not said so for `LIFETIME` seconds."""
-    client.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
+    with client.pipeline() as step:
+        step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
+        step.sadd(INCARNATIONS_THERE, presence.life)
+        step.execute()
 
 
 def withdraw(client: redis.Redis, presence: Presence) -> None:
-    client.delete(PREFIX + presence.node)
+    with client.pipeline() as step:
+        step.delete(PREFIX + presence.node)
+        step.srem(INCARNATIONS_THERE, presence.life)
+        step.execute()
+
+
+def vanished(client: redis.Redis, there: Iterable[Presence]) -> set[str]:
+    """The incarnations of workers that were ended without a chance to withdraw, and are not `there`."""
+    announced = set(map(str, client.smembers(INCARNATIONS_THERE)))
+    return announced - {worker.life for worker in there}
+
+
+def forget(client: redis.Redis, incarnations: Collection[str]) -> None:
+    """Let incarnations no longer count as vanished."""
+    if incarnations:
+        client.srem(INCARNATIONS_THERE, *incarnations)
 
 
 def shorten_presences(client: redis.Redis) -> None:
@@ -84,10 +105,25 @@ def present(client: redis.Redis) -> list[Presence]:
 
 
 def require_same_secret(client: redis.Redis, signer: Signer) -> None:
-    """Raises `BadInput` where a worker that is there signs with a secret that this process does not have."""
+    """Raises `BadInput` where this process and a worker that is there do not take each other's messages."""
+    own = signer.fingerprints
     for other in present(client):
-        if other.secrets and other.secrets[0] not in signer.fingerprints:
+        if not other.secrets:
+            continue
+        takes_theirs, is_taken = other.secrets[0] in own, own[0] in other.secrets
+        if not takes_theirs and not is_taken:
             raise BadInput(
                 f"The worker {other.node!r} on the same Redis has another secret, so it and this one would refuse each "
                 "other's messages. Set MEMSHARE_SECRET, or MEMSHARE_SECRET_FILE, to the same for every worker."
+            )
+        if not takes_theirs or not is_taken:
+            refuses = (
+                f"{other.node!r} would refuse what this one signs"
+                if takes_theirs
+                else (f"this one would refuse what {other.node!r} signs")
+            )
+            raise BadInput(
+                f"The secret is being replaced, and not in order: the worker {refuses}. Set MEMSHARE_SECRET to OLD,NEW "
+                "and restart every worker; only then to NEW,OLD for every worker; and at last, once the queues are "
+                "empty, to NEW."
             )

@@ -7,13 +7,23 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, SecretStr, ValidationError
 from redis.connection import parse_url
 
+from memshare.broker.errors import BadInput
 from memshare.broker.rate_limits import parse_rate_limits
 from memshare.broker.sentinels import SCHEME, parse_sentinels
 
 Network = IPv4Network | IPv6Network
+
+
+def unusable(error: ValidationError) -> BadInput:
+    """What is said of the first setting that cannot be used; passwords stay out of it."""
+    first = error.errors()[0]
+    name = str(first["loc"][0])
+    value = "…" if name in ("flower_auth", "secret") else re.sub(r"//.*@", "//…@", str(first["input"]))
+    reason = first["msg"].removeprefix("Value error, ")
+    return BadInput(f"MEMSHARE_{name.upper()}={value!r} cannot be used: {reason}.")
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -11,12 +10,10 @@ from typing import Literal
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from memshare.broker.errors import BadInput
 from memshare.broker.redis_server import socket_url
 from memshare.broker.setting_forms import (
     ListenAddress,
     Login,
-    Network,
     Networks,
     Place,
     RateLimits,
@@ -24,13 +21,12 @@ from memshare.broker.setting_forms import (
     Secret,
     TorchDevice,
     WebAddress,
-    parse_networks,
+    unusable,
 )
 
 Role = Literal["agents", "scorer", "trainer"]
 
-DEFAULT_OPENAI = "openai:gpt-5.6-luna"
-DEFAULT_MISTRAL = "mistral:mistral-small-latest"
+DEFAULT_MODELS = {"OPENAI_API_KEY": "openai:gpt-5.6-luna", "MISTRAL_API_KEY": "mistral:mistral-small-latest"}
 
 
 class Settings(BaseSettings):
@@ -112,7 +108,14 @@ class Settings(BaseSettings):
         description="Folder of encoders as they are served, each exported once; it may be shared, or come with an "
         "image. Unset: `exports` in MEMSHARE_DATA.",
     )
-    learn: bool = Field(default=True, description="Whether retrievers learn: false saves the calls of their lessons.")
+    learn: bool = Field(
+        default=True, description="Whether retrievers [learn](retriever.md): false saves the calls of their lessons."
+    )
+    consolidate: bool = Field(
+        default=True,
+        description="Whether the trainer [consolidates](retriever.md) by itself, with up to 20,000 memories in "
+        "all pools.",
+    )
     concepts: bool = Field(
         default=True, description="Whether each new memory gets its [concepts](concepts.md), by one call."
     )
@@ -120,10 +123,21 @@ class Settings(BaseSettings):
         default="json", description="How labels are asked for: json, one call a lesson; logprobs, one a candidate."
     )
     lesson_share: float = Field(
-        default=0.25, ge=0, le=1, description="Largest share of memories that become lessons, once a pool has 200."
+        default=0.25,
+        ge=0,
+        le=1,
+        description="Share of new memories that become lessons once a pool's retriever has had 200 lessons; it falls "
+        "as lessons grow in number.",
     )
     lessons_kept: int = Field(default=2_000, ge=100, description="Lessons kept of each pool, spread evenly over time.")
     prompt_limit: int = Field(default=20_000, ge=1, description="Longest prompt that is taken, in characters.")
+    withhold: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Share of the tasks, 0 to 1, from which one memory is withheld at random, to [measure what "
+        "memories do](retriever.md#is-it-worth-it); 0: never.",
+    )
     scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
     concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
     tries: int = Field(default=6, ge=1, le=20, description="How often a task is tried before it is a dead letter.")
@@ -133,13 +147,16 @@ class Settings(BaseSettings):
     queue_limit: int = Field(
         default=50_000, ge=0, description="Open tasks of a queue above which it takes no new ones; 0: no limit."
     )
+    request_limit: int = Field(
+        default=6_000,
+        ge=0,
+        description="Requests a minute of each token at [the doors](doors.md#bounds), all of which may come at once; "
+        "0: no limit.",
+    )
     grace: float = Field(
         default=25,
         ge=0,
         description="Seconds that running tasks get to finish after SIGTERM; then they go back to their queue.",
-    )
-    probation: bool = Field(
-        default=True, description="Whether a new memory must prove itself: see [poisoned pools](poison.md)."
     )
     submitter_share: float = Field(
         default=0.67,
@@ -216,17 +233,6 @@ class Settings(BaseSettings):
         return self.exports or self.data / "exports"
 
     @cached_property
-    def document_places(self) -> tuple[Path, ...]:
-        """The folders and files that the reasoning agent may read."""
-        places = (self.documents or "").split(os.pathsep)
-        return tuple(Path(place).expanduser().absolute() for place in places if place)
-
-    @cached_property
-    def browser_allowed(self) -> tuple[Network, ...]:
-        """The networks whose web pages are read although they are not public."""
-        return parse_networks(self.browser_networks or "")
-
-    @cached_property
     def redis(self) -> str:
         """The Redis URL in redis-py's form, embedded or configured."""
         return self.redis_url or socket_url(self.data)
@@ -234,11 +240,8 @@ class Settings(BaseSettings):
     def model_for(self, role: Role) -> str:
         """The chat model of a role: its own, the common one, or what the API keys allow."""
         own: str | None = getattr(self, f"model_{role}")
-        if own or self.model:
-            return own or self.model or ""
-        if os.environ.get("OPENAI_API_KEY"):
-            return DEFAULT_OPENAI
-        return DEFAULT_MISTRAL if os.environ.get("MISTRAL_API_KEY") else "offline"
+        by_key = (model for key, model in DEFAULT_MODELS.items() if os.environ.get(key))
+        return own or self.model or next(by_key, "offline")
 
 
 def load_settings() -> Settings:
@@ -246,10 +249,4 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        first = error.errors()[0]
-        name = f"MEMSHARE_{str(first['loc'][0]).upper()}"
-        value = re.sub(r"//.*@", "//…@", str(first["input"]))  # a URL's password stays out of messages
-        if first["loc"][0] in ("flower_auth", "secret"):
-            value = "…"
-        reason = first["msg"].removeprefix("Value error, ")
-        raise BadInput(f"{name}={value!r} cannot be used: {reason}.") from error
+        raise unusable(error) from error

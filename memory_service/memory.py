@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from memshare.broker.wire.conversation import asked
 from memshare.broker.wire.extractions import Concepts
@@ -14,25 +14,18 @@ from memshare.broker.wire.forms import Label, Moment, Percent
 from memshare.broker.wire.grades import CriterionScore
 from memshare.broker.wire.messages import Message, derived_id
 
-Status = Literal["active", "probation", "hidden", "stale"]
+Status = Literal["active", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
+ALSO_ACTIVE = "probation"
+"""What some stored memories have in place of the status active."""
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
 
-SHOWN: tuple[Status, ...] = ("active", "probation")
-
 FLOOR = 0.4
 """Of credibility; a memory below it is not shown."""
-
-
-class Voucher(Message):
-    """An accepted task that was shown a memory, and who submitted it."""
-
-    submitter: str
-    task_id: str
 
 
 class Revision(Message):
@@ -69,11 +62,19 @@ class Memory(Message):
     created: Moment = Field(description="Unix time in seconds")
     status: Status = "active"
     history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
-    vouchers: tuple[Voucher, ...] = Field(default=(), description="what speaks for it, until it is trusted")
     concepts: Concepts = Field(
         default={},
         description="names by level: -1 subjects, 0 the topic, 1 to 4 ever more general; none: not known yet",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_stored(cls, fields: Any) -> Any:
+        """A stored memory may have another word for the status active, and vouchers, which mean nothing."""
+        if not isinstance(fields, dict):
+            return fields
+        kept = {name: value for name, value in fields.items() if name != "vouchers"}
+        return kept | {"status": status_of(kept["status"])} if "status" in kept else kept
 
     @property
     def key(self) -> str:
@@ -94,6 +95,11 @@ class Memory(Message):
     def is_passage(self) -> bool:
         """Whether it is a piece of a document, which is its parent; what an agent learnt from one names its source."""
         return self.prompt is None and bool(self.parents) and self.source is None
+
+
+def status_of(stored: object) -> object:
+    """What a stored status means."""
+    return "active" if stored == ALSO_ACTIVE else stored
 
 
 def folded(text: str) -> str:

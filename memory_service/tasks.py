@@ -12,13 +12,13 @@ from celery import Celery
 from pydantic import ValidationError
 
 from memshare.broker.app import REPR_LENGTH
-from memshare.broker.delivery.stage import Outcome, Stage
+from memshare.broker.delivery.stage import Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.observe.request import SHORT_REQUEST
 from memshare.broker.wire.checking import readable
 from memshare.broker.wire.extractions import Extracted
-from memshare.broker.wire.grades import Credited, GradedTask, VerdictTask
+from memshare.broker.wire.grades import GradedTask, VerdictTask
 from memshare.memory_service.admit.extractions import note_concepts
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.door.messages import RecallRequest
@@ -44,10 +44,13 @@ def register(
     )
     add_stage(app, settling, services)
 
-    def credit(_journey: str, task: VerdictTask) -> Outcome:
-        return Outcome(Credited(memories=settle().credit(task)))
-
-    crediting = Stage("memory_service.credit", "credit", VerdictTask, credit, journey_at=("journey",))
+    crediting = Stage(
+        "memory_service.credit",
+        "credit",
+        VerdictTask,
+        lambda _, task: settle().credit(task),
+        journey_at=("journey",),
+    )
     add_stage(app, crediting, services)
 
     noting = Stage(

@@ -16,14 +16,14 @@ from memshare.broker.connection import connect
 from memshare.broker.delivery import sending
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
-from memshare.memory_service.admit.lesson_share import lesson_share, never
 from memshare.memory_service.admit.lessons import Lessons
 from memshare.memory_service.admit.settle import Settle
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.door.app import door_app
+from memshare.memory_service.door.listening import check_door, listen
 from memshare.memory_service.door.recalls import Recalls
-from memshare.memory_service.door.server import DoorServer, listen
+from memshare.memory_service.door.server import DoorServer
 from memshare.memory_service.door.service import Service
 from memshare.memory_service.pool import encoder_generation
 from memshare.memory_service.pool.known_pools import KnownPools
@@ -66,8 +66,8 @@ def open_door(settings: Settings) -> DoorServer:
 
 
 def _register(app: Celery, settings: Settings) -> None:
+    check_door(settings)
     client = connect(settings.redis)
-    pace = functools.partial(lesson_share, client) if settings.learn else never
     register_tasks(
         app,
         services=lambda: open_stage_services(settings),
@@ -75,8 +75,7 @@ def _register(app: Celery, settings: Settings) -> None:
             lambda: Settle(
                 open_pool(settings),
                 client,
-                Lessons(settings.lesson_share, pace),
-                probation=settings.probation,
+                Lessons(client, settings.lesson_share, learn=settings.learn),
                 # At least for as long as a settlement may be tried again, or it would credit twice.
                 keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
                 concepts=settings.concepts,

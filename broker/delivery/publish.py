@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+import redis
 from celery import Celery
 from kombu.exceptions import OperationalError
 from kombu.serialization import dumps as serialize
@@ -14,7 +15,6 @@ from kombu.transport.virtual.base import Base64
 from kombu.utils.json import dumps
 
 from memshare.broker.app import list_of, queue_named
-from memshare.broker.connection import DOWN
 from memshare.broker.delivery.entry import Entry, Outgoing
 from memshare.broker.observe.masking import shortened
 from memshare.broker.wire.signing import SIGNATURE
@@ -83,7 +83,7 @@ def outgoing(app: Celery, entry: Entry, parent: str | None = None) -> Outgoing:
 def tell_sent(app: Celery, entry: Entry) -> None:
     """Tell who watches, such as Flower, of a message that was pushed. Nothing depends on it."""
     told = {"uuid": entry.id, "name": entry.task, "root_id": entry.journey, "queue": entry.queue}
-    with suppress(*DOWN, OperationalError), app.events.default_dispatcher() as dispatcher:
+    with suppress(redis.RedisError, OperationalError), app.events.default_dispatcher() as dispatcher:
         dispatcher.send("task-sent", **told, args=shortened(entry.body), kwargs="{}", retries=0, eta=None)
 
 

@@ -17,7 +17,7 @@ from celery.utils.time import get_exponential_backoff_interval
 from redis.exceptions import ResponseError
 
 from memshare.broker.app import REPR_LENGTH
-from memshare.broker.connection import DOWN
+from memshare.broker.connection import is_outage
 from memshare.broker.delivery import stage_trace
 from memshare.broker.delivery.admission import may_come, refuse, unsigned
 from memshare.broker.delivery.celery_result import revoked, success
@@ -143,9 +143,10 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         raise Ignore from error
     except BadInput as error:
         return _bury(services, entry, error, kind="malformed")
-    except DOWN:
-        raise  # The ledger keeps the message open: it is sent again once Redis is back.
-    except Exception as error:  # noqa: BLE001 - anything else is a bug: kept with its traceback
+    except Exception as error:
+        if is_outage(error):
+            raise  # The ledger keeps the message open: it is sent again once Redis is back.
+        # Anything else is a bug: kept with its traceback.
         return _bury(services, entry, error)
 
     # 4. Record it, strike the message off, acknowledge it, open and publish the next ones: in one step. Another run of

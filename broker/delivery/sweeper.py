@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -21,13 +22,14 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, QUEUES, SWEEPING, SWEPT, UNACKED, open_key
 from memshare.broker.delivery.publish import publish
 from memshare.broker.observe.logs import ids
-from memshare.broker.presence import LIFETIME, present, shorten_presences
+from memshare.broker.presence import INTERVAL, LIFETIME, forget, present, shorten_presences, vanished
 
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = LIFETIME  # a sweep that was killed keeps others from it for as long as its worker seems to be there
 RENEW_EVERY = 100  # messages
 PAGE = 1000
+TAKEN_WITHIN = 1.0  # seconds between taking a message off its queue and noting that; milliseconds, mostly
 AHEAD = 110  # seconds; no clock that is right is as far ahead of itself
 
 
@@ -35,8 +37,9 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     """Send again what got lost, and return the ids.
 
     Lost is what showed no sign of life for `lease` seconds and is nowhere, and what a worker had taken that
-    has not been there for a while. One process sweeps at a time. What waits in a queue or is held by a worker
-    is renewed, so that a long queue is read through once a lease and not at every sweep.
+    has not been there for a while. A worker that was killed may have taken a message and not have noted it yet: when
+    one has vanished, what is nowhere is lost at once. One process sweeps at a time. What waits in a queue or is held by
+    a worker is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
     lock = client.lock(SWEEPING, timeout=LOCK_SECONDS, blocking=False)
     if not lock.acquire():
@@ -55,7 +58,8 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
 
 
 def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterator[str]:
-    there = {worker.life for worker in present(client)}
+    workers = present(client)
+    there, gone = {worker.life for worker in workers}, vanished(client, workers)
     taken = {str(one): str(incarnation) for one, incarnation in client.hgetall(INCARNATIONS).items()}
     orphans = [one for one, incarnation in taken.items() if incarnation not in there]
     cared_for = taken.keys() - set(orphans)
@@ -64,26 +68,38 @@ def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterat
         shorten_presences(client)
     for queue in sorted(map(str, client.smembers(QUEUES))):
         try:
-            yield from _sweep_queue(app, client, lease, lock, queue, orphans, cared_for)
+            missed_after = INTERVAL if gone else lease
+            yield from _sweep_queue(app, client, lease, missed_after, lock, queue, orphans, cared_for)
         except (*DOWN, LockNotOwnedError, OperationalError):
             raise
         except Exception:
             log.exception("The queue %r cannot be swept; the others are.", queue)
+    forget(client, gone)
 
 
 def _sweep_queue(
-    app: Celery, client: redis.Redis, lease: float, lock: Lock, queue: str, orphans: list[str], cared_for: set[str]
+    app: Celery,
+    client: redis.Redis,
+    lease: float,
+    missed_after: float,
+    lock: Lock,
+    queue: str,
+    orphans: list[str],
+    cared_for: set[str],
 ) -> Iterator[str]:
     now = _now(client)
-    stale = {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", now - lease)}
+    stale = _unseen_since(client, queue, now - lease)
+    missed = _unseen_since(client, queue, now - missed_after) - stale
     orphaned = _silent(client, queue, orphans, now - LIFETIME)
-    if not stale | orphaned:
+    if not stale | missed | orphaned:
         return
     lock.reacquire()  # as long as this process works at it, no other need
-    lost = (orphaned | (stale - (cared_for & set(_held(client))))) - set(_waiting(client, queue))
+    waiting = set(_waiting(client, queue))
+    lost = (orphaned | (stale - (cared_for & set(_held(client))))) - waiting
+    lost |= _nowhere(client, missed - waiting)
     if orphaned:
         client.hdel(INCARNATIONS, *orphaned)
-    for number, message_id in enumerate(sorted(stale | orphaned)):
+    for number, message_id in enumerate(sorted(stale | orphaned | lost)):
         if number and number % RENEW_EVERY == 0:
             lock.reacquire()
         client.zadd(open_key(queue), {message_id: now}, xx=True)
@@ -120,6 +136,21 @@ def _renew_what_is_ahead(client: redis.Redis) -> None:
         ahead = set(client.zrangebyscore(open_key(queue), now + AHEAD, "+inf")) - parked
         if ahead:
             client.zadd(open_key(queue), {str(one): now for one in ahead}, xx=True)
+
+
+def _unseen_since(client: redis.Redis, queue: str, moment: float) -> set[str]:
+    return {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", moment)}
+
+
+def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
+    """Those of some messages, in no queue, that no worker has taken, nor notes so a moment later."""
+    for pause in (0.0, TAKEN_WITHIN):
+        if not ids:
+            break
+        time.sleep(pause)
+        taken_by = client.hmget(INCARNATIONS, list(ids))
+        ids = {one for one, incarnation in zip(ids, taken_by, strict=True) if incarnation is None}
+    return ids
 
 
 def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from celery.app.events import Events as CeleryEvents
 from celery.events import group_from
 from celery.events.dispatcher import EventDispatcher
 
-log = logging.getLogger(__name__)
+from memshare.broker.steady_thread import steady_thread
 
 EVERY = 0.25  # seconds; Flower is as late as that, and a batch costs as much as a single event
 MOST = 500  # events of a batch
@@ -81,17 +80,13 @@ class Dispatcher(EventDispatcher):
     def _send_soon(self) -> None:
         self._due.set()
         if self._sender is None:
-            self._sender = threading.Thread(target=self._send_in_batches, name="memshare-events", daemon=True)
-            self._sender.start()
+            self._sender = steady_thread("memshare-events", self._send_batch, self._closed)
 
-    def _send_in_batches(self) -> None:
-        while self._due.wait() and not self._closed.is_set():
-            self._closed.wait(EVERY)
+    def _send_batch(self) -> None:
+        self._due.wait()
+        if not self._closed.wait(EVERY):
             self._due.clear()
-            try:
-                self.flush()
-            except Exception:
-                log.exception("Events could not be sent.")
+            self.flush()
 
 
 class Events(CeleryEvents):

@@ -57,7 +57,7 @@ COUNTED = {
         ),
         Metric("memshare_shown_similarity", "Cosines of tasks and memories shown.", ("agent",), SIMILARITIES),
         Metric("memshare_retriever_refused_total", "Versions refused for ranking worse.", ("pool",)),
-        Metric("memshare_lessons_total", "New memories that the trainer was through with.", ("pool",)),
+        Metric("memshare_lessons_total", "Messages that the trainer was through with.", ("pool",)),
         Metric("memshare_last_lesson_timestamp_seconds", "When a lesson was last learnt or held out.", ("pool",)),
     )
 }

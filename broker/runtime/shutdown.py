@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from celery.worker import state
 from celery.worker.request import Request
@@ -29,8 +29,19 @@ def hand_back_after(seconds: float) -> None:
 
 
 def _hand_back(seconds: float, taken: Sequence[Request]) -> None:
+    try:
+        _requeue(seconds, {*taken, *state.active_requests})
+    except Exception:  # such as without Redis
+        log.exception("What has not finished could not go back to its queue: the sweeper sends it again.")
+    take_last_steps()
+    tracing.end()
+    logging.shutdown()
+    os._exit(0)
+
+
+def _requeue(seconds: float, requests: Collection[Request]) -> None:
     # To the messages themselves: what is asked of a request is done by the consumer, which has stopped.
-    for request in {*taken, *state.active_requests}:
+    for request in requests:
         if request.message.acknowledged:
             continue
         if request.acknowledged:
@@ -39,7 +50,3 @@ def _hand_back(seconds: float, taken: Sequence[Request]) -> None:
         request.message.requeue()
         about = ids(task_id=request.id, task=request.name)
         log.warning("Not finished %.0f s after the signal to end: back in its queue.", seconds, extra=about)
-    take_last_steps()
-    tracing.end()
-    logging.shutdown()
-    os._exit(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import logging
 import os
@@ -14,14 +15,14 @@ import redis
 from celery import Celery, signals
 from celery.bootsteps import RUN  # type: ignore[attr-defined] # the stubs know of no states
 from celery.worker.consumer import Consumer
-from kombu.exceptions import OperationalError
 
-from memshare.broker.connection import DOWN, connect
+from memshare.broker.connection import connect
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.publish import publish
 from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.presence import INTERVAL, WORKER_INCARNATION, AgentCard, Presence, announce, withdraw
 from memshare.broker.settings import Settings
+from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.broker.wire.secret import open_signer
 
 log = logging.getLogger(__name__)
@@ -65,26 +66,17 @@ class Watch(threading.Thread):
     def run(self) -> None:
         gc.collect()
         gc.freeze()  # what is there by now stays, and makes looking for garbage slow
-        others = {
+        others: dict[str, tuple[Callable[[], None], float]] = {
             "memshare-releases": (self._release, RELEASE_EVERY),
             "memshare-sweeper": (self._sweep, INTERVAL),
             "memshare-garbage": (self._collect, COLLECT_EVERY),
         }
-        if self._pulses:
-            others["memshare-pulses"] = (self._run_pulses, INTERVAL)
-        for name, repeated in others.items():
-            threading.Thread(target=self._repeat, args=repeated, name=name, daemon=True).start()
-        self._repeat(self._announce, INTERVAL)
-
-    def _repeat(self, step: Callable[[], None], every: float) -> None:
-        while not self._stopped.is_set():
-            try:
-                step()
-            except (redis.RedisError, OperationalError) as error:
-                log.warning("Redis does not do its part: %s", error)
-            except Exception:
-                log.exception("A round of the watch failed; the next one tries again.")
-            self._stopped.wait(every)
+        for number, pulse in enumerate(self._pulses, 1):
+            run_pulse = functools.partial(pulse, self._settings, self._presence.queues)
+            others[f"memshare-pulse-{number}"] = (run_pulse, INTERVAL)
+        for name, (step, every) in others.items():
+            steady_thread(name, step, self._stopped, every=every)
+        repeat(self.name, self._announce, self._stopped, every=INTERVAL)
 
     def _announce(self) -> None:
         announce(self._client, self._presence)
@@ -96,10 +88,6 @@ class Watch(threading.Thread):
 
     def _sweep(self) -> None:
         sweep(self._app, self._client, self._settings.lease)
-
-    def _run_pulses(self) -> None:
-        for pulse in self._pulses:
-            _run(pulse, self._settings, self._presence.queues)
 
     def _beat(self) -> None:
         if self._settings.heartbeat is not None and takes_tasks(self._consumer):
@@ -119,8 +107,8 @@ class Watch(threading.Thread):
         forget(self._settings.heartbeat)
         try:
             withdraw(self._client, self._presence)
-        except DOWN:
-            log.warning("Redis does not answer; this worker is forgotten by itself.")
+        except redis.RedisError as error:
+            log.warning("This worker is forgotten by itself, Redis does not do its part: %s", error)
 
 
 def takes_tasks(consumer: Consumer) -> bool:
@@ -133,10 +121,3 @@ def forget(heartbeat: Path | None) -> None:
     """Remove a heartbeat file, so that an earlier process does not speak for this one."""
     if heartbeat is not None:
         heartbeat.unlink(missing_ok=True)
-
-
-def _run(pulse: Pulse, settings: Settings, queues: Sequence[str]) -> None:
-    try:
-        pulse(settings, queues)
-    except Exception:
-        log.exception("What the metrics show of the pool is not up to date.")

@@ -9,14 +9,14 @@ import functools
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from celery import Celery, signals
 
 from memshare.broker.app import make_app
-from memshare.broker.connection import DOWN, connect
+from memshare.broker.connection import connect, wait_for_redis
 from memshare.broker.delivery.dead_letters import DeadLetters
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.stage_task import StageServices
@@ -84,6 +84,7 @@ def worker_app(*parts: Part) -> Celery:
             keep_private(settings.data)
             served = list(app.amqp.queues.consume_from)
             serving = _serving(parts, settings, served)
+            wait_for_redis(settings.redis)
             _require_same_secret(settings)
             for name in [name for name in app.tasks if name.startswith("celery.")]:
                 app.tasks.unregister(name)  # such as celery.map, which runs any task for whoever asks
@@ -112,7 +113,7 @@ def worker_app(*parts: Part) -> Celery:
 
 def _require_same_secret(settings: Settings) -> None:
     signer = open_signer(settings)
-    with closing(connect(settings.redis, tries=0)) as client, suppress(*DOWN):  # Celery waits for a Redis to come
+    with closing(connect(settings.redis)) as client:
         require_same_secret(client, signer)
 
 

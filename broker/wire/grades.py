@@ -53,7 +53,7 @@ class VerdictTask(Message):
     verdict: float = Field(ge=0, le=1)
 
 
-class Credited(Message):
+class MemoriesCredited(Message):
     """How many memories were credited."""
 
     memories: int

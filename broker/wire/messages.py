@@ -117,14 +117,14 @@ class Usage(Message):
 class Shown(Message):
     """A memory that was shown in a prompt, its cosine similarity to the task, and its share in the answer.
 
-    The share, 0 to 1, is None where nobody judged it. `moved` is the share of itself by which its rank was moved, as
-    own and foreign memories are balanced, and `said` a digest of what it said then, where that is known.
+    The share, 0 to 1, is None where nobody judged it. `said` is a digest of what it said then, where that is known.
+    `proven` says whether others' words spoke for who submitted it.
     """
 
     id: UUID
     similarity: float
     share: Share | None = None
-    moved: float = 0.0
+    proven: bool = True
     said: str | None = Field(default=None, max_length=64)
 
 
@@ -150,7 +150,7 @@ class Step(Message):
 
 
 class Answer(Message):
-    """The result of an agent's task."""
+    """The result of an agent's task; `withheld` is a memory that was recalled and, at random, not shown."""
 
     task_id: str
     agent: str
@@ -162,6 +162,7 @@ class Answer(Message):
     usage: Usage
     seconds: float
     steps: tuple[Step, ...] = ()
+    withheld: Shown | None = None
 
 
 class Learnt(Message):
@@ -200,8 +201,11 @@ class AnsweredTask(Message):
     model: str | None = Field(description="None for an answer that a person brought in")
     submitter: Label
     shown: tuple[Shown, ...]
+    withheld: Shown | None = Field(default=None, description="the memory that was recalled and, at random, not shown")
+    randomized: bool = Field(default=False, description="whether one of its memories might have been withheld")
     embedding: Embedding | None = None
     remember: bool = True
+    offered: bool = Field(default=False, description="whether somebody outside answered it, and says what was shown")
     learnt: tuple[Learnt, ...] = Field(default=(), max_length=MAX_LEARNT, description="to be remembered with it")
     parts: tuple[PartAnswer, ...] = Field(
         default=(), max_length=MAX_PARTS, description="its sub-questions, to be graded once it is remembered"

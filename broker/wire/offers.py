@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from memshare.broker.wire.forms import Label, Written
 from memshare.broker.wire.messages import MAX_MEMORIES, AnsweredTask, Message, Shown
@@ -13,8 +13,9 @@ from memshare.broker.wire.messages import MAX_MEMORIES, AnsweredTask, Message, S
 class OfferedPair(Message):
     """A prompt and its answer, to `scorer.offer`, with which a journey of its own begins: graded, settled, learnt from.
 
-    `agent` is whose answer it stands as, `shown` are the memories that helped, and `recall_id` is the recall that
-    found them.
+    `agent` is whose answer it stands as, with its `pool` and `rubric`; `shown` are the memories of this pool that
+    helped, and `recall_id` is the recall that found them. Shares in an answer are judged by the deployment's own agents
+    alone.
     """
 
     agent: Label
@@ -29,6 +30,13 @@ class OfferedPair(Message):
     recall_id: UUID | None = None
     remember: bool = True
 
+    @field_validator("shown")
+    @classmethod
+    def _without_shares(cls, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
+        if any(one.share is not None for one in shown):
+            raise ValueError("a 'share' is judged by agents of the deployment alone: leave it out")
+        return shown
+
     def answered(self, journey: str) -> AnsweredTask:
         """The pair as the scorer takes it from agents."""
-        return AnsweredTask(journey=journey, **self.model_dump(exclude={"recall_id"}))
+        return AnsweredTask(journey=journey, offered=True, **self.model_dump(exclude={"recall_id"}))

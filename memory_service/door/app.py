@@ -8,19 +8,21 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import redis
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from memshare.broker.connection import DOWN
 from memshare.broker.errors import BadInput, GiveUp, MemshareError, TryAgain
 from memshare.broker.wire.checking import readable
-from memshare.memory_service.door.messages import RecallRequest, Refusal
+from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.door.methods import LARGEST_BODY, METHODS, RECALL, Method
 from memshare.memory_service.door.recalls import Recalls
+from memshare.memory_service.door.refusals import refused
 from memshare.memory_service.door.service import Service
 
 log = logging.getLogger(__name__)
@@ -56,23 +58,27 @@ def _endpoint(method: Method[Any, Any], answer: Callable[[Any], Awaitable[Any]],
         given = request.headers.get("authorization", "").encode()
         if expected is not None and not hmac.compare_digest(given, expected):
             # Not a fault of the task that asks: it is tried again when the worker has the right token.
-            return _refused(401, TryAgain("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
+            return refused(401, TryAgain("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
         try:
             asked = method.takes.validate_json(await _body(request))
             return Response(method.gives.dump_json(await answer(asked)), media_type="application/json")
         except ValidationError as error:
-            return _refused(422, BadInput(readable(error, f"The request {method.name!r}")))
+            return refused(422, BadInput(readable(error, f"The request {method.name!r}")))
         except _TooLarge as error:
-            return _refused(413, error)
+            return refused(413, error)
         except BadInput as error:
-            return _refused(400, error)
-        except (TryAgain, *DOWN) as error:
-            return _refused(503, error)
+            return refused(400, error)
+        except TryAgain as error:
+            return refused(503, error)
+        except (redis.ResponseError, *DOWN) as error:  # such as on a full disk
+            return refused(503, TryAgain(f"The memory service's Redis does not do its part: {error}"))
         except MemshareError as error:
-            return _refused(500, error)
+            return refused(500, error)
+        except ClientDisconnect:
+            return Response()  # nobody is there any more
         except Exception:
             log.exception("A request %r failed.", method.name)
-            return _refused(500, GiveUp("The memory service failed; its log says why."))
+            return refused(500, GiveUp("The memory service failed; its log says why."))
 
     return endpoint
 
@@ -89,9 +95,3 @@ async def _body(request: Request) -> bytes:
         if len(body) > LARGEST_BODY:
             raise _TooLarge(f"The request is larger than {LARGEST_BODY // 2**20} MiB: send it in parts.")
     return bytes(body)
-
-
-def _refused(status: int, error: Exception) -> Response:
-    kind = "bad input" if isinstance(error, BadInput) else "give up" if isinstance(error, GiveUp) else "try again"
-    refusal = Refusal(kind=kind, error=str(error), wait=getattr(error, "wait", None))
-    return Response(refusal.model_dump_json(), status, media_type="application/json")

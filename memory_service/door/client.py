@@ -11,7 +11,7 @@ from uuid import UUID
 from memshare.broker.errors import BadInput, TryAgain
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
+from memshare.memory_service.curate.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare.memory_service.curate.requests import (
     ConflictDecision,
     Edit,
@@ -56,9 +56,9 @@ class MemoryClient:
         """The memories that may be shown with a task, best first."""
         return self._connection.ask(methods.RECALL, request)
 
-    def embed(self, text: str) -> Embedding:
+    def embed(self, text: str, asked_by: str | None = None) -> Embedding:
         """The vector of a text, by the encoder in use."""
-        return self._connection.ask(methods.EMBED, EmbedRequest(text=text))
+        return self._connection.ask(methods.EMBED, EmbedRequest(text=text, asked_by=asked_by))
 
     def embed_each(self, texts: Sequence[str]) -> list[Embedding]:
         """The vectors of several texts, in their order."""
@@ -136,6 +136,10 @@ class MemoryClient:
     def purge(self, forget: Forget) -> Purged:
         """Remove memories for good, from the pool, the trash, and all that Redis tells of them."""
         return self._connection.ask(methods.PURGE, forget)
+
+    def rewrite(self) -> FilesRewritten:
+        """Rewrite the files of pool and Redis, which have what was purged until then; returns when that is done."""
+        return self._connection.ask(methods.REWRITE, None)
 
     def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         """Memories with their credibility and what contradicts them; unknown ids are left out."""

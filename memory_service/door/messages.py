@@ -11,12 +11,14 @@ from pydantic import Field, JsonValue, StringConstraints, model_validator
 from memshare.broker.wire.forms import Label
 from memshare.broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
 from memshare.memory_service.memory import Memory, Mode, saying
-from memshare.memory_service.recall.feedback import Way
 from memshare.memory_service.stores.store import Order, Where
 
 LONGEST_PAGE = 1_000  # memories
 
 Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+
+
+AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
 
 
 class RecallRequest(Message):
@@ -36,32 +38,37 @@ class RecallRequest(Message):
     words: tuple[Word, ...] = Field(default=(), max_length=10)
     not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
-    model: str | None = Field(default=None, description="who is to answer, where own and foreign memories are weighed")
-    kind: Label | None = Field(default=None, description="the kind of task, for the same")
     submitter: Label | None = Field(
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )
-    feedback: Way | None = Field(default=None, description="what to feed back; null: what the pool does")
+    asked_by: Label | None = AskedBy
 
 
 class Found(Message):
-    """A memory that was found, its cosine similarity to the text, and by which share of itself its rank was moved."""
+    """A memory that was found, and its cosine similarity to the text.
+
+    `proven` says whether others' words speak for who submitted it.
+    """
 
     memory: Memory
     similarity: float
-    moved: float = 0.0
+    proven: bool = True
 
     @property
     def shown(self) -> Shown:
         """What is noted of it with a task that it is shown to."""
-        return Shown(id=self.memory.id, similarity=self.similarity, moved=self.moved, said=saying(self.memory.answer))
+        said = saying(self.memory.answer)
+        return Shown(id=self.memory.id, similarity=self.similarity, proven=self.proven, said=said)
 
 
 class Recollection(Message):
-    """What was recalled, best first, and the vector of the text, which is made once a journey."""
+    """What was recalled, best first, and the vector of the text, which is made once a journey.
+
+    Where no memory was asked for, no vector was made.
+    """
 
     found: tuple[Found, ...]
-    embedding: Embedding
+    embedding: Embedding | None
     retriever_version: int
 
 
@@ -69,6 +76,7 @@ class EmbedRequest(Message):
     """A text to encode."""
 
     text: str
+    asked_by: Label | None = AskedBy
 
 
 class SearchRequest(Message):
@@ -78,6 +86,7 @@ class SearchRequest(Message):
     k: int = Field(ge=1, le=LONGEST_PAGE)
     mode: Mode = "dense"
     where: Where = Where()
+    asked_by: Label | None = AskedBy
 
 
 class PageRequest(Message):

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
+from memshare.memory_service.curate.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare.memory_service.curate.requests import (
     ConflictDecision,
     Edit,
@@ -84,11 +84,12 @@ RESTORE_FORGOTTEN: Method[RestoreForgotten, Restored] = Method(
     "restore_forgotten", RestoreForgotten, Restored, reads=False, seconds=300.0
 )
 PURGE: Method[Forget, Purged] = Method("purge", Forget, Purged, reads=False, seconds=300.0)
+REWRITE: Method[None, FilesRewritten] = Method("rewrite", None, FilesRewritten, seconds=900.0)
 JUDGE: Method[list[UUID], list[JudgedMemory]] = Method("judge", list[UUID], list[JudgedMemory])
 CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[tuple[UUID, UUID]])
 DECIDE: Method[ConflictDecision, None] = Method("decide", ConflictDecision, None, reads=False)
 
 METHODS: tuple[Method[Any, Any], ...] = (
     RECALL, EMBED, EMBED_EACH, VECTORS, SEARCH, PAGE, RAW, DROP_DAMAGED, STATS, GET, ADD, RESTORE, EDIT,
-    FORGET_PREVIEW, FORGET, TRASH, RESTORE_FORGOTTEN, PURGE, JUDGE, CONFLICTS, DECIDE,
+    FORGET_PREVIEW, FORGET, TRASH, RESTORE_FORGOTTEN, PURGE, REWRITE, JUDGE, CONFLICTS, DECIDE,
 )  # fmt: skip

@@ -1,25 +1,25 @@
-"""Serves the door in a thread of the memory worker: at a Unix socket of the data folder, or at an address."""
+"""Serves the door in a thread of the memory worker."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 import threading
 
 import uvicorn
 from starlette.applications import Starlette
 
-from memshare.broker import sockets
-from memshare.broker.errors import BadInput, Unreachable
-from memshare.broker.settings import Settings
-from memshare.memory_service.door.address import socket_of
+from memshare.broker.errors import Unreachable
+from memshare.broker.http_bounds.bounded_connection import Bounds, bounded
+from memshare.broker.http_bounds.connection_count import count_for_this_process
+from memshare.memory_service.door.listening import BACKLOG
+from memshare.memory_service.door.refusals import refused_by_bounds
 
 log = logging.getLogger(__name__)
 
-BACKLOG = 2048
 KEEP_ALIVE = 75  # seconds that a connection may be idle; longer than clients keep one
+BOUNDS = Bounds(refused_by_bounds, body_within=120.0)  # a body may have 64 MiB
 START_WITHIN = 30.0  # seconds
 END_WITHIN = 5  # seconds for requests that are being answered
 
@@ -31,6 +31,7 @@ class DoorServer:
         self._socket = listening
         config = uvicorn.Config(
             app,
+            http=bounded(BOUNDS, count_for_this_process()),
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -61,37 +62,3 @@ class DoorServer:
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=self._server.config.get_loop_factory()) as runner:
             runner.run(self._server.serve(sockets=[self._socket]))
-
-
-def listen(settings: Settings) -> socket.socket:
-    """The socket that the settings ask for, bound; raises `BadInput` where it cannot be."""
-    if settings.memory_listen is None:
-        return _listen_at_socket(settings)
-    if settings.memory_token is None:
-        raise BadInput(
-            f"MEMSHARE_MEMORY_LISTEN={settings.memory_listen!r} opens the pool to the network, so it needs a token: "
-            "set MEMSHARE_MEMORY_TOKEN, here and for every worker and command."
-        )
-    host, _, port = settings.memory_listen.rpartition(":")
-    host = host.strip("[]")
-    try:
-        return socket.create_server(
-            (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
-        )
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadInput(f"MEMSHARE_MEMORY_LISTEN={settings.memory_listen!r} cannot be listened on: {reason}.") from error
-
-
-def _listen_at_socket(settings: Settings) -> socket.socket:
-    path = socket_of(settings.data)
-    sockets.make_room(path, settings.data)
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # Bound aside and renamed, so that nobody can connect before only its owner can.
-    aside = path.with_suffix(f".{os.getpid()}")
-    aside.unlink(missing_ok=True)
-    listening.bind(str(aside))
-    aside.chmod(0o600)
-    aside.rename(path)
-    listening.listen(BACKLOG)
-    return listening

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.curate.answers import ForgetPreview, Purged, Restored, TrashPage
+from memshare.memory_service.curate.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.curate.requests import (
@@ -46,7 +46,9 @@ class Service:
         self.pools = pools
 
     def embed(self, request: EmbedRequest) -> Embedding:
-        return self._pool().embed(request.text)
+        recall = self._pool()
+        [vector] = recall.begin(request.text, request.asked_by or "").result()
+        return Embedding.pack(recall.encoder_name, vector)
 
     def embed_each(self, texts: Sequence[str]) -> list[Embedding]:
         recall = self._pool()
@@ -59,7 +61,7 @@ class Service:
     def search(self, request: SearchRequest) -> tuple[Found, ...]:
         recall = self._pool()
         words = query(request.text) if request.mode == "hybrid" else None
-        [vector] = recall.encode([request.text])
+        [vector] = recall.begin(request.text, request.asked_by or "").result()
         hits = recall.store.search(request.where, request.k, dense=vector, sparse=words)
         return tuple(Found(memory=hit.memory, similarity=hit.similarity) for hit in hits)
 
@@ -107,6 +109,9 @@ class Service:
 
     def purge(self, forget: Forget) -> Purged:
         return self._forgetting.purge(forget)
+
+    def rewrite(self, _: None) -> FilesRewritten:
+        return self._forgetting.rewrite()
 
     def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 import redis
 
@@ -12,8 +13,8 @@ from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
 from memshare.memory_service.encoders.encoder import Encoder, open_encoder
 from memshare.memory_service.encoders.open_model import open_model
+from memshare.memory_service.encoders.reach import within_reach
 from memshare.memory_service.encoders.shared_batches import SharedBatches
-from memshare.memory_service.encoders.windows import whole_texts
 from memshare.memory_service.pool.encoder_names import ENCODER, first_name, folder_of, origin_of
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.pool.restoring import require_whole
@@ -36,8 +37,9 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
             f" back to {origin_of(name)!r}."
         )
     device, exports = settings.device, settings.exports_dir
+    first = partial(open_encoder, settings.encoder, device=device, timeout=settings.model_timeout, exports=exports)
     if name == first_name(settings):
-        opened = open_encoder(settings.encoder, device=device, timeout=settings.model_timeout, exports=exports)
+        opened = first()
     else:
         folder = folder_of(settings, name)
         if not folder.is_dir():
@@ -45,8 +47,9 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
                 f"The pool's encoder {name!r} is not in {str(settings.encoders_dir)!r}. Give MEMSHARE_ENCODERS the"
                 " folder in which the machine that consolidated keeps it, or a copy of that."
             )
-        opened = open_model(str(folder), name=name, device=device, exports=exports)
-    encoder = SharedBatches(whole_texts(opened))
+        trained = open_model(str(folder), name=name, device=device, exports=exports)
+        opened = within_reach(trained, folder, first)
+    encoder = SharedBatches(opened)
     encoder.encode(["The first text takes longer than those after it."])
     return encoder
 
@@ -58,7 +61,9 @@ def open_generation(settings: Settings, client: redis.Redis, name: str) -> Recal
     is_other = layout_in_use(settings) not in (None, layout)
     store = open_store(settings, layout, owner=" ".join(sys.argv), beside=is_other)
     ranking = CredibilityRanking(client)
-    recall = Recall(store, encoder, Retriever(client, encoder), ranking, settings.submitter_share)
+    recall = Recall(
+        store, encoder, Retriever(client, encoder, learns=settings.learn), ranking, settings.submitter_share
+    )
     weakref.finalize(recall, store.close)
     if is_other:
         put_in_use(settings, layout)

@@ -15,9 +15,10 @@ from uuid import uuid4
 
 import redis
 
-from memshare.broker.connection import DOWN, address
+from memshare.broker.connection import address
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
+from memshare.broker.steady_thread import steady_thread
 from memshare.broker.wire.messages import Message
 from memshare.memory_service.stores.data_folder import pool_id
 
@@ -53,8 +54,7 @@ class Claim:
         self._client = client
         self._renew, self._release = (_script(client, name) for name in ("renew", "release"))
         self._released = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="pool-owner", daemon=True)
-        self._thread.start()
+        self._thread = steady_thread("pool-owner", self.renew, self._released, every=RENEW_EVERY, delay=RENEW_EVERY)
 
     def renew(self) -> bool:
         """Give a sign of life; returns whether this process still owns the pool of its Redis."""
@@ -71,15 +71,8 @@ class Claim:
         self._thread.join()
         try:
             self._release(keys=[OWNER], args=[self._record])
-        except DOWN as error:
-            log.warning("The claim on the pool ends in %d s, Redis does not answer: %s", EXPIRY, error)
-
-    def _keep(self) -> None:
-        while not self._released.wait(RENEW_EVERY):
-            try:
-                self.renew()
-            except DOWN as error:
-                log.warning("The claim on the pool was not renewed, Redis does not answer: %s", error)
+        except redis.RedisError as error:
+            log.warning("The claim on the pool ends in %d s, Redis does not do its part: %s", EXPIRY, error)
 
 
 def claim(client: redis.Redis, settings: Settings) -> Claim | None:

@@ -9,10 +9,12 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from memshare.serve.backend import Backend
-from memshare.serve.body_limit import LARGEST_BODY, BodyLimit
+from memshare.serve.body import LARGEST_BODY
+from memshare.serve.entrance import Entrance
 from memshare.serve.mcp_door.http import McpDoor
 from memshare.serve.problems import Problem, add_handlers
 from memshare.serve.routes import dead_letters, journeys, looking, memories, sharing
+from memshare.serve.routes.pages import page_routes
 from memshare.serve.same_user import is_same_user
 
 DESCRIPTION = """\
@@ -38,16 +40,17 @@ def rest_app(backend: Backend) -> FastAPI:
         title="memshare",
         version="1",
         description=DESCRIPTION,
+        docs_url=None,  # its own page loads scripts from a public network
         redoc_url=None,
         generate_unique_id_function=_name,
         lifespan=mcp.lifespan,
     )
     app.state.backend, app.state.is_same_user = backend, is_same_user
-    app.add_middleware(BodyLimit)  # FastAPI's own limit answers in plain text
+    app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
     for module in (sharing, journeys, memories, looking, dead_letters):
         app.include_router(module.router, prefix="/v1")
-    app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"])]
+    app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"]), *page_routes()]
 
     described = app.openapi
 

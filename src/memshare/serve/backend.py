@@ -16,6 +16,7 @@ from memshare.llm.limits.usage import UsageLog
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound, TooLarge
 from memshare.serve.recalls import Recalls
+from memshare.serve.request_limit import RequestLimit
 from memshare.serve.tokens import Tokens
 
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
@@ -30,6 +31,7 @@ class Backend:
         self.redis = connect(settings.redis, tries=1)
         self.tokens = Tokens(self.redis)
         self.recalls = Recalls(self.redis, settings.keep_days)
+        self.requests = RequestLimit(self.redis, settings.request_limit)
         self.budget = Budget(self.redis, UsageLog(self.redis))
         self._cards: tuple[float, dict[str, AgentCard]] = (-LOOK_AGAIN, {})
 

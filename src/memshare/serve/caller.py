@@ -13,6 +13,8 @@ admin: all of it, and what others did."""
 
 RIGHTS: tuple[Right, ...] = get_args(Right)
 LOCAL_NAME = "anonymous"
+RESERVED = frozenset({LOCAL_NAME, "documents", "unknown"})
+"""Submitters who are nobody: who gave no name, the documents that an agent reads, and who cannot be told any more."""
 
 
 @dataclass(frozen=True)

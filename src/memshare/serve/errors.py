@@ -33,6 +33,10 @@ class TooLarge(BadInput):
     """A request is larger than is taken."""
 
 
+class TooManyRequests(TryAgain):
+    """A caller has asked as often as it may for now."""
+
+
 STATUSES: tuple[tuple[type[MemshareError], int], ...] = (
     (NoToken, 401),
     (Forbidden, 403),
@@ -43,6 +47,7 @@ STATUSES: tuple[tuple[type[MemshareError], int], ...] = (
     (NoMatch, 428),
     (BadInput, 422),
     (QueueFull, 429),
+    (TooManyRequests, 429),
     (NotYet, 429),
     (TryAgain, 503),
     (Unreachable, 503),

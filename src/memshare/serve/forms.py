@@ -55,14 +55,10 @@ class Filters(Message):
 class RecallForm(Asked):
     """Which memories to show with a task: name an agent, or a pool."""
 
-    model_config = example(agent="logic", prompt="What has keys and opens no door?", model="my-model", k=3)
+    model_config = example(agent="logic", prompt="What has keys and opens no door?", k=3)
 
     agent: Label | None = None
     pool: Label | None = None
-    kind: Label | None = Field(default=None, description="the kind of task")
-    model: Label | None = Field(
-        default=None, description="who is to answer, as in its offers: own and foreign memories are balanced for it"
-    )
     k: int = Field(default=3, ge=0, le=MAX_MEMORIES)
     mode: Mode = "dense"
     filters: Filters = Filters()

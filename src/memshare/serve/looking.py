@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from memshare.memory_service.recall.lift import lifts
 from memshare.scorer.rubric import Rubric, all_rubrics
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
@@ -62,10 +63,11 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
     counts = backend.client.memories.stats().by_pool
     by_pool = {name: count for name, count in sorted(counts.items()) if caller.sees(name)}
     with backend.reaching():
+        lift = lifts(backend.redis, by_pool)
         waiting = backend.client.ledger.open_messages()
     own = {card.name for card in backend.cards().values() if caller.sees(card.pool)}
     seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
-    return StatsReply(memories=sum(by_pool.values()), by_pool=by_pool, open=seen)
+    return StatsReply(memories=sum(by_pool.values()), by_pool=by_pool, lift=lift, open=seen)
 
 
 def _rubric(rubric: Rubric) -> RubricReply:

@@ -9,6 +9,7 @@ from memshare.broker.errors import BadInput
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.door.messages import JudgedMemory, SearchRequest
 from memshare.memory_service.memory import Memory, Status
+from memshare.memory_service.recall.lift import memory_lift
 from memshare.memory_service.stores.store import Where
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
@@ -25,7 +26,9 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     where = Where(
         pool=_pool(caller, form.pool), status=form.status, agent=form.agent, kind=form.kind, submitter=form.submitter
     )
-    found = backend.client.memories.search(SearchRequest(text=text, k=form.k, mode=form.mode, where=where))
+    found = backend.client.memories.search(
+        SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
+    )
     return SearchReply(memories=tuple(FoundMemory(memory=one.memory, similarity=one.similarity) for one in found))
 
 
@@ -51,7 +54,7 @@ def page(
 def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
     """One memory and what it has been worth; raises `NotFound`."""
     caller.require("recall")
-    return _reply(_judged(backend, caller, memory_id))
+    return _reply(backend, _judged(backend, caller, memory_id))
 
 
 def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
@@ -64,7 +67,7 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     fields = form.model_dump(exclude={"new_pool"})
     [added] = backend.client.memories.add([NewMemory(**fields, new_pool=new_pool, submitter=caller.name)])
     audit(caller, "add", memory_id=added, pool=form.pool)
-    return _reply(_judged(backend, caller, added))
+    return _reply(backend, _judged(backend, caller, added))
 
 
 def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, matches: str | None) -> MemoryReply:
@@ -87,7 +90,7 @@ def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, matc
             raise _stale(memory_id) from error
         raise
     audit(caller, "edit", memory_id=memory_id, pool=before.pool)
-    return _reply(_judged(backend, caller, memory_id))
+    return _reply(backend, _judged(backend, caller, memory_id))
 
 
 def forget(backend: Backend, caller: Caller, memory_id: UUID) -> Forgotten:
@@ -126,11 +129,14 @@ def _stale(memory_id: UUID) -> Stale:
     return Stale(f"The memory {str(memory_id)!r} has changed since you read it. Read it again, then change it.")
 
 
-def _reply(judged: JudgedMemory) -> MemoryReply:
+def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
+    with backend.reaching():
+        lift = memory_lift(backend.redis, judged.memory.pool, judged.memory.id)
     return MemoryReply(
         memory=judged.memory,
         version=version_of(judged.memory),
         credibility=judged.credibility.p,
         credits=judged.credibility.credits,
+        lift=lift,
         conflicts=judged.conflicts,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -12,16 +11,19 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from redis.exceptions import ResponseError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
-from memshare.broker.connection import DOWN
+from memshare.broker.connection import DOWN, unreachable
 from memshare.broker.errors import MemshareError
 from memshare.broker.wire.checking import one_line
-from memshare.serve.errors import STATUSES
+from memshare.serve.errors import STATUSES, NoToken
 
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 
 class Problem(BaseModel):
@@ -48,11 +50,9 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def add_handlers(app: FastAPI) -> None:
     """Let every error of the app be told as a problem."""
-    for kind, status in STATUSES:
-        app.add_exception_handler(kind, _handler(status))
-    for down in DOWN:
-        app.add_exception_handler(down, _handler(503))
-    app.add_exception_handler(MemshareError, _handler(500))
+    app.add_exception_handler(MemshareError, _known)
+    for fault in (ResponseError, *DOWN):
+        app.add_exception_handler(fault, _redis_fault)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _bug)
@@ -66,15 +66,27 @@ def problem(
     return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
 
 
-def _handler(status: int) -> Callable[[Request, Exception], Awaitable[JSONResponse]]:
-    async def handle(_: Request, error: Exception) -> JSONResponse:
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-        wait = getattr(error, "wait", None)
-        if wait is not None:
-            headers["Retry-After"] = str(max(math.ceil(wait), 1))
-        return problem(status, str(error), headers)
+def status_of(error: Exception) -> int:
+    """The HTTP status of an error of ours, or of a lost connection to Redis."""
+    return (
+        503 if isinstance(error, DOWN) else next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    )
 
-    return handle
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """What a program needs to know of an error: when to come back, how to say who it is."""
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, NoToken) else {}
+    wait = getattr(error, "wait", None)
+    return headers if wait is None else {**headers, "Retry-After": str(max(math.ceil(wait), 1))}
+
+
+def problem_of(error: Exception) -> JSONResponse:
+    """An error of ours as a response."""
+    return problem(status_of(error), str(error), headers_of(error))
+
+
+async def _known(_: Request, error: Exception) -> JSONResponse:
+    return problem_of(error)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -86,9 +98,26 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     return problem(422, f"The request cannot be read: {fields[0]}.", fields=fields)
 
 
-async def _http(_: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    return problem(error.status_code, str(error.detail), headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """All methods of a path: each has a route of its own, and the framework names those of the first one alone."""
+    routes = request.app.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
+
+
+async def _redis_fault(request: Request, error: Exception) -> JSONResponse:
+    return problem(503, str(unreachable(request.app.state.backend.settings.redis, error)))
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:

@@ -34,10 +34,9 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
         until=some.until,
         words=some.words,
         not_shown=some.not_shown,
-        model=form.model,
-        kind=form.kind,
         # A token's own pools may have no memory yet; the name of any other may be a slip of the pen.
         new_pool=form.agent is not None or caller.pools is not None,
+        asked_by=caller.name,
     )
     found = backend.client.memories.recall(request)
     judged = {one.memory.id: one for one in backend.client.memories.judge([one.memory.id for one in found.found])}
@@ -53,7 +52,7 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
     return Recalled(
         recall_id=kept.id,
         pool=pool,
-        memories=tuple(_recalled(one, judged.get(one.memory.id), form.model) for one in found.found),
+        memories=tuple(_recalled(one, judged.get(one.memory.id)) for one in found.found),
         messages=as_turns([one.memory for one in found.found]) if form.format == "messages" else None,
         retriever_version=found.retriever_version,
     )
@@ -70,15 +69,13 @@ def _pool(backend: Backend, caller: Caller, form: RecallForm) -> str:
     if (form.agent is None) == (form.pool is None):
         raise BadInput("Name an 'agent' or a 'pool': one of the two.")
     if form.agent is not None:
-        card = backend.agent(caller, form.agent)
-        card.require_kind(form.kind)
-        return card.pool
+        return backend.agent(caller, form.agent).pool
     assert form.pool is not None
     caller.require_pool(form.pool)
     return form.pool
 
 
-def _recalled(found: Found, judged: JudgedMemory | None, model: str | None) -> RecalledMemory:
+def _recalled(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
     memory = found.memory
     credibility = judged.credibility.p if judged else 1.0
     credits_ = judged.credibility.credits if judged else 0
@@ -88,26 +85,20 @@ def _recalled(found: Found, judged: JudgedMemory | None, model: str | None) -> R
         similarity=found.similarity,
         credibility=credibility,
         credits=credits_,
-        why=_why(found, credibility, credits_, model),
+        why=_why(found, credibility, credits_),
     )
 
 
-def _why(found: Found, credibility: float, credits_: int, model: str | None) -> str:
+def _why(found: Found, credibility: float, credits_: int) -> str:
     """What speaks for a memory, in a sentence."""
     memory = found.memory
     about = "its statement" if memory.prompt is None else "its task"
     parts = [f"{about} is like this one ({found.similarity:.2f})"]
     if memory.score is not None:
         parts.append(f"its answer was graded {memory.score:.0f} of 100")
-    parts.append(
-        f"it was shown with {credits_} answers whose worth is known (credibility {credibility:.2f})"
-        if credits_
-        else "nobody has told yet what it is worth"
-    )
-    if found.moved:
-        whose = "own" if memory.model == model else "foreign"
-        parts.append(f"as {whose} memories fare, its rank was moved by {found.moved:+.1%}")
-    if memory.status == "probation":
-        parts.append("it is new and on probation")
+    trusted = f" (credibility {credibility:.2f})" if memory.is_statement else ""
+    parts.append(f"it was shown to {credits_} graded tasks{trusted}" if credits_ else "no graded task was shown it yet")
+    if not found.proven:
+        parts.append("it is unproven")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."

@@ -11,6 +11,7 @@ from memshare.broker.wire.grades import Score
 from memshare.broker.wire.lessons import Lesson
 from memshare.broker.wire.messages import Message, Shown, Step, Turn, Usage
 from memshare.memory_service.memory import Memory, Status
+from memshare.memory_service.recall.lift import Lift
 
 
 class RecalledMemory(Message):
@@ -71,6 +72,7 @@ class JourneyReply(Message):
     answer: str | None
     model: str | None
     memories: tuple[Shown, ...]
+    withheld: Shown | None = Field(description="a memory that was recalled and, at random, not shown")
     recall_id: UUID | None
     usage: Usage | None
     seconds: float | None
@@ -113,6 +115,7 @@ class MemoryReply(Message):
     version: str = Field(description="what a change of it names; the same as its ETag")
     credibility: float
     credits: int
+    lift: Lift
     conflicts: tuple[UUID, ...]
 
 
@@ -195,8 +198,9 @@ class Dropped(Message):
 
 
 class StatsReply(Message):
-    """How many memories there are, and how many messages of each queue are open."""
+    """How many memories there are, what showing one does, and how many messages of each queue are open."""
 
     memories: int
     by_pool: dict[str, int]
+    lift: dict[str, Lift] = Field(description="by pool, where a task was counted")
     open: dict[str, int]

@@ -8,17 +8,32 @@ import socket
 from typing import Literal
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memshare.broker.errors import BadInput
+from memshare.broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded
+from memshare.broker.http_bounds.connection_count import count_for_this_process
 from memshare.broker.observe.logs import Json, Text
 from memshare.serve.app import rest_app
-from memshare.serve.authentication import OF_CONNECTION
 from memshare.serve.backend import Backend
+from memshare.serve.problems import problem
+from memshare.serve.this_machine import OF_CONNECTION
 
 BACKLOG = 2048
 KEEP_ALIVE = 75  # seconds that a connection may be idle
 END_WITHIN = 5  # seconds for requests that are being answered
+BOUNDS = Bounds(problem, body_within=30.0)
+
+# What our own pages load is of this server, and nobody shows them in a frame of theirs.
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    ("Content-Security-Policy", CONTENT_POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+]
+"""Sent with every answer."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -35,7 +50,7 @@ def run(backend: Backend, listening: socket.socket) -> None:
     server_of(backend).run(sockets=[listening])
 
 
-class Connection(HttpToolsProtocol):
+class Connection(BoundedConnection):
     """A connection whose requests share what was found out about it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -47,7 +62,8 @@ def server_of(backend: Backend) -> uvicorn.Server:
     """The server, not yet running."""
     config = uvicorn.Config(
         rest_app(backend),
-        http=Connection,
+        http=bounded(BOUNDS, count_for_this_process(), Connection),
+        headers=HEADERS,
         log_config=None,
         log_level="warning",
         access_log=False,

@@ -14,11 +14,13 @@ from pydantic import Field, StringConstraints
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
 from memshare.broker.wire.messages import Message, Name
-from memshare.serve.caller import Caller, Right
+from memshare.serve.caller import RESERVED, Caller, Right
+from memshare.serve.errors import NoToken
 
 TOKENS = "memshare:tokens"
 """Hash: name of a token → the `Token`."""
 PREFIX = "msh"
+_OF_NOBODY = f"{', '.join(sorted(RESERVED))} stand for submitters who are nobody, and who has the name reads theirs."
 
 TokenName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,60}$")]
 
@@ -44,7 +46,12 @@ class Tokens:
         self._client = client
 
     def create(self, name: str, may: tuple[str, ...], pools: tuple[str, ...] | None) -> str:
-        """Make a token and return its text, which nobody can read again; raises `BadInput` for a name that is taken."""
+        """Make a token and return its text, which nobody can read again.
+
+        Raises `BadInput` for a name that is taken or reserved.
+        """
+        if _is_reserved(name):
+            raise BadInput(f"The name {name!r} is reserved: {_OF_NOBODY} Give the token another name.")
         text = f"{PREFIX}_{name}_{secrets.token_hex(32)}"
         token = checked(Token, "The token", name=name, may=may, pools=pools, digest=_digest(text), created=time.time())
         if not self._client.hsetnx(TOKENS, name, token.model_dump_json()):
@@ -63,16 +70,29 @@ class Tokens:
             raise BadInput(f"No token is called {name!r}. There are: {known}.")
 
     def find(self, text: str) -> Token | None:
-        """The token with this text. Compared are hashes, in constant time, whether the name is known or not."""
+        """The token with this text. Compared are hashes, in constant time, whether the name is known or not.
+
+        Raises `NoToken` for one with a reserved name.
+        """
         _, _, name = text.rpartition("_")[0].partition("_")
         kept = self._client.hget(TOKENS, name)
         token = Token.model_validate_json(kept) if kept else None
         same = hmac.compare_digest(token.digest if token else _digest(""), _digest(text))
+        if token and same and _is_reserved(name):
+            raise NoToken(
+                f"The token {name!r} is not taken, as its name is reserved: {_OF_NOBODY} Run `memshare token revoke "
+                f"{name}`, and create one with another name."
+            )
         return token if token and same else None
 
     def any(self) -> bool:
         """Whether there is one at all."""
         return bool(self._client.hlen(TOKENS))
+
+
+def _is_reserved(name: str) -> bool:
+    """Also where it differs in case alone."""
+    return name.casefold() in RESERVED
 
 
 def _digest(text: str) -> str:

@@ -11,8 +11,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from redis import exceptions
 
-from memshare.broker.connection import connect, reaching
+from memshare.broker.connection import connect, is_outage, reaching, unreachable, wait_for_redis
 from memshare.broker.errors import Unreachable
 from memshare.broker.redis_server import server_binary
 from memshare.broker.settings import Settings
@@ -81,6 +82,41 @@ def test_tls_to_a_port_that_answers_something_else_is_called_that() -> None:
         thread.start()
         assert "does not speak TLS" in refusal(f"rediss://127.0.0.1:{port}/0")
         thread.join()
+
+
+def test_who_waits_for_redis_is_told_at_once_where_waiting_does_not_help(port: int) -> None:
+    with pytest.raises(Unreachable, match="refuses the password"):
+        wait_for_redis(f"redis://:wrong@127.0.0.1:{port}/0")
+    with pytest.raises(Unreachable, match="does not speak TLS"):
+        wait_for_redis(f"rediss://:right@127.0.0.1:{port}/0")
+
+    wait_for_redis(f"redis://:right@127.0.0.1:{port}/0")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_one"),
+    [
+        (exceptions.BusyLoadingError("Redis is loading the dataset in memory"), True),
+        (exceptions.ResponseError("MISCONF Errors writing to the AOF file: No space left on device"), True),
+        (exceptions.ReadOnlyError("You can't write against a read only replica."), True),
+        (exceptions.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value"), False),
+        (exceptions.DataError("Invalid input of type: 'NoneType'"), False),
+        (ValueError("a bug"), False),
+    ],
+)
+def test_an_outage_is_told_from_a_bug(error: Exception, is_one: bool) -> None:
+    assert is_outage(error) is is_one
+
+
+def test_who_reads_of_a_full_disk_reads_what_to_do() -> None:
+    url = "redis://:right@10.0.0.7/0"
+
+    said = str(unreachable(url, exceptions.ResponseError("MISCONF Errors writing to the AOF file: No space left")))
+
+    assert "redis://10.0.0.7:6379/0" in said
+    assert "No space left" in said
+    assert "Make room" in said
+    assert "right" not in said
 
 
 def test_a_redis_that_is_not_there_is_called_that(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memshare.broker.errors import BadInput
-from memshare.broker.settings import DEFAULT_MISTRAL, DEFAULT_OPENAI, Role, Settings, load_settings
+from memshare.broker.settings import Role, Settings, load_settings
 
 
 def test_nothing_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +147,9 @@ def test_each_role_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch, ro
     ("keys", "model"),
     [
         ([], "offline"),
-        (["MISTRAL_API_KEY"], DEFAULT_MISTRAL),
-        (["OPENAI_API_KEY"], DEFAULT_OPENAI),
-        (["MISTRAL_API_KEY", "OPENAI_API_KEY"], DEFAULT_OPENAI),
+        (["MISTRAL_API_KEY"], "mistral:mistral-small-latest"),
+        (["OPENAI_API_KEY"], "openai:gpt-5.6-luna"),
+        (["MISTRAL_API_KEY", "OPENAI_API_KEY"], "openai:gpt-5.6-luna"),
     ],
 )
 def test_without_a_model_the_keys_decide(monkeypatch: pytest.MonkeyPatch, keys: list[str], model: str) -> None:

@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from fastapi import FastAPI
-from fastapi.security.utils import get_authorization_scheme_param
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from memshare.serve.authentication import find_caller
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
+from memshare.serve.entrance import MCP
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-PATH = "/mcp"
 
 
 class McpDoor:
@@ -41,10 +38,7 @@ class McpDoor:
         self._tasks: TaskGroup | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
-        token = text if scheme.lower() == "bearer" else None
-        self._asking.set(await run_in_threadpool(find_caller, self._backend, request, token))
+        self._asking.set(Request(scope).state.caller)
         async with self._one_builds:
             sessions = self._sessions or await self._build()
         await sessions.handle_request(scope, receive, send)
@@ -66,7 +60,7 @@ class McpDoor:
 
     @property
     def route(self) -> Route:
-        return Route(PATH, self, include_in_schema=False)
+        return Route(MCP, self, include_in_schema=False)
 
 
 async def _run(sessions: StreamableHTTPSessionManager, *, task_status: TaskStatus[None]) -> None:
@@ -85,7 +79,7 @@ def _sessions(backend: Backend, caller: Callable[[], Caller], largest_body: int)
     server.streamable_http_app(
         stateless_http=True,
         max_request_body_size=largest_body,
-        # Who has no token must ask from this machine, by its own name: `find_caller` sees to that.
+        # Who has no token must ask from this machine, by its own name: `Entrance` sees to that.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return server.session_manager

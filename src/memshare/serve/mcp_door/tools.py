@@ -56,13 +56,11 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
         task: str,
         agent: Agent = None,
         pool: Pool = None,
-        kind: Kind = None,
-        model: Model = None,
         k: Annotated[int, Field(ge=1, le=20)] = 3,
     ) -> Recalled:
         """Find what worked before on tasks like this one. Call it before you answer a task, with the task as the user
         gave it. Use the memories as examples; keep `recall_id` for `offer` and `feedback`."""
-        form = checked(RecallForm, "The recall", prompt=task, agent=agent, pool=pool, kind=kind, model=model, k=k)
+        form = checked(RecallForm, "The recall", prompt=task, agent=agent, pool=pool, k=k)
         return recall_memories(backend, caller(), form)
 
     @server.tool(title="Offer an answer", annotations=ADDS)

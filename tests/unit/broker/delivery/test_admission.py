@@ -20,7 +20,7 @@ from memshare.broker.delivery.sweeper import sweep
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.presence import Presence, announce, require_same_secret, withdraw
 from memshare.broker.settings import Settings
-from memshare.broker.wire.grades import Credited
+from memshare.broker.wire.grades import MemoriesCredited
 from memshare.broker.wire.signing import SIGNATURE, Signer
 
 OURS, THEIRS = Signer((b"ours",)), Signer((b"theirs",))
@@ -57,7 +57,7 @@ def taken(app: Celery, ledger: Ledger, letters: DeadLetters) -> Callable[[Signer
 
     def take(signer: Signer, entry: Entry) -> Any:
         services = StageServices(ledger, letters, tries=3, retry_seconds=60, signer=signer)
-        stage = Stage(TASK, "count", Credited, lambda _, message: Outcome(message))
+        stage = Stage(TASK, "count", MemoriesCredited, lambda _, message: Outcome(message))
         app.tasks.pop(TASK, None)
         add_stage(app, stage, lambda: services)
         task = app.tasks[TASK]
@@ -157,6 +157,31 @@ def test_a_worker_with_another_secret_than_one_that_is_there_does_not_start(redi
     with pytest.raises(BadInput, match=r"'poem@far'.*MEMSHARE_SECRET"):
         require_same_secret(redis_client, OURS)
 
-    require_same_secret(redis_client, Signer((*OURS.keys, *THEIRS.keys)))
     withdraw(redis_client, there)
     require_same_secret(redis_client, OURS)
+
+
+@pytest.mark.parametrize(
+    ("there", "starting", "fits"),
+    [
+        ("old", "old,new", True),
+        ("old,new", "new,old", True),
+        ("new,old", "old,new", True),
+        ("new,old", "new", True),
+        ("old", "new,old", False),  # who is there would refuse what it signs
+        ("new,old", "old", False),  # it would refuse what is there
+        ("old,new", "new", False),
+        ("new", "old,new", False),
+    ],
+)
+def test_a_secret_is_replaced_in_an_order_in_which_nobody_refuses_another(
+    redis_client: redis.Redis, there: str, starting: str, *, fits: bool
+) -> None:
+    running, own = (Signer(tuple(key.encode() for key in keys.split(","))) for keys in (there, starting))
+    announce(redis_client, Presence(node="poem@far", pid=1, life="l", queues=("poem",), secrets=running.fingerprints))
+
+    if fits:
+        require_same_secret(redis_client, own)
+    else:
+        with pytest.raises(BadInput, match=r"'poem@far'.*OLD,NEW.*NEW,OLD"):
+            require_same_secret(redis_client, own)

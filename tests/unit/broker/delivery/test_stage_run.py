@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -123,6 +124,22 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
 
 def names(spans: InMemorySpanExporter) -> list[str]:
     return sorted(span.name for span in spans.get_finished_spans())
+
+
+@pytest.mark.parametrize(
+    ("refusal", "letters"), [("MISCONF No space left on device", []), ("WRONGTYPE no list", ["bug"])]
+)
+def test_what_redis_refuses_for_now_is_run_again_and_a_bug_is_a_dead_letter(
+    refusal: str, letters: list[str], run_once: RunOnce, redis_client: redis.Redis, ledger: Ledger
+) -> None:
+    def refused(_journey: str, _task: AgentTask) -> Outcome:
+        raise redis.ResponseError(refusal)
+
+    with suppress(Ignore, GiveUp):
+        run_once(refused)
+
+    assert [letter.reason for letter in DeadLetters(redis_client, ledger).all()] == letters
+    assert ledger.open_messages()["poem"] == 1 - len(letters)
 
 
 def test_a_try_that_failed_waits_beside_its_queue_and_is_sent_again_with_arguments_that_are_short_and_masked(

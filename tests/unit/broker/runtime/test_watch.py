@@ -23,6 +23,7 @@ from memshare.broker.runtime import watch as watch_module
 from memshare.broker.runtime.watch import Pulse, Watch, takes_tasks
 from memshare.broker.settings import Settings
 from tests.support.deployment import wait_for
+from tests.support.watching import watch_of
 
 StartWatch = Callable[..., Watch]
 
@@ -38,16 +39,10 @@ def start_watch(
     monkeypatch.setattr(watch_module, "INTERVAL", 0.05)
     before = list(signals.worker_shutdown.receivers)
     known = settings.model_copy(update={"heartbeat": tmp_path / "heartbeat"})
-    consumer = SimpleNamespace(
-        hostname="w@host",
-        blueprint=SimpleNamespace(state=RUN),
-        pool=SimpleNamespace(active=True),
-        connection=SimpleNamespace(connected=True),
-    )
     started: list[Watch] = []
 
     def start(*pulses: Pulse, app: Celery | None = None) -> Watch:
-        started.append(Watch(app or make_app(settings=known), known, consumer, [], pulses))
+        started.append(watch_of(known, *pulses, app=app))
         started[-1].start()
         return started[-1]
 

@@ -18,15 +18,12 @@ from memshare.broker.settings import Settings
 from memshare.broker.wire.secret import open_signer
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.balance import Earned
 from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.store import Store
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
-from tests.support.balanced import note
-from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
 Tokened = Callable[..., TestClient]
@@ -75,19 +72,6 @@ def shelf(memory: MemoryClient) -> dict[str, str]:
     logic = NewMemory(pool="logic", prompt="red lamp by the sea", answer="A light.", new_pool=True, kind="riddle")
     poem = NewMemory(pool="poem", prompt="red lamp by the sea", answer="A secret poem.", new_pool=True)
     return dict(zip(("logic", "poem"), map(str, memory.add([logic, poem])), strict=True))
-
-
-@pytest.fixture
-def weighed(memory: MemoryClient, redis_client: redis.Redis) -> dict[str, str]:
-    """Memories of the models ada and bea, in a pool where foreign ones helped more with riddles: the model → its id."""
-    found = {
-        model: remembered(f"{colour} lamp by the sea", answer=f"A {colour} light.", pool="logic", model=model)[0]
-        for model, colour in (("ada", "red"), ("bea", "old"))
-    }
-    memory.restore(list(found.values()))
-    earned = [Earned(found["ada"], 0.9, 1.0), Earned(found["bea"], 1.1, 1.0)] * 40
-    note(redis_client, "logic", "riddle", "ada", earned)
-    return {model: str(one.id) for model, one in found.items()}
 
 
 def bodies(client: redis.Redis) -> list[str]:

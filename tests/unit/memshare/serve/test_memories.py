@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
 
+import redis
 from fastapi.testclient import TestClient
 
+from memshare.memory_service.recall.lift import LiftSums
 from tests.unit.memshare.serve.conftest import Tokened
 
 
@@ -93,3 +96,18 @@ def test_a_pool_that_nobody_has_is_begun_only_on_purpose(here: TestClient) -> No
     assert typo.status_code == 422
     assert "lgoic" in typo.json()["detail"]
     assert added(here, "x", pool="lgoic", new_pool=True)["pool"] == "lgoic"
+
+
+def test_the_lift_of_a_memory_and_of_the_pools_that_the_token_sees_is_told(
+    tokened: Tokened, shelf: dict[str, str], redis_client: redis.Redis
+) -> None:
+    sums = LiftSums(redis_client, keep_days=1)
+    for pool, memory in shelf.items():
+        for number in range(10):
+            sums.count(pool, f"shown {number}", 80.0, [UUID(memory)])
+            sums.count(pool, f"withheld {number}", 70.0, [UUID(memory)], withheld=True)
+    ada = tokened("ada", "recall")
+
+    told = {"points": 10.0, "error": 0.0, "shown": 10, "withheld": 10}
+    assert ada.get(f"/v1/memories/{shelf['logic']}").json()["lift"] == {**told, "needed": 5}
+    assert ada.get("/v1/stats").json()["lift"] == {"logic": {**told, "needed": 10}}

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from memshare.broker.delivery.keys import MESSAGES
 from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.recall.recall import Recall
 from memshare.serve.backend import Backend
 from tests.unit.memshare.serve.conftest import Tokened
 
@@ -41,28 +42,8 @@ def test_a_recall_gives_the_memories_of_the_pool_alone_and_says_why(here: TestCl
     assert memory["id"] == shelf["logic"]
     assert round(memory["similarity"], 1) == 0.8
     assert (memory["credibility"], memory["credits"]) == (1.0, 0)
-    assert memory["why"] == "Its task is like this one (0.80); nobody has told yet what it is worth."
+    assert memory["why"] == "Its task is like this one (0.80); no graded task was shown it yet."
     assert found["messages"] is None
-
-
-@pytest.mark.parametrize(("model", "other"), [("ada", "bea"), ("bea", "ada")])
-def test_own_and_foreign_memories_are_balanced_for_who_says_its_model_and_the_kind_of_task(
-    here: TestClient, weighed: dict[str, str], model: str, other: str
-) -> None:
-    first, second = recalled(here, kind="riddle", model=model)["memories"]
-
-    assert [first["id"], second["id"]] == [weighed[other], weighed[model]]
-    assert "as foreign memories fare, its rank was moved by +" in first["why"]
-    assert "as own memories fare, its rank was moved by -" in second["why"]
-    for about in ({"kind": "riddle"}, {"model": model}, {"kind": "pun", "model": model}):
-        assert not any("was moved" in one["why"] for one in recalled(here, **about)["memories"])
-
-
-def test_a_recall_for_a_kind_that_the_agent_has_not_is_refused(here: TestClient) -> None:
-    refused = here.post("/v1/recall", json={"agent": "logic", "prompt": TASK, "kind": "sonnet"})
-
-    assert refused.status_code == 422
-    assert "Agent 'logic' has no kind 'sonnet'. It has: " in refused.json()["detail"]
 
 
 def test_a_recall_as_messages_can_be_put_before_the_task(here: TestClient, shelf: dict[str, str]) -> None:
@@ -73,6 +54,23 @@ def test_a_recall_as_messages_can_be_put_before_the_task(here: TestClient, shelf
         {"role": "user", "content": "red lamp by the sea"},
         {"role": "assistant", "content": "A light."},
     ]
+
+
+def test_the_encoder_is_told_who_asks(tokened: Tokened, shelf: dict[str, str], recall: Recall) -> None:
+    assert shelf
+    asked_by: list[str] = []
+    plainly = recall.begin
+
+    def noted(text: str, who: str) -> object:
+        asked_by.append(who)
+        return plainly(text, who)
+
+    recall.begin = noted  # type: ignore[method-assign,assignment]
+    recalled(tokened("ada", "recall"))
+    searched = tokened("bob", "recall").post("/v1/memories/search", json={"text": TASK, "pool": "logic"})
+
+    assert searched.status_code == 200, searched.text
+    assert asked_by == ["ada", "bob"]
 
 
 def test_filters_narrow_a_recall(here: TestClient, shelf: dict[str, str]) -> None:

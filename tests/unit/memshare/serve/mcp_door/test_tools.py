@@ -51,18 +51,6 @@ def test_a_model_is_told_what_the_tools_are_for_and_what_they_do(connect: Connec
     asyncio.run(ask())
 
 
-def test_a_recall_is_balanced_for_who_says_its_name_and_the_kind_of_task(
-    connect: Connect, weighed: dict[str, str]
-) -> None:
-    async def work() -> None:
-        async with connect(None) as client:
-            for model, first in (("ada", "bea"), ("bea", "ada")):
-                found = await called(client, "recall", task=TASK, agent="logic", kind="riddle", model=model)
-                assert found["memories"][0]["id"] == weighed[first]
-
-    asyncio.run(work())
-
-
 def test_the_three_calls_and_a_task_begin_what_rest_begins(
     connect: Connect, backend: Backend, shelf: dict[str, str], redis_client: redis.Redis
 ) -> None:

@@ -1,0 +1,1 @@
+"""The pages that `memshare serve` shows in a browser. They load nothing from anywhere else."""

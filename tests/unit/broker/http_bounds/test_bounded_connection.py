@@ -1,0 +1,240 @@
+"""A real server over a small app, asked with raw sockets: what is too large, too slow or too much is given up."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+
+import anyio
+import pytest
+import uvicorn
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from memshare.broker.http_bounds.bounded_connection import LARGEST_HEAD, MOST_PIPELINED, Bounds, bounded
+from memshare.broker.http_bounds.connection_count import ConnectionCount
+from tests.support.deployment import wait_for
+from tests.support.raw_http import Address, answer_of, asking, read_all
+from tests.support.served import running
+
+SOON, LATER = 0.3, 0.8  # seconds: the time for headers, and the time for a body
+
+
+class App:
+    """Answers with the length of the body; /slow takes a second, /unread reads nothing, and /large says a lot.
+
+    `gone` is how many went away while they were read.
+    """
+
+    def __init__(self) -> None:
+        self.gone = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if request.url.path == "/slow":
+            await anyio.sleep(LATER + SOON)
+        try:
+            body = b"" if request.url.path == "/unread" else await request.body()
+        except ClientDisconnect:
+            self.gone += 1
+            return
+        large = "x" * LARGE if request.url.path == "/large" else ""
+        await PlainTextResponse(f"read {len(body)}{large}")(scope, receive, send)
+
+
+@pytest.fixture
+def app() -> App:
+    return App()
+
+
+@contextmanager
+def serving(app: App, count: ConnectionCount) -> Iterator[Address]:
+    bounds = Bounds(lambda status, detail: Response(detail, status), body_within=LATER, head_within=SOON)
+    config = uvicorn.Config(
+        app, http=bounded(bounds, count), log_config=None, lifespan="off", timeout_graceful_shutdown=1
+    )
+    with running(uvicorn.Server(config)) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        yield host, int(port)
+
+
+@pytest.fixture
+def server(app: App) -> Iterator[Address]:
+    with serving(app, ConnectionCount(100, 100)) as address:
+        yield address
+
+
+LARGE = 20_000_000  # bytes; more than sockets hold
+START = b"GET / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+MUCH = b"x" * (LARGEST_HEAD + 1)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        START + b"X: " + MUCH + b"\r\n\r\n",
+        START + b"X: " + MUCH * 20,
+        START + b"X: y\r\n" * (LARGEST_HEAD // 4),
+        b"GET /" + MUCH + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        CHUNKED + b"1\r\nx\r\n0\r\nX: " + MUCH * 20,
+        CHUNKED + b"1\r\nx\r\n0\r\n" + b"X: y\r\n" * (LARGEST_HEAD // 4),
+        CHUNKED + b"1;" + MUCH * 20,
+        b"\r\n" * LARGEST_HEAD * 2,
+    ],
+    ids=["one", "one without end", "many", "target", "trailer", "trailers", "chunk extension", "empty lines"],
+)
+def test_headers_without_end_are_refused(server: Address, request_: bytes) -> None:
+    with asking(server, request_) as connection:
+        assert answer_of(connection).status == 431
+
+
+def test_headers_of_the_largest_size_and_a_body_behind_them_are_taken(server: Address) -> None:
+    rest = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nX: \r\n\r\n"
+    filling = b"y" * (LARGEST_HEAD - len(rest))
+
+    with asking(server, rest.replace(b"X: ", b"X: " + filling) + b"b" * 100_000) as connection:
+        assert answer_of(connection).body == b"read 100000"
+
+
+def test_a_body_in_a_great_many_chunks_is_taken(server: Address) -> None:
+    with asking(server, CHUNKED + b"1\r\nx\r\n" * LARGEST_HEAD + b"0\r\n\r\n") as connection:
+        assert answer_of(connection).body == b"read %d" % LARGEST_HEAD
+
+
+@pytest.mark.parametrize(("begun", "drop"), [(START, b"X"), (b"POST / HTTP/1.1\r\nContent-Length: 999\r\n\r\n", b"b")])
+def test_a_request_that_comes_a_byte_at_a_time_is_given_up(
+    server: Address, app: App, begun: bytes, drop: bytes
+) -> None:
+    began = time.monotonic()
+    with asking(server, begun) as connection:
+        connection.settimeout(0.05)
+        answer = b""
+        while not answer and time.monotonic() - began < 10:
+            connection.sendall(drop)
+            try:
+                answer = connection.recv(65_536)
+            except TimeoutError:
+                continue
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert time.monotonic() - began < 5
+    wait_for(lambda: app.gone == (drop == b"b"), 5, "the app to be told that nobody is there")
+
+
+def test_a_connection_on_which_nobody_asks_is_closed_without_a_word(server: Address) -> None:
+    with asking(server, b"") as connection:
+        assert read_all(connection) == b""
+
+
+def test_neither_a_slow_answer_nor_a_pause_between_requests_is_cut_off(server: Address) -> None:
+    with asking(server, START.replace(b"/ ", b"/slow ") + b"\r\n") as connection:
+        assert answer_of(connection).status == 200
+        time.sleep(SOON * 2)
+        connection.sendall(START + b"\r\n")
+        assert answer_of(connection).status == 200
+
+
+def test_a_second_request_that_does_not_end_is_given_up_too(server: Address) -> None:
+    with asking(server, START + b"\r\n") as connection:
+        assert answer_of(connection).status == 200
+        connection.sendall(START)
+        assert answer_of(connection).status == 408
+
+
+def test_a_body_that_nobody_wants_is_left_unread_and_the_next_request_is_served(server: Address) -> None:
+    with asking(server, b"POST /unread HTTP/1.1\r\nContent-Length: 200000\r\n\r\n") as connection:
+        assert answer_of(connection).body == b"read 0"
+        connection.sendall(b"b" * 200_000 + START + b"\r\n")
+        assert answer_of(connection).body == b"read 0"
+
+
+def test_a_body_that_nobody_wants_does_not_keep_a_connection(server: Address) -> None:
+    with asking(server, b"POST /unread HTTP/1.1\r\nContent-Length: 200000\r\n\r\n") as connection:
+        assert answer_of(connection).status == 200
+        began = time.monotonic()
+        read_all(connection)
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"\x16\x03\x01\x02\x00\x01", b"GET\r\n\r\n", b"SSH-2.0-x\r\n", CHUNKED + b"zz\r\n"]
+)
+def test_what_is_no_http_is_refused_without_a_line_in_the_log(
+    server: Address, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), asking(server, garbage) as connection:
+        assert answer_of(connection).status == 400
+
+    assert not caplog.records
+
+
+def test_half_a_request_leaves_no_line_in_the_log(server: Address, app: App, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        for begun in (START, CHUNKED + b"5\r\nab"):
+            asking(server, begun).__enter__().close()
+        wait_for(lambda: app.gone == 1, 5, "the app to be told")
+
+    assert not caplog.records
+
+
+def test_some_requests_may_be_sent_at_once_and_no_more(server: Address) -> None:
+    one, slow = START + b"\r\n", START.replace(b"/ ", b"/slow ") + b"\r\n"
+    last = START + b"Connection: close\r\n\r\n"
+
+    with asking(server, slow + one * (MOST_PIPELINED - 1) + last) as connection:
+        assert read_all(connection).count(b"HTTP/1.1 200 ") == MOST_PIPELINED + 1
+    with asking(server, slow + one * (MOST_PIPELINED + 1)) as connection:
+        assert read_all(connection) == b""
+
+
+def from_address(host: str, server: Address, request: bytes) -> AbstractContextManager[socket.socket]:
+    return asking(server, request, source=host)
+
+
+Asking = Callable[[str, bytes], AbstractContextManager[socket.socket]]
+
+
+@pytest.fixture
+def crowded(app: App) -> Iterator[Asking]:
+    """Asks a server for four connections, two of them from one address."""
+    with serving(app, ConnectionCount(4, 2)) as address:
+        yield lambda host, request: from_address(host, address, request)
+
+
+def test_connections_that_only_wait_keep_nobody_out(crowded: Asking, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.WARNING),
+        crowded("127.0.0.1", b"") as first,
+        crowded("127.0.0.1", b"") as second,
+        crowded("127.0.0.2", START + b"\r\n") as other,
+    ):
+        assert answer_of(other).status == 200
+        for _ in range(5):
+            with crowded("127.0.0.1", START + b"\r\n") as newcomer:
+                assert answer_of(newcomer).status == 200
+
+        assert first.recv(1) == b""
+        other.sendall(START + b"\r\n")
+        assert answer_of(other).status == 200
+        del second
+
+    assert len(caplog.records) == 1
+
+
+def test_an_address_takes_no_more_than_its_connections(crowded: Asking) -> None:
+    slow = partial(crowded, "127.0.0.1", START.replace(b"/ ", b"/slow ") + b"\r\n")
+    with slow() as first, slow() as second:
+        time.sleep(0.1)
+        with crowded("127.0.0.1", START + b"\r\n") as third:
+            assert read_all(third)[:12] in (b"", b"HTTP/1.1 503")
+        with crowded("127.0.0.2", START + b"\r\n") as other:
+            assert answer_of(other).status == 200
+        assert [answer_of(first).status, answer_of(second).status] == [200, 200]
+    with crowded("127.0.0.1", START + b"\r\n") as again:
+        assert answer_of(again).status == 200
