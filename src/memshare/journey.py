@@ -41,6 +41,8 @@ class Journey(BaseModel):
     answer: str | None = None
     model: str | None = None
     memories: tuple[Shown, ...] = ()
+    withheld: Shown | None = None
+    """A memory that was recalled and, at random, not shown, to measure what memories do."""
     recall_id: UUID | None = None
     """Of a pair that somebody brought: the recall that found its memories."""
     feedback: dict[UUID, float] = {}
@@ -119,6 +121,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         answer=answer.answer if answer else begun.answer,
         model=answer.model if answer else question.model if question else begun.model,
         memories=answer.memories if answer else begun.memories,
+        withheld=answer.withheld if answer else None,
         recall_id=begun.recall_id,
         feedback={UUID(name.split()[1]): told for name, told in records.items() if name.startswith("feedback ")},
         retriever_version=answer.retriever_version if answer else None,

@@ -26,7 +26,7 @@ class LazyCommand:
 COMMANDS = {
     "demo": LazyCommand(
         "demo:demo",
-        "Watch bundled tasks become answers, grades and shared memories. Leaves no process behind.",
+        "Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.",
         "local",
     ),
     "up": LazyCommand(

@@ -22,9 +22,10 @@ from memshare.broker.presence import present
 from memshare.llm.limits.budget import Budget
 from memshare.llm.limits.usage import UsageLog
 from memshare.memory_service.pool.encoder_names import ENCODER
+from memshare.memory_service.recall.adapter import PublishedAdapter
 from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.memory_service.recall.credibility import as_shown, upper_bounds
-from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
+from memshare.memory_service.recall.credibility import ALPHA, as_shown, upper_bounds
+from memshare.memory_service.recall.retriever import adapter_key, version_key
 from memshare.retriever_trainer.lesson_log import RETRIEVERS
 
 log = logging.getLogger(__name__)
@@ -112,8 +113,10 @@ class SharedMetrics(Collector):
         for pool in sorted(pools):
             with unreadable.skipping("credibility"):
                 arms = [arm for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
+                tried = [arm for arm in arms if arm.is_tried]
                 if arms:
-                    bounds = upper_bounds(arms, np.stack([as_shown(arm) for arm in arms]))
+                    known = upper_bounds(tried, np.array([as_shown(arm) for arm in tried]))
+                    bounds = [*known, *[ALPHA] * (len(arms) - len(tried))]
                     for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
                         spread[pool, str(quantile)] = float(p)
         about = "Credibility p of the memories that were shown and graded, as they were shown."
@@ -144,7 +147,7 @@ class SharedMetrics(Collector):
                 accuracy = self._accuracy_of(pool, encoders[pool], version)
                 if accuracy is not None:
                     known_ones[pool] = accuracy
-        about = "Pairwise accuracy of that version on held-out lessons, when it was published."
+        about = "How likely what that version ranks first helps, on what was held out when it was published."
         yield _gauge("memshare_retriever_accuracy", about, ["pool"], _one(known_ones))
 
     def _accuracy_of(self, pool: str, encoder: str, version: int) -> float | None:

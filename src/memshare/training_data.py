@@ -30,7 +30,7 @@ class RejectedAnswer(NamedTuple):
 
 
 def is_training_pair(memory: Memory) -> bool:
-    """Whether a memory is a prompt with an answer that is trusted: no statement, not on probation, hidden or stale."""
+    """Whether a memory is a prompt with an answer that is trusted: no statement, not hidden or stale."""
     return memory.prompt is not None and memory.status == "active"
 
 

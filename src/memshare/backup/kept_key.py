@@ -5,20 +5,21 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from memshare.broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
-from memshare.broker.presence import PREFIX
+from memshare.broker.presence import INCARNATIONS_THERE, PREFIX
 from memshare.broker.wire.messages import Message
 from memshare.memory_service.pool.encoder_names import BEFORE
 from memshare.memory_service.pool.owner import OWNER
 from memshare.memory_service.pool.restoring import RESTORING
+from memshare.serve.tokens import TOKENS
 
 ALL = "memshare:*"
 _RESULT = "celery-task-meta-"
 _FLEETING = (
-    PREFIX, "memshare:gate:", "memshare:settle:", OWNER, SWEEPING, SWEPT, INCARNATIONS, STARTS, LIFTED, PACE,
-    "memshare:index:", "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING,
+    PREFIX, INCARNATIONS_THERE, "memshare:gate:", "memshare:settle:", OWNER, SWEEPING, SWEPT, INCARNATIONS, STARTS,
+    LIFTED, PACE, "memshare:index:", "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING,
 )  # fmt: skip
 _LEASE = ":lease"
-_OF_A_START = ("memshare:encoder", "memshare:pools", "memshare:queues", "memshare:metrics")
+_OF_A_START = (TOKENS, "memshare:encoder", "memshare:pools", "memshare:queues", "memshare:metrics")
 
 
 class Kept(Message):

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,19 +33,33 @@ from memshare.memory_service.stores import data_folder
 
 
 class Restored(NamedTuple):
-    """What was restored; `aside` is the folder of the pool that was there before."""
+    """What was restored; `aside` is the folder of the pool that was there before.
+
+    `tokens_left_out` counts the backup's tokens, where they were not wanted.
+    """
 
     memories: int
     left_out: int
     keys: int
     agents: list[str]
     aside: Path | None
+    tokens_left_out: int
 
 
 def restore(
-    settings: Settings, client: redis.Redis, archive: Archive, file: Path, progress: Progress, *, replace: bool
+    settings: Settings,
+    client: redis.Redis,
+    archive: Archive,
+    file: Path,
+    progress: Progress,
+    *,
+    replace: bool,
+    tokens: bool = False,
 ) -> Restored:
-    """Restore everything. Raises `BadInput`, with nothing changed, where it does not fit or would replace something."""
+    """Restore everything. Raises `BadInput`, with nothing changed, where it does not fit or would replace something.
+
+    Without `tokens` those of the doors stay as they are: one that was revoked since must not come back.
+    """
     manifest = archive.manifest
     _require_fitting(settings, client, archive, replace=replace)
     signer = open_signer(settings)
@@ -58,8 +73,9 @@ def restore(
         client.set(RESTORING, str(file.absolute()))
         if not embedded and manifest.memories:
             filled = _refill(settings, archive, job, progress)
-        remove_keys(client)
-        write_keys(client, archive.lines(REDIS), signer, lambda: progress("Writing to Redis", 1))
+        remove_keys(client, tokens=tokens)
+        wrote = partial(progress, "Writing to Redis", 1)
+        tokens_left_out = write_keys(client, archive.lines(REDIS), signer, wrote, tokens=tokens)
         aside = data_folder.replace_pool(settings.data, fresh) if embedded else None
         for name in archive.names(ENCODER):
             archive.unpack(name, folder_of(settings, manifest.encoder) / name.removeprefix(ENCODER))
@@ -68,7 +84,7 @@ def restore(
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
-    return Restored(filled.written, filled.left_out, manifest.keys, agents, aside)
+    return Restored(filled.written, filled.left_out, manifest.keys, agents, aside, tokens_left_out)
 
 
 def agents_folder(settings: Settings) -> Path:

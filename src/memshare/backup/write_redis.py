@@ -15,14 +15,26 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import MESSAGES, OPEN, PARKED, QUEUES, UNACKED, UNACKED_INDEX
 from memshare.broker.wire.signing import Signer
 from memshare.memory_service.pool.restoring import RESTORING
+from memshare.serve.tokens import TOKENS
 
 _AT_ONCE = 500  # keys of a round trip
 _PAIRS = 1_000  # of a hash or a sorted set in one command
 _LONG_AGO = "0"
 
 
-def write_keys(client: redis.Redis, lines: Iterable[str], signer: Signer | None, progress: Callable[[], None]) -> None:
-    """Write keys; open messages get the signature of this deployment where they had that of another."""
+def write_keys(
+    client: redis.Redis,
+    lines: Iterable[str],
+    signer: Signer | None,
+    progress: Callable[[], None],
+    *,
+    tokens: bool = False,
+) -> int:
+    """Write keys; open messages get the signature of this deployment where they had that of another.
+
+    Without `tokens` those of the doors stay as they are here; returns how many were left out.
+    """
+    left_out = 0
     parked: set[str] = set()
     queues: list[Kept] = []
     with client.pipeline(transaction=False) as change:
@@ -30,7 +42,9 @@ def write_keys(client: redis.Redis, lines: Iterable[str], signer: Signer | None,
             kept = Kept.model_validate_json(line)
             if kept.key == PARKED:
                 parked = {one for one, _ in kept.pairs}
-            if kept.key.startswith(OPEN):
+            if kept.key == TOKENS and not tokens:
+                left_out = len(kept.pairs)
+            elif kept.key.startswith(OPEN):
                 queues.append(kept)
             else:
                 _write(change, _signed(kept, signer) if kept.key == MESSAGES and signer else kept)
@@ -40,15 +54,16 @@ def write_keys(client: redis.Redis, lines: Iterable[str], signer: Signer | None,
         for kept in queues:
             _write(change, _overdue(kept, parked))
         change.execute()
+    return left_out
 
 
-def remove_keys(client: redis.Redis) -> None:
-    """Remove all that a deployment keeps in this Redis, and its messages on their way."""
+def remove_keys(client: redis.Redis, *, tokens: bool = False) -> None:
+    """Remove all that a deployment keeps in this Redis, and its messages on their way; its tokens only if wanted."""
     queues = [str(one) for one in client.smembers(QUEUES)]
     gone = [place for queue in queues for place in lists_of(queue)] + [UNACKED, UNACKED_INDEX]
     for name in client.scan_iter(ALL, count=1_000):
         key = str(name)
-        if key != RESTORING:
+        if key != RESTORING and (tokens or key != TOKENS):
             gone.append(key)
         gone += beside(key)
     for start in range(0, len(gone), _AT_ONCE):

@@ -57,6 +57,9 @@ def restore(
         bool, typer.Option("--replace", help="Put it in the place of what is there; asks first.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="The tokens of the backup, too, in place of those that are there.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Restore a backup into an empty deployment that does not run. A file that is not whole changes nothing.
@@ -69,12 +72,17 @@ def restore(
         if replace and not yes:
             _ask(f"Replace what is in {settings.data} by {counted(manifest.memories)} of {moment(manifest.made)}?")
         with _bar() as progress:
-            done = restoring.restore(settings, direct, archive, file, progress, replace=replace)
+            done = restoring.restore(settings, direct, archive, file, progress, replace=replace, tokens=tokens)
     if as_json:
         print_json(done._asdict())
         return
     left_out = f" {done.left_out:,} of the backup could not be read and were left out." if done.left_out else ""
     typer.echo(f"Restored {counted(done.memories)} and {done.keys:,} keys of Redis.{left_out}")
+    if done.tokens_left_out:
+        typer.echo(
+            f"Tokens are as they were: {done.tokens_left_out:,} of the backup were left out, for some may have been"
+            " revoked since. --tokens restores them."
+        )
     if done.agents:
         folder = restoring.agents_folder(settings)
         typer.echo(f"{len(done.agents)} files of agents and rubrics are in {folder}: MEMSHARE_AGENTS_DIR names it.")

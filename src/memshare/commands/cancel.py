@@ -30,7 +30,7 @@ def cancel(
 
     Ends with status 1 when one of them could not be cancelled.
 
-    Example: memshare cancel 1c6f… 93ab…
+    Example: memshare cancel 1c6fa3b2 93abd01e
     """
     client = Client()
     found = {task_id: client.cancel(task_id) for task_id in (find_task(client, one) for one in task_ids)}

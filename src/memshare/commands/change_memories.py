@@ -54,9 +54,7 @@ def edit(
     memory_id: MemoryId,
     prompt: Annotated[str | None, typer.Option(help="A new prompt.")] = None,
     answer: Annotated[str | None, typer.Option(help="A new answer.")] = None,
-    status: Annotated[
-        str | None, typer.Option(help="active, probation, or hidden: kept and not shown to agents.")
-    ] = None,
+    status: Annotated[str | None, typer.Option(help="active, or hidden: kept and not shown to agents.")] = None,
     grade: Annotated[
         bool, typer.Option("--grade", help="Have it graded again; it is hidden if that is too low.")
     ] = False,

@@ -80,7 +80,12 @@ def _say_done(done: Consolidated, *, as_json: bool) -> None:
         print_json(done.model_dump(mode="json"))
         return
     rows = [("encoder", done.encoder_before, done.encoder)]
-    for name, figure in (("held-out accuracy", done.held_out_accuracy), ("nDCG on the probe", done.probe_ndcg)):
+    figures = (
+        ("what is ranked first helps", done.first_helps),
+        ("nDCG on held-out lessons", done.held_out_ndcg),
+        ("nDCG on the probe", done.probe_ndcg),
+    )
+    for name, figure in figures:
         if figure:
             rows.append((name, f"{figure.before:.3f}", f"{figure.after:.3f}"))
     console.print(table("", "before", "now", rows=rows))

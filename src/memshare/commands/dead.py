@@ -44,13 +44,14 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         for one in letters
     ]
     console.print(table("id", "queue", "reason", "tries", "died", "error", rows=rows))
+    errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 
 @app.command()
 def show(letter_id: LetterId, as_json: Json = False) -> None:
     """Show a dead letter whole: message, error, traceback.
 
-    Example: memshare dead show 1c6f…
+    Example: memshare dead show 1c6fa3b2
     """
     client = Client()
     with reaching(client.settings.redis):

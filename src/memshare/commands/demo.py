@@ -1,11 +1,10 @@
-"""`memshare demo`: the whole journey on bundled tasks, in a folder of its own."""
+"""`memshare demo`: what memories give, or the whole journey on bundled tasks, in a folder of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -15,8 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
+from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare.commands.demo_deployment import folder_for, running
+from memshare.commands.demo_gain import demo_gain
 from memshare.commands.demo_reasoning import show_journeys
 from memshare.commands.options import Json
 from memshare.console import console, errors, panel, print_json, styled, table
@@ -24,36 +25,49 @@ from memshare.demo.play import Played, Progress, play
 from memshare.demo.reason import AGENT as REASONING
 from memshare.demo.reason import PAGES, reason
 from memshare.demo.summary import Summary, summarise
-from memshare.local.data_folder import hold_folder
 from memshare.local.own_redis import connected
-from memshare.local.supervisor import Supervisor
 
 T = TypeVar("T")
 
 
 def demo(
     data: Annotated[
-        Path | None, typer.Option(help="Keep the data in this new folder. [default: a temporary one]")
+        Path | None,
+        typer.Option(
+            help="Keep the data in this new folder. [default: MEMSHARE_DATA with -demo at its end, which the next demo "
+            "empties; with --agents, --agent and --concepts a temporary one]"
+        ),
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="reasoning: that agent alone, over bundled pages. [default: the other three]")
-    ] = None,
+    tasks: Annotated[
+        int, typer.Option(min=20, max=240, help="Graded tasks; half as many unseen questions a measurement.")
+    ] = 200,
+    agents: Annotated[
+        bool, typer.Option("--agents", help="54 bundled tasks for poem, logic and plan, with their grades.")
+    ] = False,
+    agent: Annotated[str | None, typer.Option(help="reasoning: that agent alone, over bundled pages.")] = None,
     concepts: Annotated[
         bool, typer.Option("--concepts", help="542 bundled flashcards: their map, a cluster, a gap, a new question.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Watch bundled tasks become answers, grades and shared memories. Leaves no process behind.
+    """Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.
 
-    Example: memshare demo --agent reasoning
+    With a key the model answers. Leaves no process behind.
+
+    Example: memshare demo
+
+    Example: memshare demo --agents
 
     Example: memshare demo --concepts
     """
-    if agent is not None and concepts:
-        raise BadInput("Give --agent or --concepts: each is a demo of its own.")
+    if sum((agents, agent is not None, concepts)) > 1:
+        raise BadInput("Give one of --agents, --agent and --concepts: each is a demo of its own.")
     if agent not in (None, REASONING):
         raise BadInput(f"There is no demo of the agent {agent!r} alone: write --agent {REASONING}, or leave it out.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not (agents or agent or concepts):
+        demo_gain(data, tasks, as_json=as_json)
+        return
     if concepts:
         _explore(data, as_json)
         return
@@ -94,32 +108,11 @@ def _explore(data: Path | None, as_json: bool) -> None:
 @contextlib.contextmanager
 def _running(data: Path | None, agents_dir: Path | None = None) -> Iterator[Settings]:
     """A deployment in a folder of its own, for as long as the block runs."""
-    with _folder(data) as folder:
-        known = load_settings()
-        places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": agents_dir}
-        settings = known.model_copy(update=places | {"data": folder, "exports": known.exports_dir})
-        supervisor = Supervisor(settings)
-        with hold_folder(folder):
-            try:
-                with errors.status("Starting Redis, the memory service, agents, scorer and trainer …"):
-                    supervisor.start()
-                yield settings
-            finally:
-                supervisor.stop()
-
-
-@contextlib.contextmanager
-def _folder(data: Path | None) -> Iterator[Path]:
-    if data is not None:
-        folder = data.expanduser().absolute()
-        if (folder / "pool").exists():
-            raise BadInput(
-                f"There is a pool in {str(folder)!r}, and the demo begins with an empty one: name a new folder."
-            )
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="memshare-demo-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+    with contextlib.ExitStack() as open_until_done:
+        folder = open_until_done.enter_context(folder_for(data))
+        with errors.status("Starting Redis, the memory service, agents, scorer and trainer …"):
+            settings = open_until_done.enter_context(running(folder, agents_dir))
+        yield settings
 
 
 def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:

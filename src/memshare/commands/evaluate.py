@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -160,5 +161,6 @@ def _say(result: Result, out: Path, *, as_json: bool) -> None:
         console.print(note, style="yellow")
     console.print(LEGEND, style="dim")
     console.print(
-        f"{out / result.experiment}: tables, charts and every item. `memshare report {out}` makes a page of it."
+        f"{out / result.experiment}: tables, charts and every item. `memshare report {quote(str(out))}` makes a page"
+        " of it."
     )

@@ -55,7 +55,7 @@ def forget_these(
     stale = 0 if which.with_children or which.only_children else written_from(client, which)
     forgotten = client.memories.forget(which.model_copy(update={"roll_back": bool(roll_back)}))
     ask = not (as_json or consent.yes) and sys.stdin.isatty()
-    retrievers = retrievers_without(client, forgotten, roll_back, ask=ask)
+    retrievers = retrievers_without(client, forgotten, roll_back, ask=ask, submitter=which.submitter)
     return {"forgotten": [str(one) for one in forgotten], "retrievers": retrievers, "stale": stale}
 
 

@@ -70,7 +70,7 @@ def update(
 
     What was written from what it said before is stale: agents are not shown it until it is graded again or kept.
 
-    Example: memshare know update 1c6f… "The museum is closed on Tuesdays."
+    Example: memshare know update 1c6fa3b2 "The museum is closed on Tuesdays."
     """
     if roll_back:
         require("memshare know update --roll-back", "trainer")
@@ -106,7 +106,7 @@ def delete(
 
     What was written from it is stale: agents are not shown it until it is graded again or kept.
 
-    Example: memshare know delete 1c6f… --with-children
+    Example: memshare know delete 1c6fa3b2 --with-children
     """
     if roll_back:
         require("memshare know delete --roll-back", "trainer")
@@ -157,7 +157,7 @@ def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
 def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
     """Show what stands behind a statement: who said it, what it said before, what it was worth, what contradicts it.
 
-    Example: memshare know why 1c6f…
+    Example: memshare know why 1c6fa3b2
     """
     client = Client()
     judged = client.memories.judge_one(find_memory(client, memory_id))

@@ -15,7 +15,7 @@ from memshare.bootstrap.bootstrap_report import Figures, Group, figures
 from memshare.bootstrap.standard_answers import read_standard_answers
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, errors, print_json, short, table
+from memshare.console import console, errors, print_json, table
 
 SHOWN_ERRORS = 5
 
@@ -96,7 +96,7 @@ def _finish(found: Figures, as_json: bool) -> None:
     if found.dead:
         errors.print(f"{len(found.dead)} were given up, such as:", style="red")
         for error in list(dict.fromkeys(found.dead))[:SHOWN_ERRORS]:
-            errors.print(short(error, 200), soft_wrap=True)
+            errors.print(error)
         errors.print("`memshare dead list` shows them; after `memshare dead retry`, the same command goes on.")
         raise typer.Exit(1)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import typer
 
 from memshare.client import Client
-from memshare.commands.balance import balance_as_json, print_balance
 from memshare.commands.change_memories import add, edit
 from memshare.commands.check import check
 from memshare.commands.conflicts import conflicts
 from memshare.commands.find_memories import list_memories, score_of, search
 from memshare.commands.forget import forget
+from memshare.commands.lift import lift_in_words, print_lifts
 from memshare.commands.options import Json, MemoryId
 from memshare.commands.rephrase import rephrase
 from memshare.commands.transfer import export, import_memories
@@ -22,7 +22,7 @@ from memshare.memory_ids import find_memory
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, say_unreadable
 from memshare.memory_service.memory import Revision
-from memshare.memory_service.recall.balance import balances
+from memshare.memory_service.recall.lift import lifts, memory_lift
 
 app = typer.Typer(
     help="The shared pool: search, list, add, edit, forget, restore, export, import.",
@@ -49,14 +49,16 @@ app.command()(untidy)
 def show(memory_id: MemoryId, as_json: Json = False) -> None:
     """Show one memory whole.
 
-    Example: memshare memories show 1c6f…
+    Example: memshare memories show 1c6fa3b2
     """
     client = Client()
     judged = client.memories.judge_one(find_memory(client, memory_id))
-    if as_json:
-        print_json(json_of(judged))
-        return
     memory = judged.memory
+    with connected(client.settings) as redis_client:
+        lift = memory_lift(redis_client, memory.pool, memory.id)
+    if as_json:
+        print_json(json_of(judged) | {"lift": lift.model_dump()})
+        return
     about = f" · pool {memory.pool} · {memory.kind or 'no kind'} · {memory.status} · {moment(memory.created)}"
     console.print(styled((str(memory.id), "bold"), about))
     console.print(
@@ -66,7 +68,10 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if memory.prompt:
         console.print(panel(memory.prompt, "prompt", "dim"))
     console.print(panel(memory.answer, "answer"))
-    console.print(f"Credibility {credibility_of(judged)} after {judged.credibility.credits} tasks that were shown it.")
+    credibility = f"Credibility {credibility_of(judged)}. " if memory.is_statement else ""
+    console.print(f"{credibility}Shown to {judged.credibility.credits} graded tasks.")
+    if lift.points is not None:
+        console.print(f"Lift {lift_in_words(lift)}.")
     if judged.conflicts:
         console.print("Contradicts: " + ", ".join(map(str, judged.conflicts)))
     for revision in memory.history:
@@ -77,7 +82,9 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
 @app.command()
 def stats(as_json: Json = False) -> None:
-    """Count the memories of each pool, and say whose help more: those of the model that answers, or those of others.
+    """Count the memories of each pool.
+
+    For each pool it also says by how many points showing a memory lifts a score.
 
     Example: memshare memories stats
     """
@@ -85,14 +92,14 @@ def stats(as_json: Json = False) -> None:
     found = client.memories.stats()
     say_unreadable(client)
     with connected(client.settings) as redis_client:
-        balance = {pool: of for pool in sorted(found.by_pool) if (of := balances(redis_client, pool))}
+        lift = lifts(redis_client, found.by_pool)
     if as_json:
-        print_json(found.model_dump() | {"balance": {pool: balance_as_json(of) for pool, of in balance.items()}})
+        print_json(found.model_dump() | {"lift": {pool: of.model_dump() for pool, of in lift.items()}})
         return
     console.print(
         table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
     )
-    print_balance(balance)
+    print_lifts(lift)
 
 
 def _show_revision(revision: Revision) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Annotated
 
+import redis
 import typer
 
 from memshare.broker.errors import BadInput
@@ -12,7 +13,6 @@ from memshare.broker.settings import Settings, load_settings
 from memshare.client import Client
 from memshare.commands.consolidate import back_to_encoder_before, consolidate
 from memshare.commands.options import Json
-from memshare.commands.retriever_feedback import feedback, require_lessons
 from memshare.console import console, print_json
 from memshare.local.own_redis import connected, encoder_in_use
 
@@ -78,7 +78,6 @@ def rollback(
         _back_to_version(settings, pool, to, as_json=as_json)
 
 
-app.command()(feedback)
 app.command()(consolidate)
 
 
@@ -88,7 +87,7 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
 
     with connected(settings) as client:
         encoder = encoder_in_use(settings, client)
-        require_lessons(client, pool, encoder)
+        _require_lessons(client, pool, encoder)
         log = LessonLog(client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
         done = roll_back(log, to)
     if as_json:
@@ -97,8 +96,19 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
     now = f"version {done.version}" if done.version else "version 0, the untrained one,"
     console.print(
         f"The retriever of pool {pool} has {now} in use, before: {done.before}. {done.set_aside} lessons from after it"
-        " were set aside. Agents use it from their next task on.",
+        f" were set aside, and {done.brought_back} brought back. Agents use it from their next task on.",
     )
+
+
+def _require_lessons(client: redis.Redis, pool: str, encoder: str) -> None:
+    """Raise `BadInput` for a pool that has had no lesson with an encoder."""
+    from memshare.retriever_trainer.lesson_log import retrievers
+
+    there = retrievers(client, encoder)
+    if pool not in there:
+        raise BadInput(
+            f"No pool {pool!r} has had a lesson with the encoder {encoder!r}. There are: {', '.join(there) or 'none'}."
+        )
 
 
 def _require_known(settings: Settings, pool: str) -> None:

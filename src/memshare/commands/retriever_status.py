@@ -7,20 +7,22 @@ import time
 from rich.table import Table
 
 from memshare.chart import Point, chart
+from memshare.commands.lift import lift_in_words
 from memshare.console import console, styled, table
-from memshare.memory_service.recall.feedback import FeedbackInUse
-from memshare.retriever_trainer.status import PoolStatus, Status
-from memshare.retriever_trainer.update import Update
+from memshare.retriever_trainer.lesson_log import Update
+from memshare.retriever_trainer.status import ConsolidationStatus, PoolStatus, Status
 
+MOST_SUBMITTERS = 6  # in the table; JSON has all
 WIDEST = 100  # characters of a chart
 VERSIONS_SHOWN, REASONS_SHOWN = 10, 5
-LITTLE = 100  # memories of a pool, before which nothing is to be seen of what was learnt
+LITTLE = 30  # lessons, before which there is no version
 
 
 def print_status(status: Status, *, in_detail: bool) -> None:
     """All pools with their charts; in detail with their versions, and why lessons came to nothing."""
     before = f", before it {status.encoder_before}" if status.encoder_before else ""
     console.print(f"Encoder {status.encoder}{before}")
+    console.print(_consolidation(status.consolidation))
     for name, pool in status.pools.items():
         console.print()
         _print_pool(name, pool)
@@ -31,6 +33,16 @@ def print_status(status: Status, *, in_detail: bool) -> None:
         console.print(
             "\n`memshare retriever status --pool P` shows a pool's versions, and why updates failed.", style="dim"
         )
+
+
+def _consolidation(state: ConsolidationStatus) -> str:
+    if state.since is not None:
+        return f"Consolidating since {_at(state.since)}"
+    last = f"Consolidation: {state.outcome} {_at(state.at)}. {state.reason} " if state.outcome and state.at else ""
+    if state.waits_for == "somebody":
+        return f"{last}Enough lessons to consolidate ({state.lessons_now}): run `memshare retriever consolidate`"
+    now = "now, by itself" if state.waits_for == "the trainer" else f"at {state.next_at} lessons"
+    return f"{last}Next consolidation {now} (there are {state.lessons_now})"
 
 
 def _print_pool(name: str, pool: PoolStatus) -> None:
@@ -46,20 +58,27 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
             )
         )
     facts = Table.grid(padding=(0, 3))
-    facts.add_row("held-out accuracy", _held_out(pool))
+    facts.add_row("first shown helps", _held_out(pool))
     facts.add_row("lessons", _counts(pool))
     facts.add_row("labels", " · ".join(f"{count} by {way}" for way, count in sorted(pool.labelled_by.items())) or "–")
-    if pool.lesson_share < 1:
-        facts.add_row("thinned out", f"lessons bring little: {pool.lesson_share:.0%} of the usual number are learnt")
-    if pool.feedback:
-        facts.add_row("feedback", _feedback(pool.feedback))
+    facts.add_row("graded answers", f"{pool.evidence} words on what helped")
+    facts.add_row("submitters", _submitters(pool))
+    facts.add_row("lift of a memory", lift_in_words(pool.lift))
     console.print(facts)
     if pool.lessons.counted < LITTLE:
-        console.print(f"Nothing is to be expected before about {LITTLE} memories of a pool.", style="dim")
+        console.print(f"There is no version before {LITTLE} lessons of a pool.", style="dim")
     points = _points(pool)
     if len(points) > 1:
-        console.print("\nHeld-out accuracy over lessons, on those held out by then:", style="dim")
+        console.print("\nHow likely what is shown first helps, in the lessons held out by then:", style="dim")
         console.print(chart(points, min(console.width, WIDEST)))
+
+
+def _submitters(pool: PoolStatus) -> str:
+    """Those of whom most was said, with what they are worth."""
+    best = sorted(pool.submitters.items(), key=lambda pair: -pair[1].words)[:MOST_SUBMITTERS]
+    told = [f"{name} {one.worth:+.2f} ± {one.error:.2f}{'' if one.proven else ' (unproven)'}" for name, one in best]
+    more = len(pool.submitters) - len(best)
+    return " · ".join([*told, f"and {more} more" if more else ""]).rstrip(" ·") or "–"
 
 
 def _held_out(pool: PoolStatus) -> str:
@@ -68,13 +87,6 @@ def _held_out(pool: PoolStatus) -> str:
         return "– (no lesson is held out yet)"
     learnt = f" → {_figure(found.in_use)} with version {pool.version}" if pool.version else ""
     return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {found.lessons} lessons never trained on"
-
-
-def _feedback(fed: FeedbackInUse) -> str:
-    if fed.way == "off":
-        return "off, as somebody wanted; `memshare retriever feedback --pool P` decides again"
-    figures = f"{_figure(fed.before)} → {_figure(fed.after)} on {fed.lessons} held-out lessons"
-    return f"{fed.way} of the first hits: {figures} at version {fed.version}"
 
 
 def _counts(pool: PoolStatus) -> str:
@@ -108,7 +120,7 @@ def _print_versions(pool: PoolStatus) -> None:
         for one in shown
     ]
     console.print()
-    console.print(table("version", "lessons", "accuracy before", "after", rows=rows))
+    console.print(table("version", "lessons", "first helps, before", "after", rows=rows))
     older = len(pool.versions) - len(shown)
     if older:
         console.print(f"{older} older ones are kept; --json lists them.", style="dim")
@@ -134,4 +146,8 @@ def _figure(accuracy: float | None) -> str:
 
 
 def _when(update: Update) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(update.at))
+    return _at(update.at)
+
+
+def _at(moment: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

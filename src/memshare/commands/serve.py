@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.connection import connect
+from memshare.broker.connection import wait_for_redis
 from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
 from memshare.console import console, print_json
@@ -26,10 +26,10 @@ def serve(
     Example: memshare serve --port 8780
     """
     settings = load_settings()
+    set_up_logs(settings.log_format)
     with contextlib.closing(Backend(settings)) as backend, listen(host, port) as listening:
+        wait_for_redis(settings.redis)
         backend.check()
-        with connect(settings.redis, tries=2) as client:
-            client.ping()
         place = f"[{host}]" if ":" in host else host
         url = f"http://{place}:{listening.getsockname()[1]}"
         has_token = backend.tokens.any()
@@ -43,5 +43,4 @@ def serve(
                     "To serve others: memshare token create NAME --may recall,offer --pools POOL",
                     soft_wrap=True,
                 )
-        set_up_logs(settings.log_format)
         run(backend, listening)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput, MemshareError, Unreachable
+from memshare.broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare.broker.wire.extractions import Extracted, NotedConcepts
 from memshare.broker.wire.messages import Shown
 from memshare.client import Client
@@ -15,6 +15,7 @@ from memshare.commands.trace_tree import draw
 from memshare.console import console, moment, panel, print_json, print_text, short, styled, table
 from memshare.journey import Journey
 from memshare.memory_ids import short_id
+from memshare.memory_service.stores.store import Where
 from memshare.task_ids import find_task
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
@@ -23,7 +24,7 @@ TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` 
 def result(task_id: TaskId, as_json: Json = False) -> None:
     """Print the answer of a task that was submitted earlier.
 
-    Example: memshare result 1c6f…
+    Example: memshare result 1c6fa3b2
     """
     client = Client()
     task_id = find_task(client, task_id)
@@ -51,7 +52,7 @@ def trace(
 ) -> None:
     """Show the journey of a task: answer, memories shown, score, and what was remembered.
 
-    Example: memshare trace 1c6f… --tree
+    Example: memshare trace 1c6fa3b2 --tree
     """
     client = Client()
     task_id = find_task(client, task_id)
@@ -74,6 +75,8 @@ def trace(
         if journey.answer is not None:
             console.print(panel(journey.answer, f"answer · model: {journey.model}"))
             _print_memories(journey)
+            if journey.withheld is not None:
+                _print_withheld(client, journey.withheld)
     else:
         _print_standard(journey)
     if journey.steps:
@@ -90,9 +93,6 @@ def trace(
         _print_parts(client, journey)
     if journey.lesson is not None:
         console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
-        if journey.lesson.barred:
-            waiting = ", ".join(map(short_id, journey.lesson.barred))
-            console.print(f"No good examples yet, as they are on probation: {waiting}.", style="dim")
     if journey.extracted is not None and journey.extracted.concepts:
         _print_concepts(journey.extracted, journey.noted)
     for rival, claims in journey.compared.contradicted.items() if journey.compared else ():
@@ -122,9 +122,19 @@ def _print_memories(journey: Journey) -> None:
         return
     rows = [(one.id, f"{one.similarity:.3f}", _share(one)) for one in journey.memories]
     console.print(table("memory shown", "similarity", "share in the answer", rows=rows))
-    moved = ", ".join(f"{short_id(one.id)} {one.moved:+.1%}" for one in journey.memories if one.moved)
-    if moved:
-        console.print(f"Own and foreign memories in balance moved ranks: {moved}.", style="dim")
+    unproven = ", ".join(short_id(one.id) for one in journey.memories if not one.proven)
+    if unproven:
+        console.print(f"Unproven, as too little speaks for who submitted it: {unproven}.", style="dim")
+
+
+def _print_withheld(client: Client, withheld: Shown) -> None:
+    """The memory by its id and its first words, if they can be read now: a trace is told without its pool, too."""
+    try:
+        found = client.memories.page(Where(ids=[withheld.id]), 1).memories
+    except TryAgain:
+        found = ()
+    words = f" «{short(found[0].key, 60)}»" if found else ""
+    console.print(f"withheld at random: {short_id(withheld.id)}{words}", style="dim")
 
 
 def _print_parts(client: Client, journey: Journey) -> None:

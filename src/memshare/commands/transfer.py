@@ -106,24 +106,19 @@ def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Me
 def import_memories(
     file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
     pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
-    trusted: Annotated[
-        bool, typer.Option("--trusted", help="Trust exported memories that were on probation, too.")
-    ] = False,
     new_pool: Annotated[bool, typer.Option("--new-pool", help="Begin the pools that nobody has yet.")] = False,
     as_json: Json = False,
 ) -> None:
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
 
-    Exported memories come back as they were exported: on probation where they were that, but for --trusted. Other lines
-    are trusted; of these, those that the pool has already stay as they are. Merged concepts are merged here, too, but
+    Exported memories come back as they were exported. Of other lines, those that the pool has already stay as they are.
+    Merged concepts are merged here, too, but
     for what was decided otherwise.
 
     Example: memshare memories import pool.jsonl
     """
     client = Client()
     whole, pairs, merges = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
-    if trusted:
-        whole = [one.model_copy(update={"status": "active"}) if one.status == "probation" else one for one in whole]
     if not new_pool:
         _require_pools(client, Counter([one.pool for one in whole] + [one.pool for one in pairs]))
     ids = [one.id for one in whole] + [memory_id(one.pool, one.prompt, one.answer) for one in pairs]

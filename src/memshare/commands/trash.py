@@ -28,6 +28,7 @@ from memshare.extras import require
 from memshare.local.own_redis import connected
 from memshare.memory_ids import find_in_trash, short_id
 from memshare.memory_pages import counted
+from memshare.memory_service.curate.answers import FilesRewritten
 from memshare.memory_service.curate.requests import RestoreForgotten, TrashRequest
 
 
@@ -114,30 +115,33 @@ def purge(
         return
     require_consent(which, "Remove them for good?", yes=yes, all_anonymous=all_anonymous)
     purged = client.memories.purge(which)
-    taught = retrievers_without(client, purged.memories, True, ask=False)
+    taught = retrievers_without(client, purged.memories, True, ask=False, submitter=which.submitter)
     with connected(client.settings) as redis_client:
         exports = scrub_exports(redis_client, purged.memories)
+    with errors.status("Rewriting the files of pool and Redis, which have it until then …"):
+        rewritten = client.memories.rewrite()  # last: what was learnt stood in them, too
     if as_json:
-        print_json(purged.model_dump(mode="json") | {"retrievers": taught, "exports": exports.as_json()})
+        done = {"retrievers": taught, "exports": exports.as_json(), "rewritten": rewritten.model_dump(mode="json")}
+        print_json(purged.model_dump(mode="json") | done)
         return
     console.print(
         f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
         f" and {sum(one['lessons'] for one in taught):,} lessons; {len(exports.scrubbed):,} exported files mended.",
         soft_wrap=True,
     )
-    for line in _left(purged.open_messages, exports.elsewhere, log_rewritten=purged.log_rewritten):
+    for line in _left(purged.open_messages, exports.elsewhere, rewritten):
         errors.print(line, style="yellow", soft_wrap=True)
 
 
-def _left(open_messages: int, elsewhere: list[str], *, log_rewritten: bool) -> list[str]:
+def _left(open_messages: int, elsewhere: list[str], rewritten: FilesRewritten) -> list[str]:
     """What a person still has to do."""
     lines = [f"Exported to {place}, which is not here: remove it there." for place in elsewhere]
     if open_messages:
         lines.append(f"{open_messages:,} of their tasks are still under way: run this again when they have ended.")
-    if not log_rewritten:
-        lines.append("Redis does not rewrite its log now: what was deleted stands in it until it does (BGREWRITEAOF).")
-    lines.append(
-        "Backups and copies that people made are not touched. The files of the pool's engine have the bytes until they"
-        " are overwritten."
-    )
+    if not rewritten.redis:
+        lines.append("Redis did not rewrite its files: what was removed stands in them until it does (BGREWRITEAOF).")
+    if not rewritten.pool:
+        lines.append("The Qdrant server rewrites its files in its own time: docs/knowledge.md says how to hurry it.")
+    lines += [f"{place} is a copy from before, and may have it: remove it." for place in rewritten.copies]
+    lines.append("Backups and copies that people made are not touched.")
     return lines

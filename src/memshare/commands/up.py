@@ -9,15 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 from typing import Annotated
 
+import redis
 import typer
 from rich.live import Live
 from rich.text import Text
 
 from memshare.broker.errors import MemshareError
 from memshare.broker.settings import load_settings
+from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, print_json, styled
@@ -116,34 +119,46 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         console.print(f"Flower  {supervisor.flower_url}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
-    at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={settings.data} "
+    at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     console.print(
         f'Try     {at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait', soft_wrap=True
     )
 
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:
-    memories: int | None = None
-    counted, done_then = 0.0, None
+    def revive() -> None:
+        for child in supervisor.revive():
+            if as_json:
+                print_json({"restarted": child.name, "restarts": child.restarts})
+            else:
+                console.print(styled((f"{child.name} had ended and was started again.", "yellow"), f" See {child.log}"))
+
     with Live(console=console, refresh_per_second=4, transient=True) as live:
-        while not told_to_end.wait(REFRESH):
-            for child in supervisor.revive():
-                if as_json:
-                    print_json({"restarted": child.name, "restarts": child.restarts})
-                else:
-                    console.print(
-                        styled((f"{child.name} had ended and was started again.", "yellow"), f" See {child.log}")
-                    )
-            try:
-                done = client.ledger.done()
-                if time.monotonic() - counted > COUNT_MEMORIES_EVERY and done != done_then:
-                    memories = client.memories.stats(timeout=5).total
-                    counted, done_then = time.monotonic(), done
-                waiting = client.ledger.open_messages()
-                if not as_json:
-                    live.update(_line(waiting, Counter(one.queue for one in client.ledger.parked()), done, memories))
-            except (MemshareError, OSError) as error:
-                live.update(styled((str(error), "yellow")))
+        if not as_json:  # by a thread of its own: what revives Redis must not wait for Redis
+            steady_thread("memshare-status", _Status(client, live).show, told_to_end, every=REFRESH)
+        repeat("memshare-up", revive, told_to_end, every=REFRESH, delay=REFRESH)
+
+
+class _Status:
+    """The line that says how far everything is."""
+
+    def __init__(self, client: Client, live: Live) -> None:
+        self._client, self._live = client, live
+        self._memories: int | None = None
+        self._counted = 0.0
+        self._done_then: dict[str, int] | None = None
+
+    def show(self) -> None:
+        ledger = self._client.ledger
+        try:
+            done = ledger.done()
+            if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
+                self._memories = self._client.memories.stats(timeout=5).total
+                self._counted, self._done_then = time.monotonic(), done
+            parked = Counter(one.queue for one in ledger.parked())
+            self._live.update(_line(ledger.open_messages(), parked, done, self._memories))
+        except (MemshareError, redis.RedisError, OSError) as error:
+            self._live.update(styled((str(error), "yellow")))
 
 
 def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from memshare.broker.app import MEMORY_QUEUE, TRAINER_QUEUE
-from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
@@ -49,9 +48,9 @@ def worker(
         if queue not in known:
             raise BadInput(f"No queue is called {queue!r}. There are: {', '.join(known)}.")
         require(f"memshare worker {queue}", EXTRAS.get(queue, "agents"))
-    with reaching(settings.redis):
-        connect(settings.redis, tries=2).ping()
+    from memshare.local.preflight import check  # needs what was just required
 
+    check(settings, wanted)
     if concurrency is None and wanted == [MEMORY_QUEUE]:
         concurrency = FEW
     label = "all" if serve_all else "-".join(wanted)[:40]

@@ -59,7 +59,6 @@ def _environment(folder: Path, request: Request, exports: Path) -> Iterator[None
         "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
         "MEMSHARE_MODEL_AGENTS": request.models[0],
         "MEMSHARE_KEEP_DAYS": str(KEEP_DAYS),
-        "MEMSHARE_PROBATION": "false",
         "MEMSHARE_SUBMITTER_SHARE": "1",
         "MEMSHARE_QUEUE_LIMIT": "0",
         "MEMSHARE_CONCEPTS": "false",  # no experiment is about them, and each memory would cost one more call

@@ -37,7 +37,7 @@ class MemoryExampleSelector(BaseExampleSelector):
     def select_examples(self, input_variables: dict[str, str]) -> list[dict[str, Any]]:
         """The memories that fit a task, most similar last; `recall_id` is for feedback."""
         prompt = self._of(input_variables, self._input)
-        recalled = self._memory.recall(prompt, agent=self._agent, kind=self._kind, k=self._k)
+        recalled = self._memory.recall(prompt, agent=self._agent, k=self._k)
         return [
             {self._input: one.prompt or "", self._output: one.answer, "recall_id": str(recalled.recall_id)}
             for one in reversed(recalled.memories)

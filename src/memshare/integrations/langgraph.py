@@ -37,7 +37,7 @@ def sharing_nodes(
 
     def recall(state: Any) -> Sharing:
         prompt = _last(state, HumanMessage)
-        recalled = memory.recall(prompt, agent=agent, kind=kind, model=model, k=k, format="messages")
+        recalled = memory.recall(prompt, agent=agent, k=k, format="messages")
         turns = [turn.model_dump() for turn in recalled.messages or ()]
         return {"recalled": turns, "recall_id": str(recalled.recall_id)}
 

@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from memshare.agents.roster import load_roster
+from memshare.agents.roster import Agent, load_roster
+from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings
 from memshare.llm.limits.prices import load_prices
 from memshare.llm.models import open_chat
+from memshare.memory_service.door.listening import check_door
+from memshare.memory_service.encoders.encoder_name import check_encoder_name
+from memshare.scorer.checking.programs import require_checks
 from memshare.scorer.rubric import all_rubrics
 
 
-def check(settings: Settings) -> None:
-    """Raise `BadInput` for what a worker would refuse: a broken file, a model it cannot open, a missing key."""
-    roster = load_roster(settings.agents_dir)
-    all_rubrics(settings.agents_dir)
+def check(settings: Settings, queues: Collection[str] | None = None) -> None:
+    """Raise `BadInput` for what a worker of these queues, or of all, could not do, before slow or paid work begins.
+
+    A broken file, a rubric, its checks or documents that are not there, a model it cannot open, a missing key, an
+    address that it cannot listen on.
+    """
+
+    def serves(queue: str) -> bool:
+        return queues is None or queue in queues
+
+    agents = [agent for name, agent in load_roster(settings.agents_dir).items() if serves(name)]
+    rubrics = all_rubrics(settings.agents_dir)
     load_prices(settings.prices)
-    named = {agent.model for agent in roster.values() if agent.model}
-    parts = {settings.model_for("agents"), settings.model_for("scorer"), settings.model_for("trainer")}
-    check_models(settings, parts | named)
+    for agent in agents:
+        _require_rubric(agent, rubrics)
+    if any(agent.engine for agent in agents):
+        from memshare.agents.reasoning.sources.opening import documents_of  # needs packages that only agents have
+
+        documents_of(settings)
+    models = {agent.model or settings.model_for("agents") for agent in agents}
+    models |= {model for agent in agents for model in agent.models.values()}
+    if serves(SCORER_QUEUE):
+        require_checks(rubrics.values())
+    if serves(SCORER_QUEUE) or serves(CONCEPTS_QUEUE):
+        models.add(settings.model_for("scorer"))
+    if serves(TRAINER_QUEUE):
+        models.add(settings.model_for("trainer"))
+    check_models(settings, models)
+    if serves(MEMORY_QUEUE) and (queues is not None or settings.memory_url is None):
+        check_door(settings)
+        check_encoder_name(settings.encoder)
+
+
+def _require_rubric(agent: Agent, rubrics: Collection[str]) -> None:
+    if agent.rubric not in rubrics:
+        raise BadInput(
+            f"Agent {agent.name!r} has the rubric {agent.rubric!r}, and there is none: its answers could not be graded."
+            f" There are: {', '.join(rubrics)}. Put {agent.rubric}.rubric.toml into MEMSHARE_AGENTS_DIR, here and where"
+            " the scorer runs, or name one of these."
+        )
 
 
 def check_models(settings: Settings, models: Iterable[str]) -> None:

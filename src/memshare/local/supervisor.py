@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import redis
 from memshare.agents.roster import load_roster
 from memshare.broker import redis_server
 from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare.broker.connection import connect, reaching
+from memshare.broker.connection import connect, wait_for_redis
 from memshare.broker.errors import BadInput, Unreachable
 from memshare.broker.presence import present
 from memshare.broker.settings import Settings
@@ -94,8 +94,7 @@ class Supervisor:
             _require_free(LOOPBACK, self._serve_port, "REST", "--port")
         open_signer(self.settings, make=True)
         if self.settings.redis_url is not None:
-            with reaching(self.settings.redis), connect(self.settings.redis, tries=1) as client:
-                client.ping()
+            wait_for_redis(self.settings.redis)
         else:
             log = self.settings.data / "redis" / "redis.log"
             ending = ends_with_parent(signal.SIGTERM)
@@ -132,9 +131,9 @@ class Supervisor:
         if self._serve_port:
             self._wait_for("REST", lambda _: _answers(LOOPBACK, self._serve_port))
 
-    def revive(self) -> list[Child]:
-        """Start again what has died; returns what was started."""
-        return [child for child in self.children if child.revive()]
+    def revive(self) -> Iterator[Child]:
+        """Start again what has died; gives each one that was started."""
+        yield from (child for child in self.children if child.revive())
 
     def stop_workers(self) -> None:
         """End all but Redis, the memory service last; tasks that run may finish, and what is counted is written."""

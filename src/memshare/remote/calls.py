@@ -30,8 +30,6 @@ def recall(
     agent: str | None = None,
     pool: str | None = None,
     messages: Turns | None = None,
-    kind: str | None = None,
-    model: str | None = None,
     k: int = 3,
     mode: Mode = "dense",
     filters: Mapping[str, Any] | None = None,
@@ -39,11 +37,10 @@ def recall(
 ) -> Call[Recalled]:
     """The memories to show with a task, best first; name an agent or a pool.
 
-    For the `model` that is to answer a task of this `kind`, its own memories and those of others are balanced.
     `filters` are agent, kind, submitter, since, until, words and not_shown. The format "messages" adds turns, ready to
     put before the task.
     """
-    body = given(prompt=prompt, agent=agent, pool=pool, messages=messages, kind=kind, model=model)
+    body = given(prompt=prompt, agent=agent, pool=pool, messages=messages)
     return Call("POST", "/v1/recall", "Recalled", body | given(k=k, mode=mode, filters=filters, format=format))
 
 

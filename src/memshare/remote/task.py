@@ -51,11 +51,11 @@ class _Task:
         return self.offered.id if self.offered else None
 
     def _asked(self) -> dict[str, Any]:
-        about = {"agent": self.agent, "kind": self.kind, "model": self.model}
-        return {"prompt": self.prompt, "messages": self._turns, **about}
+        return {"prompt": self.prompt, "messages": self._turns, "agent": self.agent}
 
     def _pair(self) -> dict[str, Any]:
-        return {**self._asked(), "recall_id": self.recalled.recall_id, "answer": self.answer}
+        about = {"kind": self.kind, "model": self.model, "recall_id": self.recalled.recall_id}
+        return {**self._asked(), **about, "answer": self.answer}
 
 
 class Task(_Task):

@@ -81,3 +81,27 @@ def test_no_command_writes_markup_which_would_be_shown_as_text() -> None:
 
     assert files
     assert found == []
+
+
+COMMAND = "`memshare dead retry 24698e87-9d10-5e57-8f6e-0d2b7a9c4e5e`"
+
+
+@pytest.mark.parametrize("what", [f"{'It was given up. ' * 4}{COMMAND}", styled("Given up. " * 7, (COMMAND, "dim"))])
+def test_a_command_in_a_message_is_on_one_line_on_a_narrow_terminal(what: object) -> None:
+    assert COMMAND in printed(what, width=80)
+
+
+@pytest.mark.parametrize("width", range(1, 100))
+def test_a_text_that_is_cut_has_no_half_of_a_command(width: int) -> None:
+    cut = short(f"Not graded. Run {COMMAND} or {COMMAND}, or wait.", width)
+
+    assert len(cut) <= width
+    assert cut.count(COMMAND) == cut.count("`memshare dead") or cut.endswith("`memshare…") is False
+    assert re.sub(re.escape(COMMAND), "", cut).count("retry") == 0
+
+
+def test_nothing_that_is_wider_than_its_column_is_elided() -> None:
+    shown = printed(table("queue", "error", rows=[("poem", COMMAND), ("logic", "word " * 30)]), width=40)
+
+    assert "…" not in shown
+    assert "24698e87" in re.sub(r"\s", "", shown)

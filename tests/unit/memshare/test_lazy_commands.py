@@ -36,15 +36,16 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "budget_show",
         "consolidate",
         "demo_concepts",
+        "demo_deployment",
+        "demo_gain",
         "demo_reasoning",
+        "demo_view",
         "options",
-        "retriever_feedback",
         "retriever_status",
         "submit_file",
         "trace_tree",
     }
     parts |= {
-        "balance",
         "before_forgetting",
         "change_memories",
         "check",
@@ -53,6 +54,7 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "forget",
         "forgetting",
         "know_import",
+        "lift",
     }
     parts |= {"rephrase", "review_session", "rubric_drafting", "transfer", "trash", "unlearning", "untidy"}
     commands = ROOT / "src" / "memshare" / "commands"

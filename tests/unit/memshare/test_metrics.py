@@ -21,9 +21,10 @@ from memshare.broker.presence import Presence, announce
 from memshare.broker.wire.messages import Usage
 from memshare.llm.limits.budget import Budget, Cap, Holder
 from memshare.llm.limits.usage import Charge, UsageLog
+from memshare.memory_service.recall.adapter import PublishedAdapter
 from memshare.memory_service.recall.bandit_arms import Arms, Credit
 from memshare.memory_service.recall.credibility import Arm, as_shown
-from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
+from memshare.memory_service.recall.retriever import adapter_key, version_key
 from memshare.metrics import SharedMetrics
 from memshare.retriever_trainer.lesson_log import RETRIEVERS
 
@@ -133,13 +134,13 @@ def test_a_cap_is_told_as_the_share_that_is_used(redis_client: redis.Redis) -> N
 
 
 def test_pools_and_the_spread_of_credibility(redis_client: redis.Redis) -> None:
-    redis_client.set(POOLS, json.dumps({"poem": {"active": 2, "probation": 1}}))
+    redis_client.set(POOLS, json.dumps({"poem": {"active": 2, "hidden": 1}}))
     x = np.ones(6) / np.sqrt(6)
     Arms(redis_client).add("poem", "t1", [Credit(uuid4(), x, 1.0), Credit(uuid4(), x, 0.0)])
 
     found = scrape(redis_client)
 
-    assert found["memshare_pool_memories"] == {("poem", "active"): 2, ("poem", "probation"): 1}
+    assert found["memshare_pool_memories"] == {("poem", "active"): 2, ("poem", "hidden"): 1}
     # p = θᵀx + √(xᵀA⁻¹x) with A = I + xxᵀ and b = r·x: r/2 + 1/√2.
     low, high = 0.5**0.5, 0.5 + 0.5**0.5
     spread = {"0.1": low + 0.05, "0.5": (low + high) / 2, "0.9": high - 0.05}

@@ -19,7 +19,6 @@ from memshare.commands.concepts.opening import Opened, Pool, Size, opened
 from memshare.commands.options import Json
 from memshare.console import errors, print_json, short
 from memshare.llm.limits.usage import UsageLog
-from memshare.memory_service.curate.requests import Edit
 from memshare.paid_chat import paid_chat
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def explore(
 ) -> None:
     """Have an agent answer what a pool lacks: questions from its gaps, so many a day, within a budget.
 
-    Answers are graded, and good ones become memories on probation. No gap is asked about twice.
+    Answers are graded, and good ones become memories. No gap is asked about twice.
     Nothing does this by itself: run it once a day, such as from cron with --yes.
 
     Example: memshare concepts explore --pool physics --count 5 --calls 40
@@ -141,7 +140,7 @@ def _question(found: Opened, proposer: Proposer, gap: Gap) -> str | None:
 
 
 def _learnt(found: Opened, gap: Gap, question: str, task_id: str, timeout: float) -> Learnt:
-    """What came of a question. A memory that it became is on probation, also where workers would trust it at once."""
+    """What came of a question."""
     from memshare.concepts.gaps.open_questions import OpenQuestions
 
     with errors.status(f"{short(question, 80)} …"):
@@ -152,7 +151,5 @@ def _learnt(found: Opened, gap: Gap, question: str, task_id: str, timeout: float
     score, outcome = outcome_of(journey)
     if journey.memory_id is None:
         return Learnt(gap.reason, question, task_id, journey.answer, score, outcome)
-    if journey.outcome != "duplicate" and found.client.memories.get(journey.memory_id).status == "active":
-        found.client.memories.edit(Edit(id=journey.memory_id, status="probation", by=journey.submitter))
     OpenQuestions(found.redis, found.concepts.pool).drop([gap] if gap.kind == "asked" else [])
     return Learnt(gap.reason, question, task_id, journey.answer, score, outcome, journey.memory_id)

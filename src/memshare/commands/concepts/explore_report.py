@@ -46,7 +46,7 @@ def print_report(learnt: Sequence[Learnt], used: Used) -> None:
         console.print(table("id", "question", "answer", "score", "outcome", "asked because", rows=rows))
     stored = sum(one.memory_id is not None for one in learnt)
     console.print(
-        f"Asked {len(learnt)}, of which {stored} are in the pool, those that are new on probation. Used so far today:"
+        f"Asked {len(learnt)}, of which {stored} are in the pool. Used so far today:"
         f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money.",
         soft_wrap=True,
     )
@@ -59,7 +59,7 @@ def write_markdown(file: Path, pool: str, learnt: Sequence[Learnt]) -> None:
         for one in learnt:
             out.write(f"\n## {_one_line(one.question)}\n\nAsked because: {_one_line(one.why)}\n\n")
             out.write("\n".join(f"> {plain(line)}" for line in (one.answer or one.fault or "–").splitlines()))
-            memory = f", memory {one.memory_id} on probation" if one.memory_id else ""
+            memory = f", memory {one.memory_id}" if one.memory_id else ""
             out.write(f"\n\nScore {one.score}, {_one_line(one.outcome)}{memory}. Task {one.task_id}.\n")
 
 

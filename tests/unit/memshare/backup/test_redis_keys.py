@@ -19,6 +19,7 @@ from memshare.broker.errors import MemshareError
 from memshare.broker.settings import Settings
 from memshare.broker.wire.signing import Signer
 from memshare.memory_service.pool.restoring import RESTORING
+from memshare.serve.tokens import Tokens
 
 BYTES = bytes(range(256))
 
@@ -119,6 +120,34 @@ def test_everything_of_a_deployment_is_removed_and_nothing_else(filled: redis.Re
     remove_keys(filled)
 
     assert set(map(str, filled.keys("*"))) == {"somebody:else", RESTORING}
+
+
+def test_a_token_that_was_revoked_after_the_backup_stays_revoked(redis_client: redis.Redis) -> None:
+    tokens = Tokens(redis_client)
+    ada, eve = (tokens.create(name, ("recall",), None) for name in ("ada", "eve"))
+    lines = read(redis_client)
+    tokens.revoke("eve")
+    bob = tokens.create("bob", ("recall",), None)
+
+    remove_keys(redis_client)
+    left_out = write_keys(redis_client, lines, None, lambda: None)
+
+    assert left_out == 2
+    assert [bool(tokens.find(one)) for one in (ada, eve, bob)] == [True, False, True]
+
+
+def test_tokens_of_a_backup_come_back_where_they_are_wanted(redis_client: redis.Redis) -> None:
+    tokens = Tokens(redis_client)
+    ada = tokens.create("ada", ("recall",), None)
+    lines = read(redis_client)
+    tokens.revoke("ada")
+    bob = tokens.create("bob", ("recall",), None)
+    assert not is_used(redis_client)
+
+    remove_keys(redis_client, tokens=True)
+
+    assert write_keys(redis_client, lines, None, lambda: None, tokens=True) == 0
+    assert [bool(tokens.find(one)) for one in (ada, bob)] == [True, False]
 
 
 def test_who_wants_to_write_waits_and_who_reads_does_not(filled: redis.Redis, settings: Settings) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import redis
 
 from memshare.broker.delivery.dead_letters import letter_for
 from memshare.broker.delivery.entry import Entry
@@ -22,7 +23,11 @@ from memshare.client import Client
 from memshare.memory_service.curate.requests import NewMemory
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
+from memshare.retriever_trainer.learn import LearnStage
+from memshare.retriever_trainer.lesson_log import LessonLog
 from tests.support.deployment import ROOT, wait_for
+from tests.support.lessons import ENCODER as FORMS
+from tests.support.lessons import FormLabeller, lesson, let_wait, notice, word
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
@@ -95,6 +100,33 @@ def test_everybody_who_gave_no_name_is_not_forgotten_by_a_yes_alone(terminal: Te
     assert memory.stats().total == 1
 
     assert len(terminal.json(*everybody, "--all-anonymous")["forgotten"]) == 1
+
+
+@pytest.mark.parametrize("memories", [0, 1])
+def test_what_a_person_said_is_unlearnt_with_their_memories_and_without_any(
+    terminal: Terminal, memory: MemoryClient, redis_client: redis.Redis, memories: int
+) -> None:
+    for number in range(memories):
+        add(memory, f"Red as lamp {number}.", submitter="mallory")
+    terminal.environment["MEMSHARE_ENCODER"] = FORMS
+    stage = LearnStage(redis_client, FormLabeller(), kept=2_000, keep_days=1)  # type: ignore[arg-type]
+    for number in range(12):
+        by = "mallory" if number < 2 else "bob"
+        stage.run(f"lesson {number}", lesson(number, by=by, whose=("ada",)))
+    let_wait(redis_client, word("mallory", 70, of="ada"), word("bob", 70, of="ada"))
+    stage.run("said", notice("said"))
+    forget = ("memories", "forget", "--submitter", "mallory", "--yes")
+    log = LessonLog(redis_client, "poem", FORMS, kept=2_000, keep_days=1)
+
+    (kept,) = terminal.json(*forget, "--keep-retriever")["retrievers"]
+    assert (kept["lessons"], kept["evidence"], kept["rolled_back"]) == (2, 1, False)
+    assert len(log.said()) == 2
+    done = terminal.json(*forget, "--roll-back")
+
+    assert done["retrievers"] == [{"pool": "poem", "lessons": 2, "evidence": 1, "rolled_back": True, "version": 0}]
+    assert [one.by for one in log.said()] == ["bob"]
+    assert len([*log.lessons(), *log.held_out()]) == 10
+    assert terminal.json(*forget, "--roll-back")["retrievers"] == []
 
 
 def test_what_was_forgotten_is_listed_and_brought_back(terminal: Terminal, memory: MemoryClient) -> None:
@@ -205,7 +237,7 @@ def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Ter
         return str(memory.restore([made])[0])
 
     may = put("red lamp", 1_777_593_600, 50, submitter="ada")
-    july = put("blue lamp", 1_782_864_000, 90, submitter="bob", status="probation")
+    july = put("blue lamp", 1_782_864_000, 90, submitter="bob", status="stale")
     hidden = put("old lamp", 1_782_864_000, 70, status="hidden")
 
     def listed(*words: str) -> list[str]:
@@ -213,7 +245,7 @@ def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Ter
 
     assert listed("--sort", "score") == [july, hidden, may]
     assert listed("--sort", "time", "--ascending", "--limit", "1") == [may]
-    assert listed("--since", "2026-06-01", "--status", "probation") == [july]
+    assert listed("--since", "2026-06-01", "--status", "stale") == [july]
     assert listed("--score-from", "60", "--score-to", "80") == [hidden]
     assert set(listed("--word", "lamp", "--word", "ABOUT", "--until", "2026-07-01")) == {may, july, hidden}
     assert listed("--credibility-from", "1.1") == []

@@ -16,9 +16,9 @@ from memshare.commands.retriever import app
 from memshare.memory_service.pool.encoder_names import BEFORE, ENCODER
 from memshare.memory_service.stores.open_store import open_store
 from memshare.memory_service.stores.store import Layout
-from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.learn import LearnStage
 from tests.support.lessons import ENCODER as FORMS
-from tests.support.lessons import FormLabeller, lesson
+from tests.support.lessons import FormLabeller, lesson, make_worse
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def refusal(*arguments: str) -> str:
 
 def teach(client: redis.Redis, numbers: Sequence[int], pool: str = "poem") -> None:
     labeller = FormLabeller()
-    learn = Learn(client, labeller, kept=2_000, keep_days=1)  # type: ignore[arg-type]
+    learn = LearnStage(client, labeller, kept=2_000, keep_days=1)  # type: ignore[arg-type]
     for number in numbers:
         labeller.inverted = number >= 40
         task = lesson(number, pool)
@@ -61,7 +61,10 @@ def test_status_without_lessons_says_what_to_do() -> None:
     assert result.exit_code == 0
     assert "No pool has had a lesson yet" in result.stdout
     assert "memshare up" in result.stdout
-    assert json.loads(run("status", "--json").stdout) == {"encoder": FORMS, "encoder_before": None, "pools": {}}
+    status = json.loads(run("status", "--json").stdout)
+    assert (status["encoder"], status["encoder_before"], status["pools"]) == (FORMS, None, {})
+    consolidation = status["consolidation"]
+    assert (consolidation["waits_for"], consolidation["next_at"], consolidation["running"]) == ("lessons", 100, None)
 
 
 def test_status_for_machines_is_one_document(redis_client: redis.Redis) -> None:
@@ -76,9 +79,13 @@ def test_status_for_machines_is_one_document(redis_client: redis.Redis) -> None:
     assert poem["labelled_by"] == {"json": 55}
     assert len(poem["updates"]) == 50
     assert poem["updates"][-1]["counted"] == 55
+    assert poem["lift"] == {"points": None, "error": None, "shown": 0, "withheld": 0, "needed": 10}
 
 
-def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(redis_client: redis.Redis) -> None:
+def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_worse(monkeypatch, 40)
     teach(redis_client, range(60))
 
     shown = run("status").stdout
@@ -87,8 +94,17 @@ def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(redis
     assert ", on 6 lessons never trained on" in " ".join(shown.split())
     assert shown.count("●") > 2
     assert shown.count("×") > 1
-    assert "held-out accuracy would fall from" in " ".join(shown.split())
-    assert "Nothing is to be expected before about 100 memories" in shown
+    assert "how often what is shown first helps would fall from" in " ".join(shown.split())
+    assert "There is no version before" not in shown
+
+
+def test_status_says_when_the_first_version_may_come(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(10))
+
+    shown = run("status").stdout
+
+    assert "There is no version before 30 lessons" in shown
+    assert "not known yet: 0 of 10 tasks" in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 100
 
 
@@ -117,7 +133,7 @@ def test_rollback_goes_to_the_version_before_or_to_the_one_that_is_named(redis_c
     newest = json.loads(run("status", "--json").stdout)["pools"]["poem"]["version"]
 
     back = json.loads(run("rollback", "--pool", "poem", "--json").stdout)
-    assert back == {"pool": "poem", "before": newest, "version": newest - 1, "set_aside": back["set_aside"]}
+    assert back == {"pool": "poem", "before": newest, "version": newest - 1, "set_aside": 2, "brought_back": 0}
 
     said = " ".join(run("rollback", "--pool", "poem", "--to", "0").stdout.split())
     assert said.startswith(

@@ -28,7 +28,7 @@ def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Termin
         [
             remembered("A lamp", answer="Red.", score=90)[0],
             remembered(TALK, answer="Bright.", score=95)[0],
-            remembered("A shoe", answer="Old.", status="probation")[0],
+            remembered("A shoe", answer="Old.", status="stale")[0],
             remembered(None, answer="Lamps are red.")[0],
         ]
     )

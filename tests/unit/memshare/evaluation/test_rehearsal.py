@@ -101,7 +101,7 @@ def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp
     assert without.calls["one"] == with_lessons.calls["one"]
 
 
-@pytest.mark.parametrize(("labels", "most"), [("json", 2), ("logprobs", 22)])
+@pytest.mark.parametrize(("labels", "most"), [("json", 2), ("logprobs", 42)])
 def test_the_bound_of_a_lesson_counts_a_call_for_each_candidate_where_labels_are_asked_for_so(
     labels: Literal["json", "logprobs"], most: int, tmp_path: Path
 ) -> None:

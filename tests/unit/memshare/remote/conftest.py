@@ -9,9 +9,9 @@ import pytest
 from memshare import Memory
 from memshare.serve.backend import Backend
 from tests.support.served import served
-from tests.unit.memshare.serve.conftest import backend, recall, shelf, weighed
+from tests.unit.memshare.serve.conftest import backend, recall, shelf
 
-__all__ = ["backend", "recall", "shelf", "weighed"]
+__all__ = ["backend", "recall", "shelf"]
 
 
 @pytest.fixture

@@ -38,12 +38,6 @@ def test_a_task_recalls_offers_and_rewards(client: Memory, shelf: dict[str, str]
     assert verdict["verdict"] == 0.25
 
 
-def test_what_is_recalled_for_a_task_is_balanced_for_its_model(client: Memory, weighed: dict[str, str]) -> None:
-    for model, first in (("ada", "bea"), ("bea", "ada")):
-        with client.task("logic", TASK, kind="riddle", model=model) as task:
-            assert str(task.memories[0].id) == weighed[first]
-
-
 def test_a_conversation_is_a_task_too(client: Memory, redis_client: redis.Redis) -> None:
     turns = [
         {"role": "user", "content": "Think of a lamp."},

@@ -1,0 +1,37 @@
+"""The agent of the demo is whole: its rubric is approved, and its check knows every right answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memshare.agents.roster import load_roster
+from memshare.demo.gain import AGENT, POOL
+from memshare.demo.library_agent import write_agent
+from memshare.demo.text_to_sql import read_questions
+from memshare.scorer.checking.programs import require_checks
+from memshare.scorer.checks.sql import Tables
+from memshare.scorer.grading import PROGRAM, Pair, grade
+from memshare.scorer.rubric import find_rubric
+from tests.support.scripted_chat import ScriptedChat
+
+
+def test_a_program_says_which_queries_of_the_library_are_right(tmp_path: Path) -> None:
+    folder, questions = tmp_path / "agents", read_questions()
+    write_agent(questions, folder)
+    agent = load_roster(folder)[AGENT]
+    rubric = find_rubric(agent.rubric, folder)
+    one = questions.of("test")[0]
+    another = next(other for other in questions.of("test") if other.query.number != one.query.number)
+
+    require_checks([rubric])
+
+    assert (agent.pool, rubric.approved) == (POOL, True)
+    for answer, points in ((one.sql, 100), (another.sql, 0), ("I do not know.", 0)):
+        score = grade(ScriptedChat(), rubric, 81, Pair(None, one.text, answer), votes=1)
+        assert (score.total, score.model) == (points, PROGRAM)
+
+
+def test_every_question_has_a_right_answer_with_rows() -> None:
+    questions = read_questions()
+    tables = Tables(questions.database or "")
+    assert all(tables.rows(one.sql) is not None for one in questions.every)

@@ -1,0 +1,59 @@
+"""What the student of the demo says to the requests of the product."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from memshare.demo.expert import IGNORANCE, SqlExpert
+from memshare.demo.student_server import completion, reply
+from memshare.demo.text_to_sql import read_questions
+from memshare.llm.chat import RefusedReply
+from memshare.llm.completion import read_completion
+
+LIBRARY = read_questions()
+TASK = LIBRARY.of("test")[0]
+HELPFUL = next(one for one in LIBRARY.of("train") if one.query == TASK.query)
+OTHER = next(one for one in LIBRARY.of("train") if one.query != TASK.query and one.types == TASK.types)
+
+
+@pytest.fixture(scope="module")
+def expert() -> SqlExpert:
+    return SqlExpert(LIBRARY)
+
+
+def request(*turns: str, wanted: dict[str, Any] | None = None) -> dict[str, Any]:
+    body: dict[str, Any] = {"messages": [{"content": turn} for turn in ("Write SQL.", *turns)]}
+    return body | ({"response_format": {"json_schema": {"schema": {"properties": wanted}}}} if wanted else {})
+
+
+def test_the_student_copies_the_last_memory_which_is_the_best(expert: SqlExpert) -> None:
+    assert reply(expert, request(OTHER.text, OTHER.sql, HELPFUL.text, HELPFUL.sql, TASK.text)) == TASK.sql
+    assert reply(expert, request(HELPFUL.text, HELPFUL.sql, OTHER.text, OTHER.sql, TASK.text)) != TASK.sql
+    assert reply(expert, request(TASK.text)) == IGNORANCE
+
+
+def test_a_memory_misleads_where_its_copy_is_wrong(expert: SqlExpert) -> None:
+    shown = {
+        "example_1": {"prompt": HELPFUL.text, "answer": HELPFUL.sql},
+        "example_2": {"prompt": OTHER.text, "answer": OTHER.sql},
+    }
+    asked = json.dumps({"prompt": TASK.text, "answer": TASK.sql, "examples": shown})
+
+    said = json.loads(reply(expert, request(asked, wanted=dict.fromkeys(shown))) or "")
+
+    assert said["example_1"] < 50 < said["example_2"]
+
+
+def test_the_student_grades_nothing(expert: SqlExpert) -> None:
+    body = request("{}", wanted={"accuracy": None}) | {"model": "student"}
+
+    with pytest.raises(RefusedReply):
+        read_completion("openai:student", json.dumps(completion(expert, body)))
+
+
+def test_an_answer_is_a_completion(expert: SqlExpert) -> None:
+    body = request(HELPFUL.text, HELPFUL.sql, TASK.text) | {"model": "student"}
+    assert read_completion("openai:student", json.dumps(completion(expert, body))).text == TASK.sql
