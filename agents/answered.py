@@ -11,7 +11,8 @@ class Answered(NamedTuple):
     """An answer and what it was made from. One that is not verified is neither graded nor remembered.
 
     `rejected` are the memories that rejected answers rested on before it, `learnt` what its sources taught,
-    and `parts` its sub-questions that may become memories of their own.
+    and `parts` its sub-questions that may become memories of their own. `withheld` was recalled and, at random, not
+    shown; `randomized` says whether one of the memories might have been.
     """
 
     text: str
@@ -24,3 +25,5 @@ class Answered(NamedTuple):
     rejected: tuple[Shown, ...] = ()
     learnt: tuple[Learnt, ...] = ()
     parts: tuple[PartAnswer, ...] = ()
+    withheld: Shown | None = None
+    randomized: bool = False

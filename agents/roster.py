@@ -8,14 +8,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from memshare.agents.reasoning.limits import Limits
+from memshare.broker.agent_files import agent_files
 from memshare.broker.app import STAGE_QUEUES
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
 from memshare.broker.settings import Settings
 from memshare.broker.toml_files import load
 from memshare.broker.wire.messages import MAX_MEMORIES, Name
-
-BUNDLED = Path(__file__).parent / "roster"
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 RecallMode = Literal["dense", "hybrid"]
@@ -73,20 +72,13 @@ def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
 
     Raises `BadInput` as FILE:LINE: reason for a file that cannot be used.
     """
-    if agents_dir is not None and not agents_dir.is_dir():
-        raise BadInput(f"MEMSHARE_AGENTS_DIR={str(agents_dir)!r} is no folder.")
-    files = {file.stem: file for folder in (BUNDLED, agents_dir) if folder for file in _agent_files(folder)}
-    return {name: _load_agent(name, file) for name, file in sorted(files.items())}
+    return {name: _load_agent(name, file) for name, file in sorted(agent_files(agents_dir).items())}
 
 
 def cards(settings: Settings) -> list[AgentCard]:
     """What clients have to know of the agents of this machine."""
     model = settings.model_for("agents")
     return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
-
-
-def _agent_files(folder: Path) -> list[Path]:
-    return [file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".rubric.toml")]
 
 
 def _load_agent(name: str, file: Path) -> Agent:

@@ -15,6 +15,7 @@ from memshare.agents.question import ask_for_question
 from memshare.agents.reasoning.knowledge import Knowledge
 from memshare.agents.reasoning.reasoner import Reasoner
 from memshare.agents.roster import Agent
+from memshare.agents.withholding import Withholding, withhold_one
 from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare.broker.delivery.stage import Following, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
@@ -28,7 +29,7 @@ from memshare.broker.wire.questions import Question, QuestionTask
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered
 from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.door.messages import RecallRequest, Recollection
+from memshare.memory_service.door.messages import RecallRequest
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,8 @@ class Answering:
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
     reasoner: Reasoner | None = None
     """The engine of an agent that has one; it takes the place of the single call."""
+    withhold: float = 0.0
+    """Share of the tasks from which one memory is withheld at random; never from those of an engine."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
         """Recall memories, ask the model or run the engine, and hand the pair on to be graded."""
@@ -75,25 +78,23 @@ class Answering:
                 mode=mode,
                 not_shown=task.not_shown,
                 new_pool=True,
-                model=self.chat.name,
-                kind=task.kind,
                 submitter=task.submitter,
             )
             with tracing.span("recall"):
                 recalled = self.memory.recall(wanted)
             recalls, embedding = [time.monotonic() - began], recalled.embedding
-            turns = build_prompt(kind.instructions, [one.memory for one in recalled.found], task.turns)
-            said = self._ask(turns, recalled, payer)
+            withholding = withhold_one(journey, recalled.found, self.withhold if task.remember else 0.0)
+            turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
+            said = self._ask(turns, withholding, recalled.retriever_version, payer)
         else:
-            embedding = self.memory.embed(text)
+            embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(
                 self.memory,
                 self.agent.pool,
                 k,
                 mode,
                 not_shown=task.not_shown,
-                model=self.reasoner.responder,
-                kind=task.kind,
+                asked_by=task.submitter,
             )
             said = self.reasoner.answer(task, kind.instructions, knowledge, self.metering, payer)
             recalls = knowledge.seconds
@@ -109,6 +110,7 @@ class Answering:
             usage=said.usage,
             seconds=round(time.monotonic() - started, 3),
             steps=said.steps,
+            withheld=said.withheld,
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said.shown)
@@ -140,7 +142,7 @@ class Answering:
         seconds = round(time.monotonic() - started, 3)
         log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
         question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
-        embedding = self.memory.embed(text)
+        embedding = self.memory.embed(text, task.submitter)
         return Outcome(question, self._graded_next(journey, task, text, task.answer, embedding), "asked")
 
     def _graded_next(
@@ -149,7 +151,7 @@ class Answering:
         task: AgentTask | QuestionTask,
         prompt: str,
         answer: str,
-        embedding: Embedding,
+        embedding: Embedding | None,
         said: Answered | None = None,
     ) -> Following:
         """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
@@ -164,6 +166,8 @@ class Answering:
             model=said.model if said else None,
             submitter=task.submitter,
             shown=said.shown if said else (),
+            withheld=said.withheld if said else None,
+            randomized=said is not None and said.randomized,
             embedding=embedding,
             remember=task.remember,
             learnt=said.learnt if said else (),
@@ -186,11 +190,18 @@ class Answering:
         )
         return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
 
-    def _ask(self, turns: Sequence[Turn], recalled: Recollection, payer: Payer) -> Answered:
+    def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> Answered:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
-        shown = tuple(one.shown for one in recalled.found)
-        return Answered(reply.text, reply.model, shown, recalled.retriever_version, reply.usage)
+        return Answered(
+            reply.text,
+            reply.model,
+            tuple(one.shown for one in withholding.shown),
+            retriever_version,
+            reply.usage,
+            withheld=withholding.withheld.shown if withholding.withheld else None,
+            randomized=withholding.randomized,
+        )
 
 
 def register(

@@ -31,7 +31,8 @@ def _answering(settings: Settings, name: str) -> Answering:
     chat = open_limited(settings, model, connections=settings.concurrency)
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
-    return Answering(agent, chat, _memory(settings), settings.prompt_limit, metering, check_caps, reasoner)
+    limit, withhold = settings.prompt_limit, settings.withhold
+    return Answering(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, withhold)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memshare.memory_service.stores.concept_vectors import key
+from memshare.memory_service.concept_key import key
 
 __all__ = ["LONGEST", "clean", "key", "may_merge"]
 

@@ -24,7 +24,7 @@ from memshare.memory_service.stores.store import Where
 class PoolConcepts:
     """A pool's graph of concepts, and what it was made of.
 
-    Memories on probation, hidden and stale ones are in none of it, nor are those whose concepts are not known yet.
+    Hidden and stale memories are in none of it, nor are those whose concepts are not known yet.
     """
 
     pool: str

@@ -61,7 +61,7 @@ class Extracting:
         return Outcome(extracted, Following("memory_service.concepts", MEMORY_QUEUE, "concepts", extracted), "named")
 
     def _examples(self, memory: Memory) -> list[Memory]:
-        """The nearest memories of the pool that have concepts; none on probation, which anybody may have written."""
+        """The nearest memories of the pool that have concepts."""
         where = Where(pool=memory.pool, status="active")
         near = self.memory.search(SearchRequest(text=memory.asked, k=LOOKED_AT, where=where))
         return [one.memory for one in near if one.memory.concepts and one.memory.id != memory.id][:EXAMPLES]

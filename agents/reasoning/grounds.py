@@ -70,7 +70,7 @@ def _shown(found: Iterable[tuple[Item, float | None]]) -> tuple[Shown, ...]:
             id=one,
             similarity=item.similarity,
             share=min(sum(shares[one]), 1.0) if shares[one] else None,
-            moved=item.moved,
+            proven=item.proven,
             said=item.said,
         )
         for one, item in items.items()

@@ -15,7 +15,7 @@ from memshare.broker.observe import tracing
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.door.days import on_days
 from memshare.memory_service.door.messages import Found, RecallRequest, Word
-from memshare.memory_service.memory import FLOOR, SHOWN, Mode, Status
+from memshare.memory_service.memory import FLOOR, Mode
 from memshare.memory_service.stores.store import Order, SortKey, Where
 
 Sort = Literal["time", "score", "credibility"]
@@ -37,15 +37,11 @@ class Filters(BaseModel):
     score_to: float | None = Field(default=None, description="graded so high or lower")
     credibility_from: float | None = Field(default=None, description="so credible or more; 1 is one never tried")
     credibility_to: float | None = Field(default=None, description="so credible or less")
-    status: Status | None = Field(default=None, description="active: trusted; probation: new")
     sort: Sort | None = Field(default=None, description="the highest of it first; null: the nearest first")
 
 
 class Knowledge:
-    """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`.
-
-    `model` is who answers and `kind` the kind of task, where own and foreign memories are balanced.
-    """
+    """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
 
     def __init__(
         self,
@@ -55,16 +51,14 @@ class Knowledge:
         mode: Mode,
         *,
         not_shown: tuple[UUID, ...] = (),
-        model: str | None = None,
-        kind: str | None = None,
+        asked_by: str | None = None,
     ) -> None:
         self._memory = memory
         self._pool = pool
         self._k = k
         self._mode = mode
         self._not_shown = not_shown
-        self._model = model
-        self._kind = kind
+        self._asked_by = asked_by
         self._version: int | None = None
         self.seconds: list[float] = []
         """How long each search took."""
@@ -84,7 +78,7 @@ class Knowledge:
         where = replace(
             among,
             pool=self._pool,
-            status=among.status if among.status in SHOWN else SHOWN,
+            status="active",
             credibility_from=credible,
             ids_not=self._not_shown,
         )
@@ -104,8 +98,7 @@ class Knowledge:
             among=_among(filters),
             not_shown=self._not_shown,
             new_pool=True,
-            model=self._model,
-            kind=self._kind,
+            asked_by=self._asked_by,
         )
         began = time.monotonic()
         with tracing.span("recall"):
@@ -121,7 +114,6 @@ def _among(filters: Filters) -> Where:
         agent=filters.agent,
         kind=filters.kind,
         submitter=filters.submitter,
-        status=filters.status,
         words=tuple(filters.words or ()),
         score_from=filters.score_from,
         score_to=filters.score_to,
@@ -140,6 +132,6 @@ def _item(found: Found) -> Item:
         title=memory.prompt or "",
         memory_id=memory.id,
         similarity=found.similarity,
-        moved=found.moved,
+        proven=found.proven,
         said=found.shown.said,
     )

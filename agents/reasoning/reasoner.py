@@ -13,7 +13,6 @@ from memshare.agents.reasoning.engine import Engine, Run
 from memshare.agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
 from memshare.agents.reasoning.knowledge import Knowledge
 from memshare.agents.reasoning.limits import Limits
-from memshare.agents.reasoning.plan import RESPONDER
 from memshare.agents.reasoning.registry import OPERATORS
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.messages import AgentTask
@@ -38,11 +37,6 @@ class Reasoner:
         unknown = sorted(self.chats.keys() - OPERATORS.keys())
         if unknown:
             raise BadInput(f"[models] names {unknown[0]!r}, which is no operator. There are: {', '.join(OPERATORS)}.")
-
-    @property
-    def responder(self) -> str:
-        """The name of the model that writes the answers."""
-        return self.chats.get(RESPONDER, self.chat).name
 
     def answer(
         self,

@@ -26,10 +26,9 @@ class Item:
     """One thing that was found, or not found on a page, or an answer, verified or failed (`title` is then the reason).
 
     `source` is where it can be read whole, `memory_id` which memory of the pool or of the documents it is, and
-    `similarity` that memory's cosine, with `moved` and `said` as in `Shown`; `parents` are memories of the same source.
-    `about` is the sub-question that an
-    answer is to, and empty for the task's own; `rests_on` has what a verified one rests on, with shares. `label` names
-    it within the run.
+    `similarity` that memory's cosine, with `proven` and `said` as in `Shown`; `parents` are memories of the same
+    source. `about` is the sub-question that an answer is to, and empty for the task's own; `rests_on` has what a
+    verified one rests on, with shares. `label` names it within the run.
     """
 
     kind: Kind
@@ -38,7 +37,7 @@ class Item:
     title: str = ""
     memory_id: UUID | None = None
     similarity: float = 0.0
-    moved: float = 0.0
+    proven: bool = True
     said: str | None = None
     parents: tuple[UUID, ...] = ()
     about: str = ""

@@ -28,7 +28,7 @@ NEAREST = 3
 """Memories that stand beside a question."""
 
 LOOKED_AT = 20
-"""Memories nearest to a question among which these are: those on probation are not shown."""
+"""Memories nearest to a question among which these are: hidden and stale ones are not shown."""
 
 CALLS = 3
 """At most, until there are enough questions."""

@@ -26,7 +26,7 @@ def find_gaps(
 ) -> list[Gap]:
     """The gaps of a pool, without those whose ids were dismissed.
 
-    Memories on probation belong in neither `graph` nor `memories`: what they name is not yet believed.
+    Hidden and stale memories belong in neither `graph` nor `memories`.
 
     Scores of different kinds do not compare, so the first of each kind come first, then the second of each, and so on.
     """

@@ -15,12 +15,13 @@ from redis.exceptions import RedisError
 
 from memshare.broker.observe.metrics import METRICS
 from memshare.broker.runtime.last_steps import before_the_end
+from memshare.broker.steady_thread import steady_thread
 
 log = logging.getLogger(__name__)
 
 SCRIPT = Path(__file__).with_name("add_usage.lua")
 KEEP = 2 * 86_400  # seconds; a day is read as long as it lasts
-EVERY, AGAIN = 0.1, 1.0  # seconds between two batches, and until what could not be written is tried again
+EVERY = 0.1  # seconds between two batches
 
 Amount = tuple[str, str, float]  # key, field, and how much is added
 
@@ -39,7 +40,7 @@ class UsageWriter:
         self._batch: list[str] = []
         self._writing = threading.Lock()
         self._starting = threading.Lock()
-        self._due = threading.Event()
+        self._due, self._never = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(self, amounts: Sequence[Amount]) -> None:
@@ -50,8 +51,7 @@ class UsageWriter:
             if self._thread is None:
                 before_the_end(self._write_the_rest)
             if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
-                self._thread = threading.Thread(target=self._write_now_and_then, name="memshare-usage", daemon=True)
-                self._thread.start()
+                self._thread = steady_thread("memshare-usage", self._write_batch, self._never)
 
     def flush(self) -> None:
         """Write what waits; raises `RedisError` where that is not possible, and keeps it."""
@@ -63,19 +63,12 @@ class UsageWriter:
                 self._script(keys=[self._writer, METRICS], args=[self._number, KEEP, *self._batch])
                 self._batch = []
 
-    def _write_now_and_then(self) -> None:
-        away = False
-        while self._due.wait():
-            time.sleep(AGAIN if away else EVERY)
+    def _write_batch(self) -> None:
+        if not self._batch:  # else it could not be written before
+            self._due.wait()
+            time.sleep(EVERY)
             self._due.clear()
-            try:
-                self.flush()
-                away = False
-            except RedisError as error:
-                if not away:
-                    log.warning("What calls used is written later: %s", error)
-                away = True
-                self._due.set()
+        self.flush()
 
     def _write_the_rest(self) -> None:
         try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from memshare.agents.reasoning.sources.browser import Browser
 from memshare.agents.reasoning.sources.documents import Documents
@@ -13,6 +15,7 @@ from memshare.agents.reasoning.sources.passages import pool_of
 from memshare.agents.reasoning.sources.searxng import SearXNG
 from memshare.agents.reasoning.sources.web_search import WebSearch
 from memshare.broker.connection import connect
+from memshare.broker.setting_forms import parse_networks
 from memshare.broker.settings import Settings
 from memshare.memory_service.door.client import MemoryClient
 
@@ -28,17 +31,25 @@ class Sources:
     web: WebSearch | None
 
 
+def documents_of(settings: Settings) -> Documents:
+    """The documents of the settings; raises `BadInput` for any that are not there."""
+    named = (settings.documents or "").split(os.pathsep)
+    places = [Path(place).expanduser().absolute() for place in named if place]
+    return Documents(places, settings.browser_bytes)
+
+
 def open_sources(settings: Settings, memory: MemoryClient) -> Sources:
     """The sources of the settings; documents that are new or have changed are indexed first, which takes a while.
 
     Raises `BadInput` for documents that are not there, `TryAgain` while another worker indexes them,
     or where the memory service is away.
     """
-    fetcher = Fetcher(settings.browser_allowed, settings.browser_seconds, settings.browser_bytes)
+    allowed = parse_networks(settings.browser_networks or "")
+    fetcher = Fetcher(allowed, settings.browser_seconds, settings.browser_bytes)
     web = SearXNG(settings.searxng_url, settings.browser_seconds) if settings.searxng_url else None
-    if not settings.document_places:
+    documents = documents_of(settings)
+    if not documents.places:
         return Sources(None, Browser(None, fetcher), web)
-    documents = Documents(settings.document_places, settings.browser_bytes)
     name = pool_of(documents.places)
     memory.wait_until_ready(PATIENCE)
     found = index(memory, name, documents, connect(settings.redis))

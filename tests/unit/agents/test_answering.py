@@ -88,6 +88,15 @@ def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: Memory
     assert [pair.remember for pair in pairs if isinstance(pair, AnsweredTask)] == [True, False]
 
 
+def test_a_task_that_is_shown_no_memory_is_not_encoded(memory: MemoryClient, encoder: WordEncoder) -> None:
+    outcome = Answering(POEM, ScriptedChat("A"), memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=0))
+
+    assert outcome.following is not None
+    assert isinstance(outcome.following.body, AnsweredTask)
+    assert outcome.following.body.embedding is None
+    assert encoder.encoded == []
+
+
 def test_the_prompt_is_encoded_once(memory: MemoryClient, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
     Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="new lamp"))
@@ -155,3 +164,43 @@ def test_a_prompt_over_the_limit_is_refused_before_it_is_encoded(memory: MemoryC
 
     answering.run("journey-1", AgentTask(prompt="x" * 1_000))
     assert len(chat.conversations) == 1
+
+
+def test_a_withheld_memory_is_not_in_the_prompt_and_is_noted(recall: Recall, memory: MemoryClient) -> None:
+    memories = remember(recall, "old lamp by the sea", "old shoe")
+    chat = ScriptedChat("There was a lamp")
+
+    outcome = Answering(POEM, chat, memory, 100, withhold=1.0).run("journey-1", AgentTask(prompt="new lamp by the sea"))
+
+    answer, pair = outcome.record, outcome.following.body
+    assert isinstance(answer, Answer)
+    assert isinstance(pair, AnsweredTask)
+    [gone] = [one for one in memories if answer.withheld and one.id == answer.withheld.id]
+    [left] = [one for one in memories if one != gone]
+    said = [turn.content for turn in chat.conversations[0]]
+    assert gone.prompt not in said
+    assert gone.answer not in said
+    assert left.prompt in said
+    assert [one.id for one in answer.memories] == [one.id for one in pair.shown] == [left.id]
+    assert (pair.withheld, pair.randomized) == (answer.withheld, True)
+
+
+def test_the_only_memory_can_be_withheld(recall: Recall, memory: MemoryClient) -> None:
+    [only] = remember(recall, "old lamp")
+
+    outcome = Answering(POEM, ScriptedChat("A"), memory, 100, withhold=1.0).run("one", AgentTask(prompt="new lamp"))
+
+    pair = outcome.following.body
+    assert (pair.shown, pair.withheld.id, pair.randomized) == ((), only.id, True)
+
+
+def test_a_task_that_is_not_remembered_is_shown_everything_and_not_compared(
+    recall: Recall, memory: MemoryClient
+) -> None:
+    remember(recall, "old lamp", "old shoe")
+    task = AgentTask(prompt="new lamp", remember=False)
+
+    outcome = Answering(POEM, ScriptedChat("A"), memory, 100, withhold=1.0).run("one", task)
+
+    pair = outcome.following.body
+    assert (len(pair.shown), pair.withheld, pair.randomized) == (2, None, False)

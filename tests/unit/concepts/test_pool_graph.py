@@ -37,7 +37,6 @@ def same(one: PoolConcepts, other: PoolConcepts) -> bool:
 def test_the_graph_is_made_of_the_active_memories_of_its_pool(memory: MemoryClient, redis_client: redis.Redis) -> None:
     memories = [about("Photon", "Light"), about("Electron", "Charge", "Light")]
     others = [
-        about("Ghost", status="probation"),
         about("Secret", status="hidden"),
         about("Old News", status="stale"),
         about("Metre", pool="poem"),

@@ -76,7 +76,7 @@ def test_every_process_that_reads_the_agents_files_rolls_when_they_change() -> N
 
 
 def test_large_numbers_and_truths_reach_a_worker_as_they_were_written() -> None:
-    values = {"settings": {"QUEUE_LIMIT": 2_000_000, "PROBATION": False, "TRIES": 4, "MODEL": "a<b"}}
+    values = {"settings": {"QUEUE_LIMIT": 2_000_000, "LEARN": False, "TRIES": 4, "MODEL": "a<b"}}
     found = environment(workers(values | {"env": {"BYTES": 2**40, "RATIO": 0.25}})["poem"])
 
     assert [found[f"MEMSHARE_{name}"] for name in values["settings"]] == ["2000000", "false", "4", "a<b"]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import redis
 from pydantic import BaseModel
 
 from memshare.agents.reasoning.limits import Limits
@@ -24,10 +23,7 @@ from memshare.llm.limits.metered import Payer
 from memshare.llm.reply_replay import Unfinished
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.balance import Earned
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
 from memshare.memory_service.recall.recall import Recall
-from tests.support.balanced import note
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import (
@@ -222,27 +218,6 @@ def test_every_model_is_paid_by_the_task_and_its_replies_are_kept_apart(memory: 
         "scripted": Payer("journey-1 scripted", "reasoning", "ada"),
         "small": Payer("journey-1 small", "reasoning", "ada"),
     }
-
-
-def test_its_searches_balance_own_and_foreign_memories_by_the_model_that_writes_the_answer(
-    recall: Recall, memory: MemoryClient, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recall, "_ranking", CredibilityRanking(redis_client))
-    own, foreign = (
-        remember(recall, f"the {model} mill", f"Ada Korn, {model}.", model=model) for model in ("writer", "other")
-    )
-    for one, reward in ((own, 1.0), (foreign, 1.2)):
-        note(redis_client, "reasoning", None, "writer", [Earned(one, reward, 1.0)] * 20)
-    planner = ScriptedChat(planned(search("mill", "memory"), RESPOND, CHECK), judged(True, k1=0.5, k2=0.5))
-    writer = ScriptedChat(answered("Ada Korn.", "k1", "k2"))
-    writer.name = "writer"
-
-    outcome = answering(memory, planner, {"responder": writer}).run(
-        "journey-1", AgentTask(prompt="Who built the mill?")
-    )
-
-    shown = {one.id: one.moved for one in answer(outcome).memories}
-    assert shown == {own.id: pytest.approx(-0.1), foreign.id: pytest.approx(0.1)}
 
 
 def test_a_model_of_an_operator_that_there_is_not_is_refused(memory: MemoryClient) -> None:

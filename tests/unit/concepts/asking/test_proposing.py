@@ -17,7 +17,7 @@ from tests.support.scripted_chat import ScriptedChat
 
 SAIL = remembered("What is a sail?", answer="A cloth.", pool="plan")[0]
 MAST = remembered("How high is a mast?", answer="High.", pool="plan")[0]
-GHOST = remembered("Who sails a ghost ship?", answer="Nobody.", pool="plan", status="probation")[0]
+GHOST = remembered("Who sails a ghost ship?", answer="Nobody.", pool="plan", status="stale")[0]
 
 
 def wanted(count: int, **fields: str) -> Wanted:
@@ -52,7 +52,7 @@ def test_a_question_that_the_pool_has_or_that_comes_twice_is_left_out_and_anothe
     assert "What is a sail?" in second["not_again"]
 
 
-def test_each_question_stands_beside_the_memories_nearest_to_it_but_not_those_on_probation(pool: MemoryClient) -> None:
+def test_each_question_stands_beside_the_memories_nearest_to_it_but_not_stale_ones(pool: MemoryClient) -> None:
     proposer, _ = asking(pool, ["What is a sail made of and who sails it?"])
 
     [found] = proposer.propose(wanted(1), [SAIL])

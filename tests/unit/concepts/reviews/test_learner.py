@@ -24,12 +24,12 @@ def about(topic: str, *subjects: str, **fields: object) -> Memory:
     return remembered(f"What is {topic}?", pool="plan", concepts=levels, **fields)[0]
 
 
-SAIL, MAST, GHOST = about("Sail", "Wind"), about("Mast", "Wood"), about("Ghost", status="probation")
+SAIL, MAST, GHOST = about("Sail", "Wind"), about("Mast", "Wood"), about("Ghost", status="stale")
 PLAIN = remembered("What has no concepts yet?", pool="plan")[0]
 STATEMENT = remembered(None, pool="plan", answer="The harbour is closed.", kind="knowledge")[0]
 
 
-def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_those_on_probation_are_not(
+def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_stale_ones_are_not(
     memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT])

@@ -206,7 +206,7 @@ def test_what_is_counted_while_redis_is_away_is_written_when_it_is_back(
 
         usage.add(charge())
         usage.add(charge())
-        wait_for(lambda: "written later" in caplog.text, 10, "it to be said that Redis is away")
+        wait_for(lambda: "memshare-usage failed" in caplog.text, 10, "it to be said that Redis is away")
 
         (process,) = started()
         try:

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
-from memshare.agents.reasoning.parsing import child, processes
+from memshare.agents.reasoning.parsing import processes
 from memshare.agents.reasoning.parsing.processes import parse
+from memshare.broker.child_processes import serving
 from memshare.broker.errors import GiveUp
 from tests.support.deployment import wait_for
 
@@ -115,11 +116,16 @@ def test_a_process_that_is_killed_takes_its_page_with_it_and_no_other() -> None:
 @pytest.fixture
 def soon_idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Processes that end at once when they have nothing to do."""
-    processes._processes(os.getpid()).close()
-    command = "import memshare.agents.reasoning.parsing.child as c; c.IDLE = 0.05; c.main()"
+    command = (
+        "from memshare.agents.reasoning.parsing.child import read; "
+        "import memshare.broker.child_processes.serving as s; s.IDLE = 0.05; s.serve(read)"
+    )
+    processes.processes(os.getpid()).close()
+    processes.processes.cache_clear()
     monkeypatch.setattr(processes, "COMMAND", ("-c", command))
     yield
-    processes._processes(os.getpid()).close()
+    processes.processes(os.getpid()).close()
+    processes.processes.cache_clear()
 
 
 @pytest.mark.usefixtures("soon_idle")
@@ -131,7 +137,7 @@ def test_a_process_with_nothing_to_do_ends_and_another_one_is_started() -> None:
 
 
 def test_what_takes_a_page_apart_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    processes._processes(os.getpid()).close()
+    processes.processes(os.getpid()).close()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefgh12345678")
 
     parse("lamp.html", WELL, "html", None, 1_000)
@@ -151,14 +157,14 @@ def test_many_threads_have_their_pages_read_by_a_few_processes() -> None:
 
 
 def test_page_after_page_of_a_large_process_is_read_by_the_same_one() -> None:
-    processes._processes(os.getpid()).close()
-    large = b"x" * child.FRESH  # Linux counts it as the peak of what is started now
+    processes.processes(os.getpid()).close()
+    large = b"x" * serving.FRESH  # Linux counts it as the peak of what is started now
 
     for _ in range(2):
         parse("lamp.html", WELL, "html", None, 1_000)
         [one] = parsing()
 
-    assert len(large) == child.FRESH
+    assert len(large) == serving.FRESH
     assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
     assert parsing() == [one]
 
@@ -188,4 +194,4 @@ def test_a_page_as_long_as_a_novel_takes_no_half_of_the_memory() -> None:
     novel = b"<html><body><main>" + b"".join(words % number for number in range(40_000)) + b"</main></body></html>"
 
     assert len(parse("novel.html", novel, "html", None, 1_000_000).text) == 1_000_000
-    assert child.MEMORY == 512 * 2**20
+    assert processes.MEMORY == 512 * 2**20
