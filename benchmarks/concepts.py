@@ -1,8 +1,8 @@
 """What the graph of concepts costs, and what it is good for: `python -m benchmarks.concepts`.
 
-Over the bundled flashcards: does it help recall (beside a control with words), do clusters hold together what was
-written together, and does the list of gaps name a topic whose cards were removed? Over made memories: how long an
-addition takes as the pool grows, and whether forgetting is exact.
+Over the bundled flashcards: do clusters hold together what was written together, and does the list of gaps name a topic
+whose cards were removed? Over made memories: how long an addition takes as the pool grows, and whether forgetting is
+exact.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.concepts_growth import forget_exact, growth
-from benchmarks.concepts_recall import recall
 from benchmarks.report import Aim, aim, print_figures, progress
 from memshare.concepts.clusters import find_clusters
 from memshare.concepts.flashcards import Flashcard, flashcards
@@ -46,11 +45,8 @@ def main(
     cards = flashcards()
     encoder = SentenceTransformerEncoder(None)
     vectors = np.asarray(encoder.encode([card.prompt for card in cards]))
-    found = recall(cards, vectors)
     growths = {str(size): growth(size) for size in progress(SIZES, "Adding")}
     figures: dict[str, Any] = {
-        "recall": {way: one.precision_at_3 for way, one in found.items()},
-        "recall_at_10": {way: one.recall_at_10 for way, one in found.items()},
         "clusters": clusters(cards, vectors),
         "peak_mb": growths[str(SIZES[-1])].peak_mb,
         "forget_exact": forget_exact(SIZES[0]),
@@ -63,8 +59,6 @@ def main(
         figures |= {f"add_ms at {int(size):,}": one for size, one in added.items()}
     last = added[str(SIZES[-1])]["p99"]
     notes = [
-        "recall is the share of right cards among the first 3; recall_at_10, of the right cards among the first 10.",
-        "`words` is the control: the same feedback as `concepts`, with the words of the hits.",
         aim(f"adding to {SIZES[-1]:,} memories, p99", last, ADD_AIM, "ms", at_most=True),
         aim("cards written one after another together", figures["clusters"]["together"], TOGETHER_AIM, ""),
         aim("by chance", figures["clusters"]["chance"], CHANCE_AIM, "", at_most=True),

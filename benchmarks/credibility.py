@@ -22,6 +22,7 @@ from benchmarks.claims import ClaimPair, Judge, KnowsThePairs, by_model, read_pa
 from benchmarks.credit_fairness import hard_tasks, verified_small_share
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import Aim, print_figures, progress
+from benchmarks.support.counts import CountedChat, Tally, calls_and_tokens
 from memshare.broker.settings import load_settings
 from memshare.broker.wire.comparisons import CompareTask
 from memshare.broker.wire.grades import VerdictTask
@@ -54,9 +55,11 @@ def main(
     """Measure, print the shares, and draw them."""
     pairs = read_pairs(data)
     judges: dict[str, Judge] = {str(p): simulated(p, seed) for p in RIGHT_WITH}
-    comparer: Chat = KnowsThePairs(pairs)
+    tally = Tally()
+    comparer = CountedChat(KnowsThePairs(pairs), tally)
     if model is not None:
-        chat = comparer = open_chat(model, timeout=load_settings().model_timeout, connections=1)
+        settings = load_settings()
+        chat = comparer = CountedChat(open_chat(model, timeout=settings.model_timeout, connections=1), tally)
         judges = {model: lambda claim, _: by_model(chat, claim)}
     share: dict[str, dict[str, float]] = {}
     with own_pool() as pool:
@@ -74,6 +77,7 @@ def main(
             "hard_tasks": hard_tasks(pool, "hard", seed, kinds=True),
             "hard_tasks_without_kinds": hard_tasks(pool, "mixed", seed, kinds=False),
             "verified_small_share": verified_small_share(pool, "shares"),
+            **calls_and_tokens(Tally().counts, tally.counts, len(ids) * len(judges)),
         }
     if model is None:
         draw(share, out)
@@ -107,9 +111,8 @@ def learnt(
                 shown = (Shown(id=ids[claim], similarity=1.0),)
                 journey = f"{name} {epoch} {ids[claim]}"
                 verdict = float(judge(claim, right))
-                pool.settle.credit(
-                    VerdictTask(journey=journey, pool=name, prompt=pair.question, shown=shown, verdict=verdict)
-                )
+                task = VerdictTask(journey=journey, pool=name, prompt=pair.question, shown=shown, verdict=verdict)
+                pool.settle.credit(task)
         if epoch in EPOCHS:
             share[str(epoch)] = round(sum(is_above(pool, name, pair, ids) for pair in pairs) / len(pairs), 4)
     return share

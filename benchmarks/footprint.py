@@ -29,9 +29,9 @@ from typing import Annotated, Any
 import redis
 import typer
 
-from benchmarks import chat_server
 from benchmarks.journey_side import tasks
 from benchmarks.report import Aim, print_figures, progress
+from benchmarks.support import server
 from benchmarks.up_process import MEMSHARE, Up, bare_environment, bare_worker, our_worker, running
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
@@ -61,7 +61,10 @@ def main(
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     """Measure, and print the figures."""
-    with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name, chat_server.running() as chat:
+    with (
+        tempfile.TemporaryDirectory(prefix="memshare-bench-") as name,
+        server.running("benchmarks.chat_server") as chat,
+    ):
         environment = {
             "MEMSHARE_MODEL": "openai:loopback",
             "MEMSHARE_CONCEPTS": "false",

@@ -23,11 +23,11 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks import chat_server
 from benchmarks.journey_deployment import Deployment, Ran, Worker, as_it_is, as_it_was, deployed
 from benchmarks.noop import noop_rate
 from benchmarks.processes import stay_on
 from benchmarks.report import Aim, print_figures, progress
+from benchmarks.support.server import running
 
 LATENCY = 0.5  # seconds
 WARM_UP = 200  # journeys
@@ -55,7 +55,7 @@ def main(
     agents, scorers = agents or max(1, processors // 2), scorers or max(1, processors // 2)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memshare-bench-")))
-        chat = stack.enter_context(chat_server.running())
+        chat = stack.enter_context(running("benchmarks.chat_server"))
         layouts: dict[str, tuple[Path | None, list[Worker]]] = {"now": (None, as_it_is(threads, agents, scorers))}
         if against is not None:
             layouts["before"] = (against.resolve(), as_it_was(threads))

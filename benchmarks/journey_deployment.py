@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from benchmarks.chat_server import Running
+from benchmarks.chat_server import set_latency
 from benchmarks.processes import cpu_seconds
+from benchmarks.support.server import Running
 from memshare.commands.worker import FEW
 from memshare.local.supervisor import CALLS_AN_ANSWER
 
@@ -73,7 +74,7 @@ class Deployment:
 
     def run(self, what: str, count: int, latency: float) -> Ran:
         """Run so many journeys with a model that takes so many seconds."""
-        self._chat.set_latency(latency)
+        set_latency(self._chat.url, latency)
         self._write({"what": what, "count": count})
         self._read()
         before = {name: cpu_seconds(pids) for name, pids in self._pids.items()}

@@ -47,7 +47,7 @@ def own_pool() -> Iterator[OwnPool]:
             standing = CredibilityRanking(client)
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
-            settle = Settle(pool, client, Lessons(0))
+            settle = Settle(pool, client, Lessons(client, 0, learn=False))
             sent: list[Following] = []
             curate = Curate(pool, client, sent.extend)
             yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)

@@ -46,8 +46,7 @@ from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.pool import Pool
 from memshare.memory_service.recall.recall import Recall, sparse_of
 from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.recall.search_steps import SPARE
-from memshare.memory_service.recall.select_shown import choose
+from memshare.memory_service.recall.search_steps import SPARE, choose
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Layout, Vectors, Where
 

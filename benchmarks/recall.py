@@ -29,8 +29,9 @@ from benchmarks.report import Aim, milliseconds, percentile, print_figures, prog
 from benchmarks.synthetic import DIMENSION, Synthetic
 from memshare.memory_service.encoders.encoder import Encoder, open_encoder
 from memshare.memory_service.encoders.shared_batches import SharedBatches
+from memshare.memory_service.recall.adapter import Adapter
 from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.recall.retriever import Adapter, Retriever
+from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Layout, Vectors, Where
 

@@ -1,0 +1,77 @@
+"""What the chat server of a benchmark replies where somebody knows what is right: answers, grades and labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from benchmarks.support.counts import Tally, kind_of
+from tests.support.schema_value import schema_value
+
+CONCEPTS = {
+    "subjects": ["Text"],
+    "topic": "Writing",
+    "general_1": ["Language"],
+    "general_2": ["Communication"],
+    "general_3": ["Culture"],
+    "general_4": ["Society"],
+}
+
+Pair = tuple[str, str]
+"""A prompt and its answer."""
+
+
+class Expert(Protocol):
+    """Knows what is right."""
+
+    def answer(self, prompt: str, shown: list[Pair]) -> str:
+        """The answer of an agent that was shown these memories, the best one first."""
+
+    def points(self, pair: Pair) -> int:
+        """The points of an answer, 0 to 100."""
+
+    def misleads(self, prompt: str, example: Pair) -> int:
+        """In percent, how sure it is that an example leads away from the answer."""
+
+
+class Replies:
+    """Replies to requests of the chat interface, and counts calls and tokens by kind."""
+
+    def __init__(self, expert: Expert) -> None:
+        self._expert = expert
+        self.tally = Tally()
+
+    def reply(self, body: Mapping[str, Any]) -> str:
+        """The text of the reply to one request."""
+        wanted = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        turns = [turn["content"] for turn in body["messages"]]
+        kind = kind_of(wanted)
+        text = self._answer(turns) if kind == "answer" else json.dumps(self._judged(kind, turns, wanted or {}))
+        self.tally.count(turns, wanted, text)
+        return text
+
+    def _answer(self, turns: list[str]) -> str:
+        """Memories are earlier turns, the best one next to the task, which is the last turn."""
+        *shown, asked = turns[1:]
+        return self._expert.answer(asked, list(zip(shown[::2], shown[1::2], strict=True))[::-1])
+
+    def _judged(self, kind: str, turns: list[str], wanted: Mapping[str, Any]) -> Any:
+        match kind:
+            case "grade":
+                points = self._expert.points(_pair(json.loads(turns[1])))
+                return {"right": {"low": points, "high": points}}
+            case "label":
+                asked = json.loads(turns[1])
+                examples = {name: _pair(one) for name, one in asked["examples"].items()}
+                return {name: self._expert.misleads(asked["prompt"], one) for name, one in examples.items()}
+            case "compare":
+                return {name: {"claims": "Two tasks.", "contradicts": False} for name in json.loads(turns[1])["others"]}
+            case "concepts":
+                return CONCEPTS
+            case _:
+                return schema_value(dict(wanted))
+
+
+def _pair(document: Mapping[str, str]) -> Pair:
+    return document["prompt"], document["answer"]
