@@ -112,6 +112,24 @@ def test_what_is_wrong_with_a_memory_is_said(
     assert points.problem(point._replace(dense=at(0) * 3)) == (found or "its vector is damaged")
 
 
+def test_a_memory_that_was_stored_on_probation_is_read_found_and_counted_as_active(store: Store, spoil: Spoil) -> None:
+    stored = json.loads(GOOD[0].model_dump_json())
+    said = [{"submitter": "ada", "task_id": "one"}]
+    text = json.dumps(stored | {"status": "probation", "vouchers": said})
+    spoil(store, GOOD, {points.WHOLE: text, "status": "probation"})
+    store.put([BAD])
+
+    active = Where(status="active")
+    assert [hit.memory for hit in store.search(active, 9, dense=at(12))] == [BAD[0], GOOD[0]]
+    assert sorted(one.key for one in every(store, Where(status=("active", "hidden")))) == ["broken lamp", "red lamp"]
+    assert store.page(Where(status="hidden"), 9).memories == []
+    assert store.count(active) == {"poem": 2}
+    assert {points.problem(one) for one in store.raw(9).points} == {None}
+
+    store.put([(GOOD[0].model_copy(update={"status": "hidden"}), GOOD[1])])
+    assert (store.count(active), store.count(Where(status="hidden"))) == ({"poem": 1}, {"poem": 1})
+
+
 def test_no_number_makes_a_memory_look_damaged(store: Store) -> None:
     """The engine gives about one number in twenty back with another last bit."""
     numbers = random.Random(7)

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from memshare.broker.app import VISIBILITY_TIMEOUT
 from tests.faults.cluster import KINDS, Cluster
 from tests.faults.model import Fault
+from tests.faults.up import Up
 
 ROUNDS = 5  # how often each kind of worker is ended, and Redis
 AWAY = 30.0  # seconds
+MANY_KEYS, IN_A_ROW = 5_000, 5.0  # keys, seconds
 BACK = 600  # seconds
 CUT, SHORT_CUT = 45.0, 25.0  # seconds; both are longer than a worker's presence lasts
 CHAT_WITHIN = 600.0  # seconds
@@ -56,6 +58,23 @@ def restart_redis(cluster: Cluster, size: float) -> int:
         time.sleep(2)
         cluster.redis.start()
     return times
+
+
+def killing_own_redis(times: int) -> Callable[[Cluster, float], int]:
+    """The Redis of `memshare up`, with many keys to load, is killed so many times in a row."""
+
+    def hurt(cluster: Cluster, _size: float) -> int:
+        assert isinstance(cluster.fleet, Up)
+        cluster.direct.mset({f"filler:{number}": "x" * 2_000 for number in range(MANY_KEYS)})
+        began, struck = time.monotonic(), 0
+        for _ in range(times):
+            cluster.fleet.kill_redis()
+            struck += time.monotonic() - began < IN_A_ROW
+            time.sleep(0.2)  # its process is gone
+        cluster.wait_until_ready()
+        return struck
+
+    return hurt
 
 
 def freeze_redis(cluster: Cluster, _size: float) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from memshare.broker import redis_server
 from memshare.broker.app import CONCEPTS_QUEUE
 from memshare.broker.connection import DOWN, connect
 from memshare.broker.delivery.keys import SWEEPING
-from memshare.broker.errors import Reason
+from memshare.broker.errors import Reason, Unreachable
 from memshare.broker.settings import Settings
 from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
@@ -28,6 +28,7 @@ from tests.faults.line import Line, line
 from tests.faults.model import Model
 from tests.faults.redis_process import RedisProcess
 from tests.faults.store_process import StoreProcess, store_process
+from tests.faults.up import Up
 from tests.support.chat_server import serving
 
 KINDS = ("poem", "logic", "scorer", "memory", "trainer")
@@ -63,6 +64,8 @@ class Setup:
     """Redis and the workers go by a clock that can be turned."""
     concepts: bool = False
     """There is a worker that names the concepts of memories."""
+    up: bool = False
+    """`memshare up` runs everything, and its own Redis."""
     hosts: bool = False
     """Redis and each worker have a host of their own, with an address of its own; so has the memory service."""
 
@@ -74,7 +77,7 @@ class Cluster:
     settings: Settings
     client: Client
     direct: redis.Redis
-    redis: RedisProcess
+    redis_process: RedisProcess | None
     store: StoreProcess | None
     model: Model
     fleet: Fleet
@@ -83,9 +86,19 @@ class Cluster:
     clock: Clock | None = None
     network: Network | None = None
 
+    @property
+    def redis(self) -> RedisProcess:
+        assert self.redis_process is not None, "it is that of `memshare up`"
+        return self.redis_process
+
     def wait_until_ready(self, within: float = READY_WITHIN) -> bool:
         """Wait for every worker to be there; False when that takes too long."""
-        return self.wait_for(lambda: self.fleet.pids <= {worker.pid for worker in self.client.workers()}, within)
+        return self.wait_for(self._are_there, within)
+
+    def _are_there(self) -> bool:
+        with suppress(Unreachable):  # Redis may be another that is not there yet
+            return self.fleet.pids <= {worker.pid for worker in self.client.workers()}
+        return False
 
     def wait_for(self, seen: Callable[[], bool], within: float) -> bool:
         """Wait for something to be seen; False when that takes longer than so many seconds."""
@@ -124,14 +137,18 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
         net = up.enter_context(network(["redis", *KINDS])) if setup.hosts else None
         if net:
             net.forget_soon("redis")
-        process = RedisProcess(folder, preloaded, net.hosts["redis"] if net else None)
-        up.callback(process.stop)
+        process = None if setup.up else RedisProcess(folder, preloaded, net.hosts["redis"] if net else None)
+        if process:
+            up.callback(process.stop)
         slow = None if setup.line is None else up.enter_context(line(redis_server.socket_path(folder), setup.line))
         model = Model(setup.latency)
         chat = up.enter_context(serving(model))
 
         settings = Settings(
-            data=folder, model="openai:scripted", qdrant_url=store.url if store else None, redis_url=process.url
+            data=folder,
+            model="openai:scripted",
+            qdrant_url=store.url if store else None,
+            redis_url=process.url if process else None,
         )
         open_signer(settings, make=True)
         client = Client(settings)
@@ -147,13 +164,13 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
         environment = ENVIRONMENT | preloaded | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
         environment |= {"MEMSHARE_QDRANT_URL": reached(store.url)} if store else {}
         environment |= {"MEMSHARE_CONCEPTS": "true"} if setup.concepts else {}
-        redis_url = slow.url if slow else process.url
+        redis_url = slow.url if slow else settings.redis_url
         environment |= {"MEMSHARE_REDIS_URL": redis_url} if redis_url else {}
         environment |= _door_on(net.hosts["memory"]) if net else {}
-        fleet = Fleet(environment, folder, net.hosts if net else None)
+        fleet = Up(environment, folder) if setup.up else Fleet(environment, folder, net.hosts if net else None)
         up.callback(fleet.stop)
         made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock, net)
-        for name in (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
+        for name in ("up",) if setup.up else (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
             fleet.add(name)
         made.require_ready()
         if setup.spare:  # after the others, so that its door is the one that is asked

@@ -133,7 +133,7 @@ def _logs(direct: redis.Redis) -> list[LessonLog]:
 
 
 def _updates(direct: redis.Redis) -> list[tuple[str, str]]:
-    return [(log.pool, str(update.memory_id)) for log in _logs(direct) for update in log.updates()]
+    return [(log.pool, str(update.memory_id)) for log in _logs(direct) for update in log.updates() if update.memory_id]
 
 
 def _counted_amiss(direct: redis.Redis) -> int:
@@ -141,7 +141,7 @@ def _counted_amiss(direct: redis.Redis) -> int:
     amiss = 0
     for log in _logs(direct):
         updates = log.updates()
-        counted = [update for update in updates if update.lesson.outcome != "no update"]
+        counted = {update.counted for update in updates} - {0}  # evidence alone is no lesson
         amiss += abs(log.head().counted - len(counted)) + abs(sum(log.counts().values()) - len(updates))
     return amiss
 

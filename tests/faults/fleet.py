@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.hosts import Host
-from tests.faults.worker_process import start_worker
+from tests.faults.worker_process import start_memshare
 
 PAUSE_AFTER_CRASH = 1.0  # seconds
 LOOK_EVERY = 0.02  # seconds
@@ -42,8 +42,7 @@ class Fleet:
     def __init__(self, environment: Mapping[str, str], logs: Path, hosts: Mapping[str, Host] | None = None) -> None:
         self.ended = 0
         self.crashes: list[str] = []
-        self._environment = environment
-        self._logs = logs
+        self._environment, self._logs = environment, logs
         self._hosts = hosts or {}
         self._workers: dict[str, Worker] = {}
         self._lock = threading.RLock()
@@ -107,7 +106,7 @@ class Fleet:
             worker.process.wait()
 
     def _started(self, name: str, queues: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        return start_worker(queues, self._logs / f"{name}.log", self._environment, self._hosts.get(name))
+        return start_memshare(["worker", *queues], self._logs / f"{name}.log", self._environment, self._hosts.get(name))
 
     def _keep(self) -> None:
         while not self._over.wait(LOOK_EVERY):

@@ -15,7 +15,7 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from benchmarks.forms import Task, form_of, memories, questions
+from benchmarks.forms.tasks import Task, form_of, memories, questions
 from memshare.broker.wire.grades import GradedTask, Score
 from memshare.broker.wire.lessons import LessonTask
 from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
@@ -30,7 +30,7 @@ from memshare.memory_service.recall.retriever import Retriever
 from memshare.memory_service.stores.edge_store import EdgeStore
 from memshare.memory_service.stores.store import Layout, Vectors
 from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.learn import LearnStage
 from memshare.retriever_trainer.lesson_log import LessonLog
 
 POOL, SHOWN = "poem", 3
@@ -65,7 +65,7 @@ class World:
     recall: Recall
     settle: Settle
     forgetting: Forgetting
-    learn: Learn
+    learn: LearnStage
     log: LessonLog
 
     def remember(self, task: Task, submitter: str, journey: str, shown: Sequence[Shown] = ()) -> None:
@@ -100,13 +100,14 @@ def world(client: redis.Redis, encoder: Encoder, *, defended: bool) -> Iterator[
     with tempfile.TemporaryDirectory() as folder:
         store = EdgeStore.open(Path(folder) / "pool", Layout(encoder.name, encoder.dimension), "poison")
         with closing(store):
-            recall = Recall(store, encoder, Retriever(client, encoder), submitter_share=0.67 if defended else 1.0)
+            retriever = Retriever(client, encoder, learns=defended)  # else all count as proven
+            recall = Recall(store, encoder, retriever, submitter_share=0.67 if defended else 1.0)
             pool = Pool(client, recall, lambda _: recall)
             yield World(
                 recall,
-                Settle(pool, client, Lessons(1.0), probation=defended),
+                Settle(pool, client, Lessons(client, 1.0)),
                 Forgetting(pool, client),
-                Learn(client, Oracle(), kept=2_000, keep_days=1),  # type: ignore[arg-type]
+                LearnStage(client, Oracle(), kept=2_000, keep_days=1),  # type: ignore[arg-type]
                 LessonLog(client, POOL, encoder.name, kept=2_000, keep_days=1),
             )
 

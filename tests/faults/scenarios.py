@@ -63,6 +63,20 @@ SCENARIOS = (
         load_goes_on=True,
     ),
     Scenario("Redis killed", "and started again, over and over", breaking.restart_redis, quick=True),
+    Scenario(
+        "own Redis killed",
+        "that of `memshare up`, with 5,000 keys",
+        breaking.killing_own_redis(1),
+        Setup(embedded=True, up=True),
+    ),
+    Scenario(
+        "own Redis killed twice",
+        "that of `memshare up`, with 5,000 keys, within five seconds",
+        breaking.killing_own_redis(2),
+        Setup(embedded=True, up=True),
+        quick=True,
+        strikes=2,
+    ),
     Scenario("Redis frozen", "for 30 s", breaking.freeze_redis),
     Scenario(
         "Redis cut off", "every connection, in the middle, every second", breaking.cut_line, Setup(line=0.0), quick=True

@@ -26,10 +26,11 @@ KEPT = (
     "memshare:credited:",
     "memshare:credits_by:",
     "memshare:conflicts:",
-    "memshare:balance:",
+    "memshare:lift:",
+    "memshare:lift_counted:",
     DEAD,
 )
-"""What is to stay: of each journey its result and trace, of each pool its lessons, credits and conflicts."""
+"""What is to stay: of each journey its result and trace, of each pool its lessons, credits, lift and conflicts."""
 OF_A_JOURNEY = (JOURNEY, "celery-task-meta-")
 
 

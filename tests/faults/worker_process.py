@@ -1,4 +1,4 @@
-"""One worker as `memshare up` runs it: a process of its own, which ends with the run."""
+"""A process of memshare, such as a worker as `memshare up` runs it, which ends with the run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 KEPT = ("MEMSHARE_EXPORTS",)  # of the run's own environment
 
 
-def start_worker(
-    queues: Sequence[str], log: Path, environment: Mapping[str, str], host: Host | None = None
+def start_memshare(
+    words: Sequence[str], log: Path, environment: Mapping[str, str], host: Host | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a worker for these queues, on a host of its own if one is given.
+    """Start `memshare` with these words, on a host of its own if one is given.
 
     It is killed when the thread that called this ends.
     """
@@ -34,7 +34,7 @@ def start_worker(
 
     with log.open("ab") as file:
         return subprocess.Popen(
-            [sys.executable, "-m", "memshare", "worker", *queues],
+            [sys.executable, "-m", "memshare", *words],
             cwd=ROOT,
             env=inherited | dict(environment),
             stdin=subprocess.DEVNULL,

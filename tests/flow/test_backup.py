@@ -25,7 +25,8 @@ from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.encoders.bundled import BUNDLED
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.restoring import RESTORING
-from memshare.memory_service.recall.retriever import PublishedAdapter, adapter_key, version_key
+from memshare.memory_service.recall.adapter import PublishedAdapter
+from memshare.memory_service.recall.retriever import adapter_key, version_key
 from memshare.memory_service.stores.store import Where
 from tests.faults.count import count
 from tests.support.deployment import wait_for

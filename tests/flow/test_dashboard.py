@@ -79,6 +79,8 @@ def deployment(worker_port: int, redis_folder: Path, tmp_path_factory: pytest.Te
         ids = [running.client.submit("poem", prompt, kind="limerick").id for prompt in (*TASKS, REFUSED)]
         assert [running.settled(task_id, within=90).state for task_id in ids] == ["settled"] * len(TASKS) + ["dead"]
         wait_for(lambda: "memshare_pool_memories{" in exposition(running), 30, "the pool's size to be noted")
+        wait_for(lambda: "memshare_retriever_version{" in exposition(running), 60, "the first lesson")
+        wait_for(lambda: "memshare_lessons_total{" in exposition(running), 60, "the trainer to count it")
         yield running
 
 

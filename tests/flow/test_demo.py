@@ -1,16 +1,63 @@
 """`memshare demo`, whole."""
 
+import json
 from pathlib import Path
 
+import pytest
+
 from memshare.concepts.flashcards import flashcards
-from tests.support.terminal import Terminal, children_of
+from memshare.demo.gain import PEOPLE
+from tests.support.terminal import Terminal, children_of, end
 
 
-def test_the_demo_shows_that_memories_help_and_leaves_no_process_behind(tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "home")
+    folder = tmp_path / "home-demo"
+
+    done = terminal.run("demo", "--tasks", "40", "--json", within=400)
+
+    demo = json.loads(done.stdout)
+    assert demo["right"]["alone"] == 0 < demo["right"]["shared"]
+    assert [(stage["kind"], stage["asked"], stage["graded"]) for stage in demo["stages"]] == [
+        ("alone", 20, 20), ("shared", 20, 20), *[("task", 10, 10)] * 4, ("learnt", 20, 20)
+    ]  # fmt: skip
+    learnt = sum(stage["right"] for stage in demo["stages"] if stage["kind"] == "task")
+    assert learnt > 0
+    assert demo["memories"] == 40 + learnt, "each right answer was remembered, and nothing else"
+    assert demo["helped"]["questions"]
+    assert demo["data"] == str(folder)
+    assert children_of(folder) == []
+
+    kept = Terminal(folder)
+    kept.environment["MEMSHARE_AGENTS_DIR"] = str(folder / "agents")
+    up = kept.up()
+    try:
+        found = kept.json("memories", "list", "--pool", "library")
+        assert {one["submitter"] for one in found} == set(PEOPLE)
+        assert f"memshare runs already on {str(folder)!r}" in terminal.run("demo", code=1).stderr
+    finally:
+        end(up)
+
+
+def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
+    own = tmp_path / "home-demo" / "thesis.txt"
+    own.parent.mkdir()
+    own.write_text("mine")
+
+    (tmp_path / "kept" / "agents").mkdir(parents=True)
+    terminal = Terminal(tmp_path / "home")
+
+    assert str(own.parent) in terminal.run("demo", code=2).stderr
+    assert str(tmp_path / "kept" / "agents") in terminal.run("demo", "--data", str(tmp_path / "kept"), code=2).stderr
+    assert own.read_text() == "mine"
+
+
+def test_the_demo_of_agents_shows_that_memories_help_and_leaves_no_process_behind(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "unused")
     folder = tmp_path / "demo"
 
-    demo = terminal.json("demo", "--data", str(folder))
+    demo = terminal.json("demo", "--agents", "--data", str(folder))
 
     tasks, summary = demo["tasks"], demo["summary"]
     assert demo["model"] == "offline"

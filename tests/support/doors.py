@@ -12,8 +12,9 @@ from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.door.app import door_app
 from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.listening import listen
 from memshare.memory_service.door.recalls import Recalls
-from memshare.memory_service.door.server import DoorServer, listen
+from memshare.memory_service.door.server import DoorServer
 from memshare.memory_service.door.service import Service
 from memshare.memory_service.pool.known_pools import KnownPools
 from memshare.memory_service.pool.pool import Pool

@@ -32,15 +32,18 @@ class Terminal:
             "MEMSHARE_DATA": str(data),
             "MEMSHARE_MODEL": "offline",
             "MEMSHARE_CONCEPTS": "false",  # a process and a message more; who wants them turns them on
+            "MEMSHARE_WITHHOLD": "0",  # tests name the memories that are shown
             "COLUMNS": "200",
         }
 
-    def run(self, *words: str, code: int | None = 0, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, code: int | None = 0, stdin: str | None = None, within: float = WITHIN
+    ) -> subprocess.CompletedProcess[str]:
         """What a command said; `code` is the exit code that it must have, None for any."""
-        prepared = prepared_python.run(words, self.environment, WITHIN) if stdin is None else None
+        prepared = prepared_python.run(words, self.environment, within) if stdin is None else None
         done = prepared or subprocess.run(
             [sys.executable, "-m", "memshare", *words],
-            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=WITHIN, check=False,
+            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=within, check=False,
         )  # fmt: skip
         assert code in (None, done.returncode), f"{words}: {done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr

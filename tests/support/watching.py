@@ -1,0 +1,24 @@
+"""The thread of a worker that is ready, without the worker."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from celery import Celery
+from celery.bootsteps import RUN
+
+from memshare.broker.app import make_app
+from memshare.broker.runtime.watch import Pulse, Watch
+from memshare.broker.settings import Settings
+
+
+def watch_of(settings: Settings, *pulses: Pulse, app: Celery | None = None) -> Watch:
+    """It is not started yet."""
+    consumer: Any = SimpleNamespace(
+        hostname="w@host",
+        blueprint=SimpleNamespace(state=RUN),
+        pool=SimpleNamespace(active=True),
+        connection=SimpleNamespace(connected=True),
+    )
+    return Watch(app or make_app(settings=settings), settings, consumer, [], pulses)
