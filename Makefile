@@ -24,7 +24,7 @@ help:  ## Show this help
 # `evaluate` brings `local`: all that one machine can do.
 install: .venv/.installed-evaluate  ## Make .venv and install memshare into it, with all that runs on one machine
 
-demo: install  ## Watch 54 tasks become answers, grades and shared memories
+demo: install  ## Measure in a minute what a shared pool gives: no key needed
 	@$(BIN)/memshare demo
 
 # The tests of a file stay together, as they share what is slow to make. `tests/conftest.py` says how many processes.
@@ -58,7 +58,7 @@ DATA ?= ../shared/data
 PEOPLE = $(wildcard $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl))
 
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall doors footprint peers retriever reasoning concepts; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in journey recall doors footprint peers reasoning concepts forms sql; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 	@for one in credibility:scifact_pairs knowledge:webquestions; do \
 	  file=$(DATA)/$${one#*:}.jsonl; name=$${one%:*}; \
 	  if [ -f "$$file" ]; then $(BIN)/python -m benchmarks.$$name --data "$$file" || exit 1; \
