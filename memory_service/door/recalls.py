@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -86,7 +87,9 @@ class Recalls:
         request = asked.request
         vectors = recall.begin(request.text, request.asked_by or request.submitter or "")
         self._encoding += 1
-        asked.answer.add_done_callback(lambda _: vectors.cancel())
+        # Held weakly: in a circle of futures a generation that is out of use would keep its store open.
+        waiting = weakref.ref(vectors)
+        asked.answer.add_done_callback(lambda _: (left := waiting()) is not None and left.cancel())
         vectors.add_done_callback(lambda made: self._steps.put(asked._replace(recall=recall, vectors=made)))
 
     def _search(self, encoded: Sequence[_Step]) -> None:

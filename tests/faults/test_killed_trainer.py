@@ -15,7 +15,7 @@ from memshare.broker.wire.lessons import LessonTask
 from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.retriever_trainer.lesson_log import LessonLog
-from tests.faults.worker_process import start_worker
+from tests.faults.worker_process import start_memshare
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
 from tests.support.lessons import ENCODER, lesson
@@ -52,7 +52,7 @@ def test_five_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_n
     with serving(oracle) as chat:
 
         def start() -> subprocess.Popen[bytes]:
-            return start_worker(["trainer"], tmp_path / "log", environment | {"OPENAI_BASE_URL": chat.url})
+            return start_memshare(["worker", "trainer"], tmp_path / "log", environment | {"OPENAI_BASE_URL": chat.url})
 
         for task in tasks:
             send(client, task)

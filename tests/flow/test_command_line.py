@@ -274,7 +274,6 @@ def test_results_that_cannot_be_written_are_known_before_anything_is_submitted(t
 @pytest.mark.parametrize(
     ("name", "value", "code", "expected"),
     [
-        ("MEMSHARE_REDIS_URL", "redis://127.0.0.1:1/0", 1, "127.0.0.1:1"),
         ("MEMSHARE_REDIS_URL", "nonsense", 2, "redis://HOST"),
         ("MEMSHARE_MODEL", "parrot", 2, "openai:MODEL"),
         ("MEMSHARE_MODEL", "openai:gpt-x", 2, "OPENAI_API_KEY"),

@@ -160,7 +160,7 @@ def test_a_two_hop_question_is_answered_over_html_and_pdf_and_its_answer_remembe
 def test_a_document_made_to_take_all_memory_is_named_in_the_log_and_left_out(deployment: Deployment) -> None:
     log = "".join(path.read_text() for path in deployment.logs.iterdir())
 
-    assert "Left out of the index: 'links.html': 'links.html' takes more than 512 MB of memory to read." in log
+    assert "Left out of the index: 'links.html': 'links.html' takes more than 512 MB of memory." in log
 
 
 def test_a_wrong_first_answer_is_rejected_and_repaired(deployment: Deployment) -> None:

@@ -29,7 +29,7 @@ def print_spending(found: Spending) -> None:
             console.print()
             console.print(table(title, "calls", "prompt tokens", "completion tokens", "money", rows=used))
     if any(one.priced is False for one in found.models.values()):
-        console.print("A model without a price counts as free: MEMSHARE_PRICES names the file of prices.", style="dim")
+        console.print("A model without a price counts as free: MEMSHARE_PRICES names a file of prices.", style="dim")
 
 
 def _rows(one: Capped, currency: str | None) -> Iterator[tuple[object, ...]]:

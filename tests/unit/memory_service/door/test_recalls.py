@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -175,6 +177,27 @@ def test_one_that_is_refused_does_not_take_the_others_with_it(held: Held, held_r
     assert good.result(10).found[0].memory.prompt == "lamp 1"
     with pytest.raises(GiveUp, match="refused"):
         bad.result(10)
+    recalls.close()
+
+
+def test_a_generation_that_is_out_of_use_goes_when_all_have_their_answers(
+    held: Held, store: Store, redis_client: redis.Redis
+) -> None:
+    held.may_go_on.set()
+    generation = [Recall(store, held, Retriever(redis_client, held))]
+    gone = threading.Event()
+    weakref.finalize(generation[0], gone.set)
+    recalls = Recalls(lambda: generation[0])
+    gc.disable()  # its store must be closed at once, and not when Python next looks for circles
+    try:
+        for number in range(5):
+            recalls.ask(wanted(f"lamp {number}")).result(10)
+
+        generation.clear()
+
+        assert gone.wait(10)
+    finally:
+        gc.enable()
     recalls.close()
 
 

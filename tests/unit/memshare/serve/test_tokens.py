@@ -168,7 +168,7 @@ def test_redis_has_no_token_and_a_token_that_is_almost_right_is_refused(
             backend.tokens.create(name, may, pools)
 
 
-@pytest.mark.parametrize("name", [*RESERVED, "Anonymous"])
+@pytest.mark.parametrize("name", sorted(RESERVED | {"Anonymous"}))
 def test_a_name_that_stands_for_nobody_is_refused_for_a_new_token_and_for_one_from_before(
     name: str, backend: Backend, tokened: Tokened, redis_client: redis.Redis
 ) -> None:
