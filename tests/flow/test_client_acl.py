@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -30,6 +31,12 @@ PASSWORD, OURS = "of-the-shop", "of-the-workers"
 QUEUES = ("poem", "scorer", "memory")
 
 
+def _is_older_than_the_example() -> bool:
+    said = subprocess.run([server_binary(), "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"Redis server v=(\d+)\.(\d+)", said)
+    return found is not None and tuple(map(int, found.groups())) < (7, 2)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Redis that includes the example."""
@@ -39,6 +46,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    if _is_older_than_the_example():
+        pytest.skip("deploy/redis/clients.conf takes Redis 7.2 or newer, or Valkey")
     said = f"port {port}\nrequirepass {OURS}\ndir {folder}\nsave ''\ninclude {folder}/clients.conf\n"
     with subprocess.Popen([server_binary(), "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
