@@ -74,6 +74,7 @@ evaluate: install  ## Run every experiment on the plans of this tree and the fil
 faults: .venv/.installed-dev  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them
 	$(BIN)/python -m tests.faults
 	$(BIN)/python -m tests.faults.poison
+	$(BIN)/python -m tests.faults.attack
 
 MINUTES ?= 20
 soak: .venv/.installed-dev  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
