@@ -15,4 +15,8 @@ class Figure(Message):
     @property
     def worse(self) -> bool:
         """It fell by more than its error."""
-        return self.after - self.before < -self.error
+        return self.fell(1)
+
+    def fell(self, errors: float) -> bool:
+        """It fell by more than so many of its errors."""
+        return self.after - self.before < -errors * self.error

@@ -24,6 +24,7 @@ from memshare.retriever_trainer.reservoir import is_held_out
 log = logging.getLogger(__name__)
 
 AT_ONCE = 100  # words of evidence that are learnt from with one message
+SURE = 2  # errors; each version is compared with the luckiest one so far, and one error refused a third of good ones
 
 
 class Taught(NamedTuple):
@@ -142,9 +143,9 @@ def _judged(head: Head, learner: Learner, *, held_out: bool) -> dict[str, object
     }
     for one, of in zip(compared, ("", " on the older lessons"), strict=False):
         for figure, name in ((one.first, "how often what is shown first helps"), (one.ndcg, "nDCG")):
-            if figure.worse:
+            if figure.fell(SURE):
                 fall = f"{name}{of} would fall from {figure.before:.3f} to {figure.after:.3f}"
-                error = f"more than its error of {figure.error:.3f}"
+                error = f"more than twice its error of {figure.error:.3f}"
                 return learnt | {"reason": f"refused: {fall}, {error}; version {head.version} stays", "refused": True}
     reason = f"what is shown first helps {first.after:.0%} of the time, before {first.before:.0%}"
     return learnt | {"reason": reason, "version": head.issued + 1}

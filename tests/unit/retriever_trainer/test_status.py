@@ -53,7 +53,7 @@ def test_every_lesson_is_counted_as_what_it_came_to(taught: PoolStatus) -> None:
     lessons = taught.lessons
 
     assert (lessons.held_out, lessons.no_update, lessons.carried_over) == (5, 1, 0)
-    assert lessons.refused == 18
+    assert lessons.refused == 9
     assert lessons.learnt + lessons.refused + lessons.held_out == lessons.counted == 59
     assert taught.labelled_by == {"json": 44, "logprobs": 15}
 
