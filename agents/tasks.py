@@ -224,7 +224,6 @@ def register(
         QuestionTask,
         lambda journey, task: answering().ask(journey, task),
         begins=True,
-        from_outside=True,
         kept=("question",),
     )
     add_stage(app, question, services)

@@ -146,7 +146,7 @@ class Client:
             raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
 
     def _signed(self, entry: Entry) -> Entry:
-        if entry.journey == entry.id:  # anybody may begin a journey
+        if entry.journey == entry.id and entry.stage != "question":  # anybody may begin a journey, and nobody a seed
             return entry
         return entry.signed(open_signer(self.settings))
 

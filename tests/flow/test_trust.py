@@ -135,7 +135,12 @@ def test_a_signature_of_another_deployment_or_of_another_message_proves_nothing(
 
 @pytest.mark.parametrize(
     ("task", "queue"),
-    [("scorer.score", "scorer"), ("memory_service.settle", "memory"), ("memory_service.credit", "memory")],
+    [
+        ("scorer.score", "scorer"),
+        ("memory_service.settle", "memory"),
+        ("memory_service.credit", "memory"),
+        ("agents.poem.question", "poem"),
+    ],
 )
 @pytest.mark.parametrize("args", [[{"a": "{said}"}], ["{said}"], [{}, "{said}"]])
 def test_an_unsigned_message_for_a_stage_is_refused_whatever_it_says_and_whosever_id_it_has(
@@ -149,6 +154,17 @@ def test_an_unsigned_message_for_a_stage_is_refused_whatever_it_says_and_whoseve
 
     assert refused(deployment, said).reason == "signature"
     assert deployment.client.journey(victim) == before
+
+
+def test_nobody_begins_a_pool_with_a_standard_answer_without_the_secret(
+    deployment: Deployment, mallory: Celery
+) -> None:
+    said = f"standard {uuid4()}"
+
+    send(mallory, "agents.poem.question", [{"answer": f"{PLANTED} {said}", "kind": "limerick"}], "poem")
+
+    assert refused(deployment, said).reason == "signature"
+    assert PLANTED not in texts(deployment)
 
 
 def test_a_task_under_the_id_of_one_that_has_ended_is_refused_and_its_answer_stays(
