@@ -17,14 +17,16 @@ help:  ## Show this help
 # One stamp a set of dependencies: an install runs again when what it depends on has changed.
 # pip compiles 28,000 files on one processor, in a minute; here all compile. Some are templates, which are no Python.
 .venv/.installed-%: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install --quiet --no-compile --editable '.[$*]' $(CONSTRAINTS)
-	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
+	@printf 'Installing memshare[$*] into .venv (2 to 4 minutes the first time) '; \
+	  (while sleep 3; do printf .; done) & trap "kill $$!; echo" EXIT; trap 'exit 130' INT TERM; \
+	  $(BIN)/pip install -qq --no-compile --editable '.[$*]' $(CONSTRAINTS) && \
+	  { $(BIN)/python -m compileall -qq -j 0 .venv/lib || true; }
 	@touch $@
 
 # `evaluate` brings `local`: all that one machine can do.
 install: .venv/.installed-evaluate  ## Make .venv and install memshare into it, with all that runs on one machine
 
-demo: install  ## Measure in a minute what a shared pool gives: no key needed
+demo: .venv/.installed-local  ## Measure in a minute what a shared pool gives: no key needed
 	@$(BIN)/memshare demo
 
 # The tests of a file stay together, as they share what is slow to make. `tests/conftest.py` says how many processes.
