@@ -26,7 +26,7 @@ def main() -> None:
     options = _options()
     if options.list:
         for scenario in SCENARIOS:
-            print(f"{scenario.name:22}{scenario.breaks}")
+            print(f"{scenario.name:24}{scenario.breaks}")
         return
     chosen = options.only or [one.name for one in SCENARIOS if one.quick or not options.short]
     wanted = [one for one in SCENARIOS if one.name in chosen]
