@@ -66,11 +66,10 @@ bench: .venv/.installed-bench  ## Run every benchmark
 	  if [ -f "$$file" ]; then $(BIN)/python -m benchmarks.$$name --data "$$file" || exit 1; \
 	  else echo "Left out: benchmarks.$$name, for there is no $$file. DATA=FOLDER names another folder."; fi; done
 
-MODELS ?= offline
 OUT ?= evaluation
 ITEMS ?= 100
-evaluate: install  ## Run every experiment on the plans of this tree and the files of DATA, with MODELS, and make a page in OUT
-	$(BIN)/memshare evaluate all --yes --models $(MODELS) --out $(OUT) --items $(ITEMS) --data benchmarks/plans.jsonl $(PEOPLE)
+evaluate: install  ## Run every experiment on the plans of this tree and the files of DATA, with MODELS (of the settings, if left out), and make a page in OUT
+	$(BIN)/memshare evaluate all --yes $(if $(MODELS),--models $(MODELS)) --out $(OUT) --items $(ITEMS) --data benchmarks/plans.jsonl $(PEOPLE)
 	$(BIN)/memshare report $(OUT)
 
 faults: .venv/.installed-dev  ## Break everything on purpose with 1,000 tasks in flight, and count what became of them

@@ -1,10 +1,10 @@
-"""What became of a task in an agent's hands, by one call of the model or by a run of the engine."""
+"""What became of a task in an agent's hands: by one call of the model, a run of the engine, or without a model."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from memshare.broker.wire.messages import Learnt, PartAnswer, Shown, Step, Usage
+from memshare.broker.wire.messages import Learnt, PartAnswer, Quoted, Shown, Step, Usage
 
 
 class Answered(NamedTuple):
@@ -12,7 +12,8 @@ class Answered(NamedTuple):
 
     `rejected` are the memories that rejected answers rested on before it, `learnt` what its sources taught,
     and `parts` its sub-questions that may become memories of their own. `withheld` was recalled and, at random, not
-    shown; `randomized` says whether one of the memories might have been.
+    shown; `randomized` says whether one of the memories might have been. `quoted` is the memory whose answer it is,
+    word for word, where there is no model.
     """
 
     text: str
@@ -27,3 +28,4 @@ class Answered(NamedTuple):
     parts: tuple[PartAnswer, ...] = ()
     withheld: Shown | None = None
     randomized: bool = False
+    quoted: Quoted | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from celery import Celery
 
 from memshare.agents.answered import Answered
+from memshare.agents.nearest_answer import nearest_answer
 from memshare.agents.prompt import build_prompt
 from memshare.agents.question import ask_for_question
 from memshare.agents.reasoning.knowledge import Knowledge
@@ -28,6 +29,7 @@ from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Embed
 from memshare.broker.wire.questions import Question, QuestionTask
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered
+from memshare.llm.no_model import NoModelSet, has_model, needs_model
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.door.messages import RecallRequest
 
@@ -55,7 +57,10 @@ class Answering:
     """Share of the tasks from which one memory is withheld at random; never from those of an engine."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
-        """Recall memories, ask the model or run the engine, and hand the pair on to be graded."""
+        """Recall memories, ask the model or run the engine, and hand the pair on to be graded.
+
+        Without a model the answer is that of the nearest memory.
+        """
         started = time.monotonic()
         kind = self.agent.kind(task.kind)
         text = task.text
@@ -69,7 +74,7 @@ class Answering:
         k = self.agent.memories if task.memories is None else task.memories
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
-        if self.reasoner is None:
+        if self.reasoner is None or not has_model(self.chat):
             began = time.monotonic()
             wanted = RecallRequest(
                 pool=self.agent.pool,
@@ -83,9 +88,12 @@ class Answering:
             with tracing.span("recall"):
                 recalled = self.memory.recall(wanted)
             recalls, embedding = [time.monotonic() - began], recalled.embedding
-            withholding = withhold_one(journey, recalled.found, self.withhold if task.remember else 0.0)
-            turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
-            said = self._ask(turns, withholding, recalled.retriever_version, payer)
+            if has_model(self.chat):
+                withholding = withhold_one(journey, recalled.found, self.withhold if task.remember else 0.0)
+                turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
+                said = self._ask(turns, withholding, recalled.retriever_version, payer)
+            else:
+                said = nearest_answer(recalled, journey, self.agent.pool)
         else:
             embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(
@@ -111,6 +119,7 @@ class Answering:
             seconds=round(time.monotonic() - started, 3),
             steps=said.steps,
             withheld=said.withheld,
+            quoted=said.quoted,
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said.shown)
@@ -131,6 +140,8 @@ class Answering:
     def ask(self, journey: str, task: QuestionTask) -> Outcome:
         """Ask the model for a question to a standard answer, and hand both on to be graded."""
         started = time.monotonic()
+        if not has_model(self.chat):
+            raise NoModelSet(needs_model("A question to a standard answer"))
         kind = self.agent.kind(task.kind)
         if len(task.answer) > self.prompt_limit:
             raise BadInput(f"The answer has {len(task.answer):,} characters; at most {self.prompt_limit:,} are taken.")

@@ -1,4 +1,7 @@
-"""What the reasoning agent does in the running system: `python -m benchmarks.reasoning --models openai:NAME`.
+"""The reasoning agent in the running system, on a served model that invents; or `--models openai:NAME`.
+
+`python -m benchmarks.reasoning` asks a model of the tests on loopback, which finds sentences by their words and infers
+nothing: that says what the machinery lets through, and nothing of a real model.
 
 Three experiments of `memshare evaluate`, on the questions that come with them: complex questions by the engine and by
 one call; facts that are told, changed and deleted, asked for in other words; true and false statements side by side,
@@ -7,6 +10,7 @@ which the system finds to contradict each other and the agent's own verdicts tel
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,22 +20,28 @@ import typer
 
 from benchmarks.report import print_figures
 from memshare.broker.settings import load_settings
-from memshare.evaluation.evaluate import OFFLINE_NOTE, evaluate
+from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import request_of
 from memshare.evaluation.result import ALL, Result, Row
+from tests.support.inventing_model.chat import served
 
 NAMES = ("complex", "facts", "contradictions")
 
 
 def main(
-    models: Annotated[str, typer.Option(help="Models of the agents, with commas.")] = "offline",
+    models: Annotated[
+        str | None, typer.Option(help="Models of the agents, with commas. [default: one that invents, on loopback]")
+    ] = None,
     items: Annotated[int | None, typer.Option(min=1, help="Questions of each experiment at most.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to keep the experiments in; they go on from there.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of a table.")] = False,
 ) -> None:
     """Run the three experiments, and print the shares of answers that say what they should."""
-    using, settings = tuple(models.split(",")), load_settings()
+    if models is None:
+        os.environ |= served()  # the workers read it there
+    settings = load_settings()
+    using = tuple(models.split(",")) if models else (settings.model_for("agents"),)
     with tempfile.TemporaryDirectory(prefix="memshare-bench-") as name:
         folder = out or Path(name)
         figures: dict[str, Mapping[str, object]] = {}
@@ -45,7 +55,7 @@ def main(
         "The reasoning agent in the running system",
         figures,
         as_json=as_json,
-        notes=[f"Models: {models}.", *notes, *([OFFLINE_NOTE] if "offline" in using else [])],
+        notes=[f"Models: {models or 'one of the tests, which infers nothing'}.", *notes],
     )
 
 

@@ -16,6 +16,7 @@ Reason = Literal[
     "store",
     "credentials",
     "unknown model",
+    "no model",
     "refused",
     "too long",
     "malformed",

@@ -50,6 +50,8 @@ class Presence(Message):
     life: str
     queues: tuple[str, ...]
     agents: tuple[AgentCard, ...] = ()
+    scorer_model: str | None = None
+    """The model that grades, or names concepts, where it does."""
     secrets: tuple[str, ...] = ()
     """Fingerprints of the secrets that it takes; the first is the one that it signs with."""
 

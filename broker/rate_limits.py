@@ -10,8 +10,6 @@ EXPECTED = (
     "such as openai:gpt-5.6-luna=500 requests, 200000 tokens; mistral:*=60 requests"
 )
 
-OFFLINE = "offline"
-
 _AMOUNT = re.compile(r"([0-9][0-9_]*)\s*(requests|tokens)")
 
 
@@ -34,12 +32,9 @@ def parse_rate_limits(text: str) -> dict[str, RateLimit]:
 
 
 def rate_limit_for(model: str, limits: dict[str, RateLimit]) -> RateLimit | None:
-    """The limit of a model: the one under its own name, else of the first pattern that matches.
-
-    No pattern matches the offline model, which nobody else uses.
-    """
-    if model in limits or model == OFFLINE:
-        return limits.get(model)
+    """The limit of a model: the one under its own name, else of the first pattern that matches."""
+    if model in limits:
+        return limits[model]
     return next((limit for pattern, limit in limits.items() if _matches(pattern, model)), None)
 
 

@@ -26,6 +26,8 @@ from memshare.broker.setting_forms import (
 
 Role = Literal["agents", "scorer", "trainer"]
 
+OFFLINE = "offline"  # in place of a model's name, where there is none
+
 DEFAULT_MODELS = {"OPENAI_API_KEY": "openai:gpt-5.6-luna", "MISTRAL_API_KEY": "mistral:mistral-small-latest"}
 
 
@@ -72,7 +74,8 @@ class Settings(BaseSettings):
     )
     qdrant_api_key: SecretStr | None = Field(default=None, description="Qdrant's API key.")
     model: str | None = Field(
-        default=None, description="Chat model: openai:NAME, mistral:NAME or offline. Unset: by the API key that is set."
+        default=None,
+        description="Chat model: openai:NAME, mistral:NAME, or offline for none. Unset: by the API key that is set.",
     )
     model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
     model_scorer: str | None = Field(default=None, description="Chat model of scorer and concepts, where it differs.")
@@ -241,7 +244,7 @@ class Settings(BaseSettings):
         """The chat model of a role: its own, the common one, or what the API keys allow."""
         own: str | None = getattr(self, f"model_{role}")
         by_key = (model for key, model in DEFAULT_MODELS.items() if os.environ.get(key))
-        return own or self.model or next(by_key, "offline")
+        return own or self.model or next(by_key, OFFLINE)
 
 
 def load_settings() -> Settings:

@@ -16,6 +16,7 @@ from memshare.broker.wire.extractions import Extracted, ExtractTask
 from memshare.concepts.extraction import extract, stored
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer
+from memshare.llm.no_model import has_model
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.door.messages import SearchRequest
 from memshare.memory_service.memory import Memory, memory_id
@@ -38,10 +39,15 @@ class Extracting:
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
 
     def run(self, journey: str, task: ExtractTask) -> Outcome:
-        """Ask for the concepts of a memory as it is now; one that is gone, or has some, is not asked about."""
+        """Ask for the concepts of a memory as it is now.
+
+        One that is gone, or has some, is not asked about, and without a model none is.
+        """
+        nothing = Extracted(journey=journey, pool=task.pool, memory_id=task.memory_id)
+        if not has_model(self.chat):
+            return Outcome(nothing, ended="no model")
         found = self.memory.page(Where(ids=[task.memory_id]), 1).memories
         if not found or found[0].concepts:
-            nothing = Extracted(journey=journey, pool=task.pool, memory_id=task.memory_id)
             return Outcome(nothing, ended="known" if found else "gone")
         [memory] = found
         self.check_caps(task.agent, task.submitter)

@@ -36,7 +36,7 @@ class NoLogprobs(GiveUp):
 
 
 class Reply(BaseModel):
-    """What a model said, the name it goes by (`openai:gpt-…`, `offline`), and the tokens it took."""
+    """What a model said, the name it goes by (`openai:gpt-…`), and the tokens it took."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from memshare.broker.errors import BadInput
+from memshare.broker.settings import OFFLINE
 from memshare.llm.chat import Chat
+from memshare.llm.no_model import NoModel
 
 
 def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
-    """The chat model of a name: `openai:MODEL`, `mistral:MODEL` or `offline`.
+    """The chat model of a name: `openai:MODEL`, `mistral:MODEL`, or `offline` for none.
 
     `timeout` is for a whole call in seconds; `connections` is how many threads may call at once. Connects to
     nothing. Raises `BadInput` for any other name, and for a provider whose key is missing.
@@ -22,8 +24,6 @@ def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
         from memshare.llm.providers.mistral_chat import MistralChat
 
         return MistralChat(model, timeout=timeout, connections=connections)
-    if name == "offline":
-        from memshare.llm.offline.chat import OfflineChat
-
-        return OfflineChat()
-    raise BadInput(f"Unknown chat model {name!r}: write openai:MODEL, mistral:MODEL or offline.")
+    if name == OFFLINE:
+        return NoModel()
+    raise BadInput(f"Unknown chat model {name!r}: write openai:MODEL, mistral:MODEL, or offline for none.")

@@ -14,6 +14,7 @@ from memshare.broker.delivery.stage import Outcome
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import NOW, Sample, count
 from memshare.broker.wire.lessons import Lesson, LessonTask
+from memshare.llm.no_model import NoModelSet
 from memshare.llm.structured import DoesNotFit
 from memshare.retriever_trainer.kept_lesson import UNDECIDED, KeptLesson
 from memshare.retriever_trainer.labels import Labeller, Labels
@@ -65,7 +66,7 @@ class LearnStage:
             return Taught(Lesson(outcome="no update", reason="it brings evidence alone"))
         try:
             labels = self._labeller.label(task)
-        except DoesNotFit as error:
+        except (DoesNotFit, NoModelSet) as error:
             return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
         helping = sum(label < UNDECIDED for label in labels.values)
         misleading = sum(label > UNDECIDED for label in labels.values)

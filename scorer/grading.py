@@ -87,6 +87,11 @@ def grade(chat: Chat, rubric: Rubric, threshold: float, pair: Pair, votes: int) 
     )
 
 
+def is_checked(rubric: Rubric, kind: str | None) -> bool:
+    """Whether programs alone grade a pair of this kind, so that it takes no model."""
+    return all(one.check is not None for one in rubric.for_kind(kind))
+
+
 def _checked(rubric: Rubric, criterion: Criterion, pair: Pair) -> Range:
     points = share(rubric, criterion, pair.prompt, pair.answer) * criterion.points
     return Range(points, points)

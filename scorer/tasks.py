@@ -19,17 +19,18 @@ from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.observe.logs import ids
 from memshare.broker.observe.metrics import count, observe
-from memshare.broker.wire.comparisons import CompareTask
-from memshare.broker.wire.grades import GradedTask
-from memshare.broker.wire.messages import AnsweredTask, derived_id
+from memshare.broker.wire.comparisons import Compared, CompareTask
+from memshare.broker.wire.grades import GradedTask, Settlement
+from memshare.broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare.broker.wire.offers import OfferedPair
 from memshare.llm.chat import Chat
 from memshare.llm.limits.metered import Metering, Payer, unmetered
+from memshare.llm.no_model import NONE_SET, NoModelSet, has_model
 from memshare.memory_service.recall.conflicts import Conflicts, Verdict
 from memshare.scorer.contradiction import compare
-from memshare.scorer.grading import Pair, grade
+from memshare.scorer.grading import Pair, grade, is_checked
 from memshare.scorer.known_agents import KnownAgents
-from memshare.scorer.rubric import find_rubric, rubric_files
+from memshare.scorer.rubric import Rubric, find_rubric, rubric_files
 from memshare.scorer.threshold import SeedsMean, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,8 @@ class Scoring:
     def run(self, journey: str, task: AnsweredTask, *, letter: str | None = None) -> Outcome:
         """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved.
 
+        Without a model nothing is graded but by programs: any other pair ends here, and a seed is given up, so that
+        it can be tried again.
         `letter` is the id of the message where it is not derived from the journey's."""
         rubric = find_rubric(task.rubric, self.agents_dir)
         if not rubric.approved:
@@ -77,6 +80,8 @@ class Scoring:
                 f"Run `memshare rubric approve {quote(str(file))}`, then `memshare dead retry {letter}`.",
                 "rubric",
             )
+        if not has_model(self.chat) and not is_checked(rubric, task.kind):
+            return _not_graded(rubric, task)
         threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
         pair = Pair(task.kind, task.prompt, task.answer)
         with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
@@ -94,6 +99,15 @@ class Scoring:
         return Outcome(score, following, "accepted" if score.accepted else "rejected", counted)
 
 
+def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:
+    reason = f"no model, and rubric {rubric.name!r} has criteria that no program checks. {NONE_SET}"
+    if task.seed:
+        raise NoModelSet(f"Not graded: {reason}")
+    log.info("Not graded: there is no model.", extra=ids(task_id=task.journey, agent=task.agent, kind=task.kind))
+    settlement = Settlement(memory_id=None, outcome="not graded", reason=reason)
+    return Outcome(settlement, ended="not graded", kept={"outcome": settlement.outcome})
+
+
 @dataclass(frozen=True)
 class Comparing:
     """The scorer as it compares memories, with its model."""
@@ -103,7 +117,12 @@ class Comparing:
     metering: Metering = unmetered
 
     def run(self, journey: str, task: CompareTask) -> Outcome:
-        """Ask which memories contradict the one, and note it of each pair."""
+        """Ask which memories contradict the one, and note it of each pair; without a model, of none."""
+        if not has_model(self.chat):
+            nothing = Compared(
+                memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage()
+            )
+            return Outcome(nothing, ended="no model")
         with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             compared = compare(chat, task)
         for other in task.others:

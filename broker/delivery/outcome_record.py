@@ -24,8 +24,8 @@ class OutcomeRecord(BaseModel):
     threshold: float | None = None
     accepted: bool | None = None
     outcome: str | None = None
-    """What the memory service did with the pair; "not verified" for an answer that is not graded, "dropped" for a dead
-    letter that was, "cancelled" for a journey that was ended."""
+    """What the memory service did with the pair; "not verified" for an answer that is not graded, "not graded" where no
+    model grades, "dropped" for a dead letter that was, "cancelled" for a journey that was ended."""
     memory_id: UUID | None = None
     error: str | None = None
     """Why it is a dead letter, until that is retried."""

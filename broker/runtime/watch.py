@@ -16,6 +16,7 @@ from celery import Celery, signals
 from celery.bootsteps import RUN  # type: ignore[attr-defined] # the stubs know of no states
 from celery.worker.consumer import Consumer
 
+from memshare.broker.app import CONCEPTS_QUEUE, SCORER_QUEUE
 from memshare.broker.connection import connect
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.publish import publish
@@ -58,6 +59,7 @@ class Watch(threading.Thread):
             life=WORKER_INCARNATION,
             queues=queues,
             agents=tuple(card for card in cards if card.name in queues),
+            scorer_model=settings.model_for("scorer") if {SCORER_QUEUE, CONCEPTS_QUEUE} & {*queues} else None,
             secrets=open_signer(settings).fingerprints,
         )
         self._stopped = threading.Event()

@@ -32,7 +32,7 @@ class Extracted(Message):
     """From the concept worker to the memory service: the concepts of a memory.
 
     `said` names the text that they are of, as `memshare.memory_service.memory.memory_id` does. Without concepts nobody
-    was asked, for the memory is gone or has some already.
+    was asked, for the memory is gone or has some already, or there is no model.
     """
 
     journey: str

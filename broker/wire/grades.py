@@ -60,10 +60,10 @@ class MemoriesCredited(Message):
 
 
 class Settlement(Message):
-    """What the memory service did with a graded pair."""
+    """What the memory service did with a graded pair; "not graded" is the scorer's word, where there is no model."""
 
     memory_id: UUID | None
-    outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept"]
+    outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept", "not graded"]
     reason: str
     learnt: tuple[UUID, ...] = Field(default=(), description="the statements that the answer has from its sources")
     parts: dict[UUID, UUID] = Field(

@@ -128,6 +128,13 @@ class Shown(Message):
     said: str | None = Field(default=None, max_length=64)
 
 
+class Quoted(Message):
+    """The memory whose answer stands word for word as an answer, and who submitted it."""
+
+    id: UUID
+    submitter: Label
+
+
 class Step(Message):
     """One step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
 
@@ -150,7 +157,10 @@ class Step(Message):
 
 
 class Answer(Message):
-    """The result of an agent's task; `withheld` is a memory that was recalled and, at random, not shown."""
+    """The result of an agent's task; `withheld` is a memory that was recalled and, at random, not shown.
+
+    `quoted` is the memory whose answer it is, word for word, where there is no model.
+    """
 
     task_id: str
     agent: str
@@ -163,6 +173,7 @@ class Answer(Message):
     seconds: float
     steps: tuple[Step, ...] = ()
     withheld: Shown | None = None
+    quoted: Quoted | None = None
 
 
 class Learnt(Message):

@@ -15,7 +15,7 @@ from memshare.broker.wire.comparisons import Compared
 from memshare.broker.wire.extractions import Extracted, NotedConcepts
 from memshare.broker.wire.grades import Score, Settlement
 from memshare.broker.wire.lessons import Lesson
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Shown, Step, Usage
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted, Record, Shown, Step, Usage
 from memshare.broker.wire.offers import OfferedPair
 from memshare.broker.wire.questions import Question, QuestionTask
 
@@ -43,6 +43,8 @@ class Journey(BaseModel):
     memories: tuple[Shown, ...] = ()
     withheld: Shown | None = None
     """A memory that was recalled and, at random, not shown, to measure what memories do."""
+    quoted: Quoted | None = None
+    """The memory whose answer it is, word for word, where there is no model."""
     recall_id: UUID | None = None
     """Of a pair that somebody brought: the recall that found its memories."""
     feedback: dict[UUID, float] = {}
@@ -94,8 +96,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
     begun = _begun(entry.get("task"), entry.get("stage"), body)
     question = Question.model_validate(records["question"]) if "question" in records else None
     answer = Answer.model_validate(records["answer"]) if "answer" in records else None
-    settlement = Settlement.model_validate(records["settle"]) if "settle" in records else None
-    score = Score.model_validate(records["score"]) if "score" in records else None
+    score, settlement = _graded(records)
     cancelled = Cancelled.model_validate(records["cancelled"]) if "cancelled" in records else None
     state: State = "queued"
     for reached, name in (
@@ -122,6 +123,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         model=answer.model if answer else question.model if question else begun.model,
         memories=answer.memories if answer else begun.memories,
         withheld=answer.withheld if answer else None,
+        quoted=answer.quoted if answer else None,
         recall_id=begun.recall_id,
         feedback={UUID(name.split()[1]): told for name, told in records.items() if name.startswith("feedback ")},
         retriever_version=answer.retriever_version if answer else None,
@@ -143,6 +145,15 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         cancelled=cancelled,
         dead=dead,
     )
+
+
+def _graded(records: Record) -> tuple[Score | None, Settlement | None]:
+    """The score, and what became of the pair; where there was no model to grade it, the scorer settled it."""
+    told, settled = records.get("score"), records.get("settle")
+    if told is not None and "outcome" in told:
+        return None, Settlement.model_validate(told)
+    score = Score.model_validate(told) if told is not None else None
+    return score, Settlement.model_validate(settled) if settled is not None else None
 
 
 class _Begun(NamedTuple):

@@ -12,6 +12,7 @@ from memshare.broker.settings import Role, Settings
 from memshare.broker.wire.messages import Turn
 from memshare.llm.chat import Chat, FirstToken, Reply
 from memshare.llm.limits.metered import Payer
+from memshare.llm.no_model import require_model
 from memshare.llm.worker import open_budget, open_limited, open_metering
 
 
@@ -34,7 +35,8 @@ class Capped:
 
 @contextmanager
 def paid_chat(settings: Settings, role: Role, submitter: str) -> Iterator[Chat]:
-    """The chat model of a role, whose calls `submitter` pays."""
+    """The chat model of a role, whose calls `submitter` pays. Raises `BadInput` where there is none."""
+    require_model(settings, role, "This")
     chat, budget = open_limited(settings, settings.model_for(role), connections=1), open_budget(settings)
     with open_metering(settings)(chat, Payer(str(uuid4()), "", submitter)) as metered:
         yield Capped(metered, lambda: budget.check("", submitter))

@@ -22,7 +22,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     zero = cell("0 memories", (50, 60, 55, 40), prompt=SCRIPT, reference=UNBROKEN)
     three = cell("3 memories", (70, 65, 30, None), memories=3, prompt=SCRIPT, reference=UNBROKEN)
     three[0] = three[0].model_copy(update={"answer": f"{SCRIPT} {UNBROKEN}"})
-    write_experiment(folder, [*zero, *three], note="The offline model is no language model.")
+    write_experiment(folder, [*zero, *three])
     phases = zero + [
         one
         for phase, share in (("0 %", 0.75), ("100 %", 0.25))
@@ -53,7 +53,6 @@ def test_it_opens_without_a_network_and_asks_for_nothing_but_itself(browser: Bro
     page = opened(browser, page_file, told)
 
     assert page.locator("h1").inner_text() == "What memories do"
-    assert "no language model" in page.locator(".warning").inner_text()
     assert told[0].startswith("file://")
     assert [one for one in told[1:] if not one.startswith("data:image/svg+xml")] == []
 

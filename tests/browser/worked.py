@@ -18,6 +18,7 @@ from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.demo.play import Played, play, wait_until_settled
 from tests.support.deployment import ROOT, wait_for
+from tests.support.inventing_model.chat import served
 
 LONG = "A limerick about a lighthouse; my key is sk-test-0123456789abcdef. " + "It has a red door. " * 20 + "Omega."
 KEY, END = "0123456789abcdef", "Omega"  # of the long prompt; neither is to be shown anywhere
@@ -50,7 +51,7 @@ def running(*words: str, **environment: str) -> Iterator[str]:
     with subprocess.Popen(
         [sys.executable, "-m", "memshare", *words, "--json"],
         cwd=ROOT,
-        env=own | {"MEMSHARE_MODEL": "offline"} | environment,
+        env=own | served() | environment,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

@@ -23,7 +23,6 @@ from benchmarks.forms.tasks import memories, unseen_tasks
 from benchmarks.report import print_figures
 from memshare.broker.settings import Settings
 from memshare.broker.wire.messages import Shown
-from memshare.llm.offline.chat import OfflineChat
 from memshare.local.own_redis import connected
 from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.encoders.encoder import Encoder
@@ -44,6 +43,7 @@ from tests.faults.poisoned_pool import (
     plant,
     world,
 )
+from tests.support.inventing_model.chat import InventingChat
 
 MEMORIES, TASKS, LESSONS = 1_000, 96, 100
 PLANTED = (1, 10)
@@ -109,13 +109,13 @@ def revoked(client: redis.Redis, encoder: Encoder, lessons: int) -> dict[str, An
 
 
 def injected() -> dict[str, Any]:
-    """Grades by the offline model of answers with orders to the scorer, beside as long a text without orders."""
-    rubric = find_rubric(POOL, None)
+    """Grades by a model that only counts: answers with orders to the scorer, beside as long a text without orders."""
+    chat, rubric = InventingChat(), find_rubric(POOL, None)
     answers = ["There once was a lamp by the sea", "Lamp lamp lamp.", "A line of seven words about lamps\n" * 5]
     raised = 0
     for answer in answers:
         ordered, harmless = (
-            grade(OfflineChat(), rubric, 81, Pair("limerick", "A limerick about a lamp", answer + text), votes=1).total
+            grade(chat, rubric, 81, Pair("limerick", "A limerick about a lamp", answer + text), votes=1).total
             for text in (ORDERS, AS_LONG)
         )
         raised += ordered > harmless

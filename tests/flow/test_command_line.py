@@ -20,7 +20,7 @@ def test_a_task_can_be_followed_from_submission_to_memory(terminal: Terminal) ->
     ).stdout.strip()
     journey = terminal.settled(task_id)
 
-    assert journey["model"] == "offline"
+    assert journey["model"] == "openai:scripted"
     assert journey["submitter"] == "ada"
     assert set(journey["score"]) >= {"total", "threshold", "accepted", "criteria", "rubric_version"}
     [criterion, *_] = journey["score"]["criteria"].values()
@@ -283,7 +283,7 @@ def test_results_that_cannot_be_written_are_known_before_anything_is_submitted(t
 def test_up_says_at_once_what_it_cannot_work_with(
     tmp_path: Path, name: str, value: str, code: int, expected: str
 ) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Terminal(tmp_path).without_model()
     terminal.environment[name] = value
 
     done = terminal.run("up", "--flower-port", "0", "--port", "0", code=code)

@@ -12,7 +12,7 @@ from tests.support.terminal import Terminal, children_of, end
 
 @pytest.mark.timeout(600)
 def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path / "home")
+    terminal = Terminal(tmp_path / "home").without_model()
     folder = tmp_path / "home-demo"
 
     done = terminal.run("demo", "--tasks", "40", "--json", within=400)
@@ -29,7 +29,7 @@ def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path
     assert demo["data"] == str(folder)
     assert children_of(folder) == []
 
-    kept = Terminal(folder)
+    kept = Terminal(folder).without_model()
     kept.environment["MEMSHARE_AGENTS_DIR"] = str(folder / "agents")
     up = kept.up()
     try:
@@ -46,7 +46,7 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
     own.write_text("mine")
 
     (tmp_path / "kept" / "agents").mkdir(parents=True)
-    terminal = Terminal(tmp_path / "home")
+    terminal = Terminal(tmp_path / "home").without_model()
 
     assert str(own.parent) in terminal.run("demo", code=2).stderr
     assert str(tmp_path / "kept" / "agents") in terminal.run("demo", "--data", str(tmp_path / "kept"), code=2).stderr
@@ -60,7 +60,7 @@ def test_the_demo_of_agents_shows_that_memories_help_and_leaves_no_process_behin
     demo = terminal.json("demo", "--agents", "--data", str(folder))
 
     tasks, summary = demo["tasks"], demo["summary"]
-    assert demo["model"] == "offline"
+    assert demo["model"] == "openai:scripted"
     assert len({task["prompt"] for task in tasks}) >= 36
     assert len({(task["agent"], task["kind"]) for task in tasks}) == 9
     assert all(task["score"] is not None and task["answer"] for task in tasks)
@@ -80,7 +80,7 @@ def test_the_demo_of_concepts_ends_with_a_map_a_cluster_a_gap_and_a_new_memory(t
 
     demo = terminal.json("demo", "--concepts", "--data", str(folder))
 
-    assert (demo["model"], demo["cards"]) == ("offline", len(flashcards()))
+    assert (demo["model"], demo["cards"]) == ("openai:scripted", len(flashcards()))
     assert demo["cluster"]["memories"] > 1
     assert "none is about it" in demo["gap"]["reason"]
     map_file = Path(demo["map"])
@@ -91,3 +91,14 @@ def test_the_demo_of_concepts_ends_with_a_map_a_cluster_a_gap_and_a_new_memory(t
     assert last["question"] not in {card.prompt for card in flashcards()}
     assert memory["concepts"]["0"]
     assert children_of(folder) == []
+
+
+@pytest.mark.parametrize("option", ["--agents", "--concepts", "--agent reasoning"])
+def test_demos_that_need_a_model_say_so_at_once_and_how_to_set_one(tmp_path: Path, option: str) -> None:
+    terminal = Terminal(tmp_path / "unused").without_model()
+
+    refused = terminal.run("demo", *option.split(), "--data", str(tmp_path / "demo"), code=2).stderr
+
+    assert f"`memshare demo {option}` needs a chat model" in refused
+    assert "OPENAI_API_KEY" in refused
+    assert not (tmp_path / "demo").exists()

@@ -217,7 +217,7 @@ def test_without_a_model_people_grade_themselves_and_are_told_why(deployment: De
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert "no language model" in done.stderr
+    assert "There is no chat model" in done.stderr
     assert "not '5'" in done.stderr
     [card] = shelf(deployment, "Kim").cards(POOL).values()
     assert [review.grade for review in card.reviews] == ["good"]
@@ -433,12 +433,49 @@ def test_a_cluster_is_summed_up_by_one_call_until_a_fifth_of_it_has_changed(depl
     assert "So." not in [each.text for one in Summaries(redis, pool).all() for each in one.sentences]
 
 
-def test_a_summary_of_the_offline_model_says_so_wherever_it_stands(deployment: Deployment) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("concepts", "summary", "2", "--pool", POOL),
+        ("concepts", "ask", "--pool", POOL, "--cluster", "2", "--yes", "--submitter", "Uli"),
+        ("concepts", "explore", "--pool", POOL, "--count", "1", "--calls", "9", "--yes"),
+        ("memories", "rephrase", str(CARDS[0].id), "--yes"),
+        ("rubric", "draft", "Riddles", "--out", "none.rubric.toml"),
+    ],
+)
+def test_without_a_model_nothing_is_made_up_and_nothing_submitted(
+    deployment: Deployment, words: tuple[str, ...]
+) -> None:
+    before = sorted(deployment.client.ledger.journeys("", 1_000))
     offline = deployment.environment | {"MEMSHARE_MODEL": "offline", "COLUMNS": "200"}
-    for words in (("summary", "2"), ("clusters", "2")):
-        done = subprocess.run(
-            [sys.executable, "-m", "memshare", "concepts", *words, "--pool", POOL],
-            cwd=ROOT, env=offline, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert "Summary · offline · " in done.stdout, done.stderr
-        assert "no language model" in done.stderr
+
+    refused = subprocess.run(
+        [sys.executable, "-m", "memshare", *words],
+        cwd=ROOT, env=offline, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert refused.returncode == 2, refused.stderr
+    assert "needs a chat model, and none is set" in refused.stderr
+    assert "MEMSHARE_MODEL=openai:qwen3" in refused.stderr
+    assert sorted(deployment.client.ledger.journeys("", 1_000)) == before
+    assert model.asked == []
+
+
+def test_without_a_model_the_nearest_memory_answers_and_no_gap_is_left(deployment: Deployment) -> None:
+    offline = deployment.environment | {"MEMSHARE_MODEL": "offline", "COLUMNS": "200"}
+    card, redis = CARDS[10], connect(deployment.settings.redis)
+    before = OpenQuestions(redis, POOL).all()
+
+    told = subprocess.run(
+        [sys.executable, "-m", "memshare", "answer", card.prompt or "", "--pool", POOL, "--json"],
+        cwd=ROOT, env=offline, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    said = json.loads(told.stdout)
+    assert (said["answer"], said["model"]) == (card.answer, "offline")
+    assert [one["id"] for one in said["cites"]] == [str(card.id)]
+    assert (
+        f"Offline, without a model: this is the answer of memory {str(card.id)[:8]}, by {card.submitter}" in told.stderr
+    )
+    assert OpenQuestions(redis, POOL).all() == before
+    assert model.asked == []

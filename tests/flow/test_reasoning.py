@@ -389,7 +389,7 @@ def test_the_demo_answers_from_bundled_pages_and_leaves_no_process_behind(tmp_pa
     demo = Terminal(tmp_path / "unused").json("demo", "--agent", "reasoning", "--data", str(folder))
 
     answers = {one["question"]: one for one in demo["questions"]}
-    assert demo["model"] == "offline"
+    assert demo["model"] == "openai:scripted"
     assert [one["verified"] for one in demo["questions"]] == [True] * 5 + [False]
     born = answers["In which town was the engineer Edith Marlow born?"]
     assert "Saltersby" in born["answer"]

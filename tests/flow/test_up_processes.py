@@ -80,7 +80,7 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
     assert terminal.settled(task_id)["state"] == "settled"
     [statement] = terminal.run("know", "add", "Herons wade through shallow water.").stdout.split()
     memory = ("memories", "show", statement)
-    wait_for(lambda: terminal.json(*memory)["concepts"], 20, "the offline model to name its concepts")
+    wait_for(lambda: terminal.json(*memory)["concepts"], 20, "its concepts to be named")
     with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
         assert json.load(response)["state"] == "settled"
     end(up)

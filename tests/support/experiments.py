@@ -58,7 +58,6 @@ def result_of(measured: Sequence[Measured], **more: Any) -> Result:
         "title": "More memories in the prompt",
         "question": "Do memories help?",
         "method": "They are shown or not.",
-        "note": "",
         "baseline": NO_MEMORIES,
         "by_phase": any(one.phase for one in measured),
         "models": tuple(dict.fromkeys(one.model for one in measured)),

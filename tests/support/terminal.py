@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.support import prepared_python
 from tests.support.deployment import ROOT, wait_for
+from tests.support.inventing_model.chat import served
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[(2K|1A)|\r(?!\n)")
 """What rich itself sends: styles, and the moves of a progress bar."""
@@ -30,11 +31,17 @@ class Terminal:
             **{name: value for name, value in os.environ.items() if not name.startswith(("MEMSHARE_", "OPENAI_"))},
             **{name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"},
             "MEMSHARE_DATA": str(data),
-            "MEMSHARE_MODEL": "offline",
+            **served(),
             "MEMSHARE_CONCEPTS": "false",  # a process and a message more; who wants them turns them on
             "MEMSHARE_WITHHOLD": "0",  # tests name the memories that are shown
             "COLUMNS": "200",
         }
+
+    def without_model(self) -> Terminal:
+        """The same terminal, where no model and no key is set."""
+        for name in served():
+            del self.environment[name]
+        return self
 
     def run(
         self, *words: str, code: int | None = 0, stdin: str | None = None, within: float = WITHIN

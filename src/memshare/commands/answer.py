@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memshare.broker.errors import BadInput
+from memshare.broker.settings import OFFLINE
+from memshare.broker.wire.messages import Quoted
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.opening import Pool, the_pool
 from memshare.commands.options import Json
 from memshare.console import console, errors, panel, print_json, short, styled, table
+from memshare.llm.no_model import NONE_SET
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
 from memshare.memory_service.door.messages import Found, RecallRequest
+from memshare.quoted_answer import whose_answer
 
 if TYPE_CHECKING:
     from memshare.concepts.answering import Answered
-
-OFFLINE = (
-    "The model is offline, which is no language model: it copies the answer of the memory whose words are nearest."
-)
 
 
 def answer(
@@ -38,7 +38,8 @@ def answer(
     """Answer a question from the memories of a pool, and name the memories that the answer rests on.
 
     One call of the agents' model. Nothing is remembered. Where the memories do not suffice it says so, and suggests
-    questions: they become gaps, which `memshare concepts gaps` lists.
+    questions: they become gaps, which `memshare concepts gaps` lists. Without a model it shows the nearest memory's
+    answer as it stands.
 
     Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
     """
@@ -55,13 +56,27 @@ def answer(
         name = the_pool(client, pool)
         request = RecallRequest(pool=name, text=question, k=memories, mode="hybrid", new_pool=True)
         found = client.memories.recall(request).found
-        if client.settings.model_for("agents") == "offline":
-            errors.print(OFFLINE, style="yellow")
+        if client.settings.model_for("agents") == OFFLINE:
+            _say_nearest(found, name, as_json)
+            return
         with paid_chat(client.settings, "agents", submitter or login_name()) as chat, errors.status("Answering …"):
             related = [one.memory for one in reversed(found)]
             answered = answer_from(chat, question, related, only_memories=only_memories)
         OpenQuestions(redis_client, name).add(answered.questions, short(question, 200), time.time())
     _print_json(answered, found) if as_json else _print(answered, found, name)
+
+
+def _say_nearest(found: tuple[Found, ...], pool: str, as_json: bool) -> None:
+    """Without a model: the nearest memory's answer, and whose it is."""
+    from memshare.concepts.answering import Answered
+
+    if not found:
+        raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
+    memory = found[0].memory
+    whose = whose_answer(Quoted(id=memory.id, submitter=memory.submitter))
+    errors.print(whose, style="yellow", soft_wrap=True)
+    nearest = Answered(memory.answer, ((memory, "It is the nearest. No model has read it."),), "", (), OFFLINE)
+    _print_json(nearest, found) if as_json else _print(nearest, found, pool)
 
 
 def _print_json(answered: Answered, found: tuple[Found, ...]) -> None:

@@ -20,6 +20,7 @@ from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import require_pool
 from memshare.memory_service.curate.requests import Edit, NewMemory
 from memshare.memory_service.memory import Memory
+from memshare.models_at_work import is_graded_by_programs, require_scorer_model
 
 
 def login_name() -> str:
@@ -73,7 +74,7 @@ def edit(
     found = find_memory(client, memory_id)
     change = checked(Edit, "The change", id=found, by=by or login_name(), prompt=prompt, answer=answer, status=status)
     if grade:
-        rubric_of(client, client.memories.get(found))  # before anything is changed
+        _require_grading(client, client.memories.get(found))  # before anything is changed
     memory = client.memories.edit(change)
     graded = _grade(client, memory) if grade else None
     if as_json:
@@ -93,6 +94,12 @@ def rubric_of(client: Client, memory: Memory) -> tuple[str, str]:
         if card.pool == memory.pool and card.rubric is not None:
             return card.name, card.rubric
     raise BadInput(f"No agent with the pool {memory.pool!r} says its rubric, so nothing of it can be graded.")
+
+
+def _require_grading(client: Client, memory: Memory) -> None:
+    _, rubric = rubric_of(client, memory)
+    if not is_graded_by_programs(client, rubric, memory.kind):
+        require_scorer_model(client, "--grade")
 
 
 def _grade(client: Client, memory: Memory) -> str:

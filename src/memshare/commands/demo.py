@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
+from memshare.broker.settings import OFFLINE, Settings, load_settings
 from memshare.client import Client
 from memshare.commands.demo_deployment import folder_for, running
 from memshare.commands.demo_gain import demo_gain
@@ -25,6 +25,7 @@ from memshare.demo.play import Played, Progress, play
 from memshare.demo.reason import AGENT as REASONING
 from memshare.demo.reason import PAGES, reason
 from memshare.demo.summary import Summary, summarise
+from memshare.llm.no_model import needs_model
 from memshare.local.own_redis import connected
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ def demo(
 ) -> None:
     """Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.
 
-    With a key the model answers. Leaves no process behind.
+    With a key the model answers; --agents, --agent and --concepts need one. Leaves no process behind.
 
     Example: memshare demo
 
@@ -68,6 +69,7 @@ def demo(
     if not (agents or agent or concepts):
         demo_gain(data, tasks, as_json=as_json)
         return
+    _require_model("--agents" if agents else "--concepts" if concepts else f"--agent {agent}")
     if concepts:
         _explore(data, as_json)
         return
@@ -92,7 +94,13 @@ def demo(
         return
     for one in played:
         _print_task(one)
-    _print_summary(summary, played)
+    _print_summary(summary)
+
+
+def _require_model(option: str) -> None:
+    settings = load_settings()
+    if OFFLINE in (settings.model_for("agents"), settings.model_for("scorer")):
+        raise BadInput(f"{needs_model(f'`memshare demo {option}`')} `memshare demo` alone needs none.")
 
 
 def _explore(data: Path | None, as_json: bool) -> None:
@@ -118,7 +126,7 @@ def _running(data: Path | None, agents_dir: Path | None = None) -> Iterator[Sett
 def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
     """What `show` gives, with its progress on stderr."""
     model = settings.model_for("agents")
-    errors.print(styled("Model: ", (model, "bold"), f". {OFFLINE_NOTE}" if model == "offline" else ""))
+    errors.print(styled("Model: ", (model, "bold"), "."))
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bar(*columns, console=errors, transient=True) as progress:
         bar = progress.add_task("Tasks", total=None)
@@ -127,12 +135,6 @@ def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
                 client,
                 lambda what, done, total: progress.update(bar, description=what, completed=done, total=total),
             )
-
-
-OFFLINE_NOTE = (
-    "It is no language model: it copies the form of the examples in its prompt and grades by what can be counted. "
-    "Set OPENAI_API_KEY or MISTRAL_API_KEY for a real one."
-)
 
 
 def _print_task(one: Played) -> None:
@@ -150,7 +152,7 @@ def _print_task(one: Played) -> None:
     console.print(framed)
 
 
-def _print_summary(summary: Summary, played: list[Played]) -> None:
+def _print_summary(summary: Summary) -> None:
     groups = (
         ("without memories", summary.without),
         ("with memories", summary.with_memories),
@@ -165,5 +167,3 @@ def _print_summary(summary: Summary, played: list[Played]) -> None:
     )
     if summary.chain:
         console.print("The longest line of descent: " + " → ".join(summary.chain))
-    if played[0].model == "offline":
-        console.print(styled(("\nmodel: offline.", "yellow"), f" {OFFLINE_NOTE}"))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memshare.broker.errors import BadInput
-from memshare.broker.settings import load_settings
+from memshare.broker.settings import OFFLINE, load_settings
 from memshare.client import Client
 from memshare.commands.demo_deployment import new_folder, running
 from memshare.commands.demo_view import DemoView
@@ -34,7 +34,7 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
         raise BadInput(f"There is {str(agents)!r} already, and the demo writes it: name a new folder.")
     write_agent(questions, agents)
     known = load_settings().model_for("agents")
-    has_model = known != "offline"
+    has_model = known != OFFLINE
     out = errors if as_json else console
     who = f"{known}, some {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
     out.print(f"Questions to the database of a library. Who answers: {who}.", soft_wrap=True)
@@ -114,7 +114,7 @@ def _print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -
         "  memshare up",
         f'  memshare memories search "books by authors from Norway" --pool {POOL}   # in a second terminal',
         "  memshare retriever status",
-        "Other demos: memshare demo --agents, memshare demo --agent reasoning, memshare demo --concepts.",
+        "Other demos, with a model: memshare demo --agents, --agent reasoning, --concepts.",
     ]
     if not has_model:
         lines.append("With OPENAI_API_KEY or MISTRAL_API_KEY a real model answers the same questions.")

@@ -13,7 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
+from memshare.broker.settings import OFFLINE, Settings, load_settings
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, table
 from memshare.evaluation.evaluate import evaluate
@@ -22,6 +22,7 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import Request, request_of
 from memshare.evaluation.result import Result
 from memshare.evaluation.tables import LEGEND, judged_by, summary
+from memshare.llm.no_model import needs_model
 from memshare.local.preflight import check_models
 
 EVERY = "all"
@@ -82,6 +83,8 @@ def run(
     expected = expect(requests, settings)
     if any(one.tasks for one in expected):  # what has ended is told without any model
         graders = (settings.model_for("scorer"), settings.model_for("trainer"), *([judge] if judge else []))
+        if OFFLINE in (*using, *graders):
+            raise BadInput(needs_model("An experiment"))
         check_models(settings, dict.fromkeys([*using, *graders]))
     _say_expected(requests, expected, settings.tries)
     if not yes and any(any(one.most.values()) for one in expected):
@@ -157,7 +160,7 @@ def _say(result: Result, out: Path, *, as_json: bool) -> None:
         return
     heads, rows = summary(result)
     console.print(table(*heads, rows=rows, title=result.title))
-    for note in filter(None, (*result.notes, judged_by(result), result.note)):
+    for note in filter(None, (*result.notes, judged_by(result))):
         console.print(note, style="yellow")
     console.print(LEGEND, style="dim")
     console.print(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memshare.bootstrap import bootstrap as learning
 from memshare.bootstrap.bootstrap_report import Figures, Group, figures
-from memshare.bootstrap.standard_answers import read_standard_answers
+from memshare.bootstrap.standard_answers import StandardAnswer, read_standard_answers
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, table
+from memshare.models_at_work import is_graded_by_programs, require_agent_model, require_scorer_model
 
 SHOWN_ERRORS = 5
 
@@ -42,6 +43,8 @@ def learn(
     """
     client = Client()
     lines = read_standard_answers(client, file, agent, kind, with_prompts=False)
+    require_agent_model(client, {line.agent for line in lines}, "`memshare learn`")
+    _require_grading(client, lines, "`memshare learn`")
     with _bar(f"memshare learn {file}") as progress:
         learnt = learning.learn(client, lines, rounds, submitter, progress)
     _finish(figures(client, lines, learnt), as_json)
@@ -65,9 +68,17 @@ def seed(
     """
     client = Client()
     lines = read_standard_answers(client, file, agent, kind, with_prompts=True)
+    _require_grading(client, lines, "`memshare seed`")
     with _bar(f"memshare seed {file}") as progress:
         learnt = learning.seed(client, lines, submitter, progress)
     _finish(figures(client, lines, learnt), as_json)
+
+
+def _require_grading(client: Client, lines: Sequence[StandardAnswer], command: str) -> None:
+    """Raise `BadInput` where a line could not be graded, as the scorer has no model and programs do not do all."""
+    cards = client.agents()
+    if not all(is_graded_by_programs(client, cards[line.agent].rubric, line.kind) for line in lines):
+        require_scorer_model(client, command)
 
 
 @contextlib.contextmanager

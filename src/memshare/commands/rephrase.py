@@ -11,7 +11,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json, MemoryId
@@ -48,11 +47,6 @@ def rephrase(
     person = by or login_name()
     with Client() as client:
         memory = client.memories.get(find_memory(client, memory_id))
-        if client.settings.model_for("agents") == "offline":
-            raise BadInput(
-                "The model is offline, which is no language model and can say nothing in other words: name one by"
-                f" MEMSHARE_MODEL. `memshare memories edit {short_id(memory.id)}` changes the memory by hand."
-            )
         with paid_chat(client.settings, "agents", person) as chat, errors.status("Rephrasing …"):
             proposal = proposed_for(chat, memory, question_only=question_only)
         if not as_json:

@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 
 from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
+from memshare.broker.settings import OFFLINE, Settings
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.opening import Pool, the_pool
@@ -76,8 +76,8 @@ def review(
 @contextlib.contextmanager
 def _grader(settings: Settings, person: str, self_graded: bool) -> Iterator[Chat | None]:
     """The scorer's model, which the person pays; none where the person grades."""
-    if not self_graded and settings.model_for("scorer") == "offline":
-        errors.print("The model is offline, which is no language model: you grade your answers yourself.")
+    if not self_graded and settings.model_for("scorer") == OFFLINE:
+        errors.print("There is no chat model, so you grade your answers yourself.")
         self_graded = True
     if self_graded:
         yield None

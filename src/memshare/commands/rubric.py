@@ -19,6 +19,7 @@ from memshare.commands.options import Json
 from memshare.commands.rubric_drafting import print_drafting
 from memshare.console import console, errors, print_json
 from memshare.llm.models import open_chat
+from memshare.llm.no_model import require_model
 from memshare.scorer import draft as drafting
 from memshare.scorer import rubric_file
 from memshare.scorer.criterion import Criterion
@@ -60,6 +61,7 @@ def draft(
     """
     rubric_file.refuse_existing(out)  # before anything is paid for
     settings = load_settings()
+    require_model(settings, "scorer", "`memshare rubric draft`")
     chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, disable=as_json) as bar:

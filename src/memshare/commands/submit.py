@@ -11,11 +11,13 @@ from celery.exceptions import TimeoutError as CeleryTimeoutError
 
 from memshare.broker.connection import reaching
 from memshare.broker.errors import BadInput, MemshareError, Unreachable
+from memshare.broker.wire.messages import Quoted
 from memshare.client import BULK, INTERACTIVE, Client
 from memshare.commands.options import Json
 from memshare.commands.submit_file import submit_file
 from memshare.console import errors, print_json, print_text
 from memshare.json_lines import decode, read_messages
+from memshare.quoted_answer import whose_answer
 from memshare.submission import Submission
 
 NO_WORKER_AFTER = 3.0  # seconds without an answer, after which we look whether anybody works
@@ -112,6 +114,8 @@ def submit(
         print_json({"task_id": submitted.id}) if as_json else print_text(submitted.id)
         return
     answer = _wait(client, agent, submitted, timeout)
+    if quoted := answer.get("quoted"):
+        errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow", soft_wrap=True)
     print_json(answer) if as_json else print_text(answer["answer"])
 
 

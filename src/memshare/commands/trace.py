@@ -12,10 +12,11 @@ from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
-from memshare.console import console, moment, panel, print_json, print_text, short, styled, table
+from memshare.console import console, errors, moment, panel, print_json, print_text, short, styled, table
 from memshare.journey import Journey
 from memshare.memory_ids import short_id
 from memshare.memory_service.stores.store import Where
+from memshare.quoted_answer import whose_answer
 from memshare.task_ids import find_task
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
@@ -39,6 +40,8 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
         raise MemshareError(f"The task was cancelled: {journey.cancelled.why}")
     if journey.answer is None:
         raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
+    if journey.quoted is not None:
+        errors.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
     if as_json:
         print_json(client.ledger.journey(task_id)["answer"])
     else:
@@ -74,6 +77,8 @@ def trace(
         console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
             console.print(panel(journey.answer, f"answer · model: {journey.model}"))
+            if journey.quoted is not None:
+                console.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
             _print_memories(journey)
             if journey.withheld is not None:
                 _print_withheld(client, journey.withheld)

@@ -19,11 +19,12 @@ from rich.live import Live
 from rich.text import Text
 
 from memshare.broker.errors import MemshareError
-from memshare.broker.settings import load_settings
+from memshare.broker.settings import OFFLINE, load_settings
 from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, print_json, styled
+from memshare.llm.no_model import HOW_TO_SET
 from memshare.local.data_folder import hold_folder
 from memshare.local.preflight import check
 from memshare.local.supervisor import Supervisor
@@ -31,6 +32,14 @@ from memshare.serve.address import PORT
 
 REFRESH = 1.0  # seconds
 COUNT_MEMORIES_EVERY = 5.0  # seconds
+
+WITHOUT_MODEL = f"""\
+none (offline). Nothing is made up in its place:
+        - Agents give the answer of the memory nearest to a task, word for word, and say whose it is. Where there is no
+          memory, the task is given up.
+        - Only programs grade (rubrics whose every criterion has a check). Nothing else gets a score or is remembered.
+        - Importing, searching and recalling memories work as ever.
+        {HOW_TO_SET}."""
 
 
 def up(
@@ -111,18 +120,14 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         )
         return
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
-    console.print(
-        f"Model   {model}"
-        + ("  (no language model: set OPENAI_API_KEY or MISTRAL_API_KEY)" if model == "offline" else "")
-    )
+    console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}", soft_wrap=True)
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
-    console.print(
-        f'Try     {at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait', soft_wrap=True
-    )
+    submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
+    console.print(f"Try     {'memshare demo' if model == OFFLINE else submit}", soft_wrap=True)
 
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:

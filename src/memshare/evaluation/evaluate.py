@@ -30,10 +30,6 @@ from memshare.evaluation.result import Result, rows_of
 from memshare.evaluation.tables import markdown
 from memshare.evaluation.variants import Setup
 
-OFFLINE_NOTE = (
-    "The offline model is no language model: it copies the form of the examples in its prompt and grades by what can "
-    "be counted. These figures show how things flow, not how good they get."
-)
 LIBRARIES = ("memshare", "torch", "sentence-transformers", "qdrant-edge-py", "bert-score", "scipy")
 
 Progress = Callable[[str, int], None]
@@ -198,13 +194,11 @@ def _result(
     measured: Sequence[Measured],
 ) -> Result:
     experiment, plan = request.experiment, plan_of(request, settings)
-    offline = "offline" in (*request.models, plan.scorer, request.judge)
     return Result(
         experiment=experiment.name,
         title=experiment.title,
         question=experiment.question,
         method=experiment.method,
-        note=OFFLINE_NOTE if offline else "",
         notes=tuple(lab.notes),
         baseline=experiment.baseline,
         by_phase=experiment.by_phase,

@@ -57,6 +57,6 @@ def _expected(rehearsal: Rehearsal, settings: Settings) -> Expected:
         dict(rehearsal.most),
         {model: usage.prompt_tokens + usage.completion_tokens for model, usage in usages.items()},
         sum(prices.cost(model, usage) for model, usage in usages.items()),
-        tuple(model for model in usages if model != "offline" and prices.of(model) is None),
+        tuple(model for model in usages if prices.of(model) is None),
         prices.currency,
     )

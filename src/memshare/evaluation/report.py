@@ -130,7 +130,6 @@ def _page(sections: Sequence[Section], written: Written) -> str:
     runs = [section.run for section in sections if section.run]
     return environment.get_template(TEMPLATE).render(
         sections=sections,
-        warnings=_each(section.result.note for section in sections if section.result.note),
         models=_each(model for section in sections for model in section.result.models),
         scorers=_each(section.result.scorer for section in sections),
         judges=_each(section.result.judge for section in sections if section.result.judge),

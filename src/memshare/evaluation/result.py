@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from memshare.broker.wire.messages import Message
 from memshare.evaluation.data import FileReport
@@ -47,11 +47,12 @@ class Row(Message):
 class Result(Message):
     """One experiment's result. What is here comes out the same when it is run again with the same settings."""
 
+    model_config = ConfigDict(extra="ignore")  # of another release, which had more to tell
+
     experiment: str
     title: str
     question: str
     method: str
-    note: str = Field(description="what a reader has to know before the figures")
     notes: tuple[str, ...] = ()
     baseline: str | None
     by_phase: bool

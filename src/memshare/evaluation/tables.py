@@ -29,7 +29,7 @@ def cells(result: Result, kinds: Iterable[str] | None = None) -> tuple[list[str]
 def markdown(result: Result) -> str:
     """The whole page: what was asked and how, the table, and what it takes to make it again."""
     heads, rows = cells(result)
-    parts = [f"# {result.title}", result.question, result.method, *([f"**{result.note}**"] if result.note else [])]
+    parts = [f"# {result.title}", result.question, result.method]
     parts.append(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
     parts += [f"- {note}" for note in (*result.notes, judged_by(result))]
     parts.append(LEGEND)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memshare.broker.wire.grades import Score
 from memshare.broker.wire.lessons import Lesson
-from memshare.broker.wire.messages import Message, Shown, Step, Turn, Usage
+from memshare.broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
 from memshare.memory_service.memory import Memory, Status
 from memshare.memory_service.recall.lift import Lift
 
@@ -73,6 +73,7 @@ class JourneyReply(Message):
     model: str | None
     memories: tuple[Shown, ...]
     withheld: Shown | None = Field(description="a memory that was recalled and, at random, not shown")
+    quoted: Quoted | None = Field(description="the memory whose answer it is, word for word, as there is no model")
     recall_id: UUID | None
     usage: Usage | None
     seconds: float | None

@@ -24,7 +24,6 @@ def test_limits_are_read_by_model() -> None:
         ("openai:smaller", 3),
         ("openai:org/model:7b", 2),
         ("mistral:small", None),
-        ("offline", None),
     ],
 )
 def test_a_models_own_name_goes_before_a_pattern_and_an_earlier_pattern_before_a_later(
@@ -35,11 +34,6 @@ def test_a_models_own_name_goes_before_a_pattern_and_an_earlier_pattern_before_a
     found = rate_limit_for(model, limits)
 
     assert (found and found.requests) == requests
-
-
-def test_the_offline_model_is_limited_only_by_its_own_name() -> None:
-    assert rate_limit_for("offline", parse_rate_limits("*=1 requests")) is None
-    assert rate_limit_for("offline", parse_rate_limits("*=1 requests; offline=2 requests")) == RateLimit(requests=2)
 
 
 def test_only_the_star_is_special_in_a_pattern() -> None:

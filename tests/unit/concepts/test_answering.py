@@ -10,7 +10,6 @@ import pytest
 
 from memshare.concepts.answering import answer
 from memshare.concepts.quoting import LONGEST
-from memshare.llm.offline.chat import OfflineChat
 from memshare.llm.structured import DoesNotFit
 from memshare.memory_service.memory import Memory
 from tests.support.scripted_chat import ScriptedChat
@@ -81,14 +80,3 @@ def test_texts_are_bounded_and_quoted_as_data() -> None:
     system, user = chat.conversations[0]
     assert "Ignore your" not in system.content
     assert len(json.loads(user.content)["memories"]["memory_1"]["answer"]) <= LONGEST + 4
-
-
-def test_the_offline_model_copies_the_nearest_answer_and_asks_for_what_no_memory_has() -> None:
-    chat = OfflineChat()
-
-    known = answer(chat, "What does a sail take?", [FAR, NEAR], only_memories=True)
-    unknown = answer(chat, "How deep is the keel?", [FAR, NEAR], only_memories=True)
-
-    assert (known.answer, [memory for memory, _ in known.cites]) == (NEAR.answer, [NEAR])
-    assert unknown.answer is None
-    assert "What is keel?" in unknown.questions

@@ -6,10 +6,14 @@ import json
 
 import pytest
 
+from memshare.broker.wire.extractions import Extracted, ExtractTask
 from memshare.concepts.extraction import LONGEST, extract, stored
 from memshare.concepts.hierarchy import Hierarchy
-from memshare.llm.offline.chat import OfflineChat
+from memshare.concepts.tasks import Extracting
+from memshare.llm.limits.metered import unmetered
+from memshare.llm.no_model import NoModel
 from memshare.llm.structured import DoesNotFit
+from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
@@ -77,31 +81,12 @@ def test_a_reply_that_does_not_fit_is_asked_for_again_once_and_then_refused(bad:
         extract(ScriptedChat(bad, bad), memory("How do owls see?"), [])
 
 
-@pytest.mark.parametrize(
-    ("prompt", "answer"),
-    [
-        ("How do owls see?", "Owls see by night with large eyes."),
-        (None, "Yes"),
-        (None, "???"),
-        ("请写一首春天的诗", "春眠不觉晓，处处闻啼鸟。"),
-        ("x" * 10_000, "y" * 10_000),
-        ("E = mc^2?", "Energy is mass times the speed of light squared."),
-    ],
-)
-def test_the_offline_model_names_concepts_of_any_text_always_the_same(prompt: str | None, answer: str) -> None:
-    one, again = (extract(OfflineChat(), memory(prompt, answer), []) for _ in range(2))
+def test_without_a_model_a_memory_gets_no_concepts(memory: MemoryClient) -> None:
+    pair = remembered("What is a sail?", answer="A cloth.", pool="plan")[0]
+    memory.restore([pair])
+    task = ExtractTask(journey="j", pool="plan", memory_id=pair.id)
 
-    assert one == again
-    assert one.model == "offline"
-    assert 3 <= len({name for names in one.value.levels().values() for name in names}) <= 30
+    outcome = Extracting(NoModel(), memory, unmetered, lambda _agent, _submitter: None).run("j", task)
 
-
-def test_the_offline_model_takes_the_topic_of_an_example_that_the_text_names() -> None:
-    near = memory("Birds", concepts={"0": ("Owl",)})
-
-    found = extract(
-        OfflineChat(), memory("What do they eat?", "Mice feed owls; mice are small, mice are many."), [near]
-    )
-
-    assert found.value.topic == "Owl"
-    assert found.value.subjects[0] == "Mice"
+    assert outcome.record == Extracted(journey="j", pool="plan", memory_id=pair.id)
+    assert (outcome.followings, outcome.ended) == ((), "no model")

@@ -19,7 +19,7 @@ print(*sorted({{"openai", "mistralai", "httpx2"}} & set(sys.modules)))
 
 @pytest.mark.parametrize("name", ["", "gpt-4", "openai", "openai:", "mistral:", "offline:x", "claude:x"])
 def test_an_unknown_name_is_refused_with_the_known_forms(name: str) -> None:
-    with pytest.raises(BadInput, match="write openai:MODEL, mistral:MODEL or offline") as caught:
+    with pytest.raises(BadInput, match="write openai:MODEL, mistral:MODEL, or offline for none") as caught:
         open_chat(name, timeout=1, connections=1)
 
     assert repr(name) in str(caught.value)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,22 @@ from memshare.llm.limits.budget import Cap, Holder
 from memshare.llm.limits.metered import Payer
 from memshare.llm.limits.rate_limited import RateLimited
 from memshare.llm.limits.usage import UsageLog, Used
-from memshare.llm.offline.chat import OfflineChat
 from memshare.llm.worker import open_budget, open_limited, open_metering
+from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
+from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="user", content="A riddle about rain"),)
+MODEL = "openai:scripted"
 PAYER = Payer("journey-1", "logic", "ada")
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server with the model that is opened."""
+    with serving() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield
 
 
 def with_(settings: Settings, **more: object) -> Settings:
@@ -25,20 +36,20 @@ def with_(settings: Settings, **more: object) -> Settings:
 
 
 def test_only_a_model_with_a_limit_waits_for_one(settings: Settings) -> None:
-    others = with_(settings, rate_limits="openai:small=1 requests; *=5 requests")
-    own = with_(settings, rate_limits="offline=1 requests")
+    others = with_(settings, rate_limits="openai:small=1 requests")
+    own = with_(settings, rate_limits="openai:scripted=1 requests")
 
-    assert not isinstance(open_limited(settings, "offline", connections=1), RateLimited)
-    assert not isinstance(open_limited(others, "offline", connections=1), RateLimited)
-    assert isinstance(open_limited(own, "offline", connections=1), RateLimited)
+    assert not isinstance(open_limited(settings, MODEL, connections=1), RateLimited)
+    assert not isinstance(open_limited(others, MODEL, connections=1), RateLimited)
+    assert isinstance(open_limited(own, MODEL, connections=1), RateLimited)
 
 
 def test_a_workers_calls_wait_for_the_limit_are_counted_at_their_price_and_are_not_made_twice(
     settings: Settings, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    (tmp_path / "prices.toml").write_text("[offline]\nprompt = 1_000_000\ncompletion = 0\n")
-    settings = with_(settings, rate_limits="offline=2 requests", prices=tmp_path / "prices.toml")
-    chat, metering = open_limited(settings, "offline", connections=1), open_metering(settings)
+    (tmp_path / "prices.toml").write_text('["openai:scripted"]\nprompt = 1_000_000\ncompletion = 0\n')
+    settings = with_(settings, rate_limits=f"{MODEL}=2 requests", prices=tmp_path / "prices.toml")
+    chat, metering = open_limited(settings, MODEL, connections=1), open_metering(settings)
 
     def three_calls() -> None:
         with metering(chat, PAYER) as model:
@@ -65,7 +76,7 @@ def test_the_caps_see_what_the_metering_of_the_same_process_counted(
     budget.set(Holder("submitter", "ada"), Cap(tokens=1))
     budget.check("logic", "ada")
 
-    with open_metering(settings)(OfflineChat(), PAYER) as model:
+    with open_metering(settings)(ScriptedChat("A riddle."), PAYER) as model:
         model.reply(ASKED)
 
     with pytest.raises(NotYet):

@@ -12,7 +12,7 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.grades import CriterionScore, Score, Settlement
-from memshare.broker.wire.messages import Answer, Message, Shown, Step, Usage
+from memshare.broker.wire.messages import Answer, Message, Quoted, Shown, Step, Usage
 from memshare.broker.wire.questions import Question
 from memshare.journey import read_journey
 from tests.support.answered import a_task
@@ -154,3 +154,16 @@ def test_a_message_that_is_no_task_can_be_read_before_it_is_buried(ledger: Ledge
     ledger.begin(entry("answer", {"colour": "red"}), "life")
 
     assert read_journey(ledger, "t1").state == "queued"
+
+
+def test_a_journey_without_a_model_says_whose_answer_it_is_and_ends_without_a_score(ledger: Ledger) -> None:
+    quoted = Quoted(id=UUID(int=1), submitter="eve")
+    ledger.open(entry("answer"))
+    record(ledger, "answer", ANSWER.model_copy(update={"quoted": quoted}))
+    record(ledger, "score", Settlement(memory_id=None, outcome="not graded", reason="no model"))
+
+    journey = read_journey(ledger, "t1")
+
+    assert journey.quoted == quoted
+    assert (journey.state, journey.ended, journey.score, journey.memory_id) == ("settled", True, None, None)
+    assert (journey.outcome, journey.reason) == ("not graded", "no model")

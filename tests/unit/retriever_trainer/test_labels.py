@@ -10,7 +10,6 @@ import pytest
 from memshare.broker.errors import TryAgain
 from memshare.broker.wire.lessons import Candidate, LessonTask
 from memshare.broker.wire.messages import Embedding, Turn, Usage, derived_id
-from memshare.llm.offline.chat import OfflineChat
 from memshare.llm.providers.strict_schema import strict_schema
 from memshare.llm.structured import DoesNotFit
 from memshare.retriever_trainer.labels import MAX_CHARACTERS, Labeller, percentages_schema, share_of_no
@@ -272,12 +271,3 @@ def test_without_candidates_the_model_is_not_asked_and_nothing_is_learnt_of_it()
 
     labeller.label(lesson("one", "two"))
     assert len(chat.asked_for_first_tokens) == 1
-
-
-def test_the_offline_model_labels_by_the_same_conversation() -> None:
-    task = lesson("Rain on the old roof", "Buy rain coats today!\nAnd boots.\nAnd hats.\nAnd gloves.")
-
-    labels = Labeller(OfflineChat()).label(task)
-
-    assert labels.way == "json"
-    assert labels.values[0] < 0.5 < labels.values[1]

@@ -12,11 +12,12 @@ import redis
 from memshare.broker.errors import BadInput, TryAgain
 from memshare.broker.observe.metrics import read_field
 from memshare.broker.wire.lessons import Lesson, LessonTask
+from memshare.llm.no_model import NoModel
 from memshare.llm.structured import DoesNotFit
 from memshare.memory_service.recall.adapter import Adapter
 from memshare.memory_service.recall.retriever import Retriever
 from memshare.retriever_trainer import reservoir
-from memshare.retriever_trainer.labels import Labels
+from memshare.retriever_trainer.labels import Labeller, Labels
 from memshare.retriever_trainer.learn import LearnStage
 from memshare.retriever_trainer.lesson_log import LessonLog
 from memshare.retriever_trainer.rollback import roll_back
@@ -356,3 +357,13 @@ def test_going_forward_to_a_version_that_is_not_the_newest_leaves_aside_what_cam
     assert done.brought_back == kept.lessons
     assert numbers(log) == list(range(1, kept.lessons + 1))
     assert len(log.set_aside()) == 45 - kept.lessons
+
+
+def test_without_a_model_there_are_no_labels(redis_client: redis.Redis, log: LessonLog) -> None:
+    learn = LearnStage(redis_client, Labeller(NoModel()), kept=200, keep_days=1)
+
+    record = teach(learn, lesson(0))
+
+    assert (record.outcome, record.positives, record.labelled_by) == ("no update", 0, None)
+    assert "There is no chat model" in record.reason
+    assert numbers(log) == []

@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 from uuid import uuid4
 
-import pytest
 import redis
 
 from memshare.broker.wire.comparisons import Compared, CompareTask, Said
-from memshare.llm.offline.chat import OfflineChat
+from memshare.llm.no_model import NoModel
 from memshare.memory_service.recall.conflicts import Conflicts
 from memshare.scorer.contradiction import LONGEST, compare
 from memshare.scorer.tasks import Comparing
@@ -56,24 +55,6 @@ def test_what_was_compared_is_noted_of_each_pair(redis_client: redis.Redis) -> N
     assert conflicts.judged("poem", task.memory.id) == {one.id for one in task.others}
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "contradicts"),
-    [
-        (MONDAYS, TUESDAYS, True),
-        ("The bridge was built in 1889.", "The bridge was built in 1901.", True),
-        ("The ferry takes dogs.", "The ferry does not take dogs.", True),
-        ("The museum is open on Sundays.", "The museum is closed on Sundays.", True),
-        (MONDAYS, "The museum has a café.", False),
-        ("Dear owl, how softly you fly at night.", "OWL FLIES SOFTLY STOP NIGHT STOP", False),
-        (MONDAYS, MONDAYS, False),
-    ],
-)
-def test_the_offline_model_sees_another_day_number_or_denial(one: str, other: str, contradicts: bool) -> None:
-    task = a_task(one, other)
-
-    assert bool(compare(OfflineChat(), task).contradicted) is contradicts
-
-
 def test_a_persons_word_stands_against_a_models(redis_client: redis.Redis) -> None:
     task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
     conflicts.judge("poem", task.memory.id, task.others[0].id, "dismissed")
@@ -81,3 +62,13 @@ def test_a_persons_word_stands_against_a_models(redis_client: redis.Redis) -> No
     Comparing(ScriptedChat(verdicts(True)), conflicts).run("j", task)
 
     assert conflicts.pairs("poem") == []
+
+
+def test_without_a_model_nothing_is_said_of_any_pair(redis_client: redis.Redis) -> None:
+    task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
+
+    outcome = Comparing(NoModel(), conflicts).run("j", task)
+
+    assert isinstance(outcome.record, Compared)
+    assert (outcome.record.compared, outcome.record.contradicted, outcome.ended) == (0, {}, "no model")
+    assert conflicts.judged("poem", task.memory.id) == set()

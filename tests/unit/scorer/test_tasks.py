@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.wire.grades import GradedTask, Score
+from memshare.broker.wire.grades import GradedTask, Score, Settlement
 from memshare.broker.wire.messages import derived_id
+from memshare.llm.no_model import NoModel, NoModelSet
 from memshare.scorer.rubric import BUNDLED, find_rubric
 from memshare.scorer.tasks import Scoring
 from tests.support.answered import a_task
@@ -76,3 +77,18 @@ def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
 def test_an_unknown_rubric_is_refused_with_the_known_ones() -> None:
     with pytest.raises(BadInput, match="Unknown rubric 'haiku': expected one of integrated, logic, plan, poem"):
         Scoring(ScriptedChat(), None, 1, no_seeds).run("journey-1", a_task("haiku"))
+
+
+def test_without_a_model_a_pair_ends_with_no_score_and_no_memory() -> None:
+    outcome = Scoring(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan"))
+
+    assert isinstance(outcome.record, Settlement)
+    assert (outcome.record.outcome, outcome.record.memory_id) == ("not graded", None)
+    assert outcome.record.reason.startswith("no model")
+    assert "MEMSHARE_MODEL" in outcome.record.reason
+    assert (outcome.followings, outcome.kept) == ((), {"outcome": "not graded"})
+
+
+def test_without_a_model_a_seed_is_given_up_so_that_it_can_be_tried_again() -> None:
+    with pytest.raises(NoModelSet, match="Not graded: no model"):
+        Scoring(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan").model_copy(update={"seed": True}))

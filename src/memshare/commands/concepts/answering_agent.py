@@ -13,6 +13,7 @@ from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.console import errors
 from memshare.journey import Journey
+from memshare.models_at_work import require_agent_model
 
 
 class AnsweringAgent(NamedTuple):
@@ -25,7 +26,7 @@ class AnsweringAgent(NamedTuple):
 
     @classmethod
     def of(cls, client: Client, pool: str, named: str | None, kind: str | None, submitter: str) -> AnsweringAgent:
-        """Raises `BadInput` where a pool has no agent, or several and none is named."""
+        """Raises `BadInput` where a pool has no agent, or several and none is named, or the agent has no model."""
         there = sorted(name for name, card in client.agents().items() if card.pool == pool)
         able = ", ".join(there) or "none"
         if named is not None and named not in there:
@@ -37,7 +38,9 @@ class AnsweringAgent(NamedTuple):
             )
         if named is None and len(there) != 1:
             raise BadInput(f"Say with --agent which agent of pool {pool!r} answers. There are: {able}.")
-        return cls(pool, named or there[0], kind, submitter)
+        name = named or there[0]
+        require_agent_model(client, [name], f"Agent {name!r}")
+        return cls(pool, name, kind, submitter)
 
     def submit(self, client: Client, question: str) -> str:
         """Submit a question; the same one again is the same task. Returns its id."""

@@ -121,8 +121,6 @@ def _target(found: Opened, number: int | None, goal: str | None, size: int | Non
 def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:
     from memshare.concepts.asking.round import Round
 
-    if found.client.settings.model_for("agents") == "offline":
-        errors.print("The model is offline, which is no language model: it joins topics two by two.", style="yellow")
     with errors.status(f"Writing questions on {wanted.target.name} …"):
         proposals = proposer.propose(wanted, _examples(found, wanted.target))
     if not proposals:

@@ -19,6 +19,7 @@ from memshare.commands.concepts.opening import Opened, Pool, Size, opened
 from memshare.commands.options import Json
 from memshare.console import errors, print_json, short
 from memshare.llm.limits.usage import UsageLog
+from memshare.llm.no_model import require_model
 from memshare.paid_chat import paid_chat
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def explore(
         from memshare.concepts.asking.proposing import Proposer
 
         settings, name = found.client.settings, found.concepts.pool
+        require_model(settings, "agents", "`memshare concepts explore`")
         if budget is not None:
             require_prices(settings)
         answering = AnsweringAgent.of(found.client, name, agent, kind, submitter)

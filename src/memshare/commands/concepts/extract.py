@@ -24,6 +24,7 @@ from memshare.memory_pages import counted
 from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
+from memshare.models_at_work import require_scorer_model
 
 AHEAD = 500  # memories that are asked for at once: of the others, messages are not made yet
 LOOK_EVERY = 0.5  # seconds
@@ -78,6 +79,7 @@ def _ask(client: Client, pool: str, number: int, most: int, *, yes: bool) -> Non
             "No worker names concepts: start `memshare worker concepts`. `memshare up` does so unless MEMSHARE_CONCEPTS"
             " is false."
         )
+    require_scorer_model(client, "`memshare concepts extract`")
     line = (
         f"{counted(number)} of pool {pool!r} without concepts: as many calls of {client.settings.model_for('scorer')},"
         f" and at most {most:,} where replies have to be asked for again."

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from memshare.concepts.clusters.cluster import Cluster
     from memshare.concepts.summaries.summary import Summary
 
-OFFLINE = "The model is offline, which is no language model: it copies the first sentences of a few memories."
-
 
 def summary(
     cluster: Annotated[int, typer.Argument(metavar="CLUSTER", help="Its number: `memshare concepts clusters`.")],
@@ -70,8 +68,6 @@ def show_summary(said: Summary, one: Cluster) -> None:
     title = f" · {said.model} · {moment(said.made)} · {len(said.read):,} of {counted(len(said.members))} read"
     lines = [f"{each.text} [{', '.join(map(short_id, each.cites))}]" for each in said.sentences]
     console.print(panel("\n".join(lines), styled(("Summary", "bold"), title)))
-    if said.model == "offline":
-        errors.print(OFFLINE, style="yellow")
     if said.is_stale(one.memories):
         console.print(
             styled(

@@ -8,16 +8,19 @@ from pydantic import Field
 
 from memshare.broker.wire.messages import Message
 from memshare.memory_service.memory import Status
+from memshare.quoted_answer import whose_answer
 from memshare.serve.replies import FoundMemory, JourneyReply
 
 
 class AgentAnswer(Message):
-    """What an agent answered; without an answer, `state` and `why` say how far it is."""
+    """What an agent answered, or whose answer it is; without an answer, `state` and `why` say how far it is."""
 
     journey: str
     state: str
     answer: str | None
-    why: str | None = Field(description="why it waits, was cancelled or was given up")
+    why: str | None = Field(
+        description="why it waits, was cancelled or was given up; or, without a model, whose answer it is"
+    )
 
 
 class Found(Message):
@@ -41,7 +44,8 @@ class AllFound(Message):
 
 
 def answer_of(journey: JourneyReply) -> AgentAnswer:
-    why = journey.error or journey.cancelled or journey.waits
+    quoted = whose_answer(journey.quoted) if journey.quoted else None
+    why = journey.error or journey.cancelled or journey.waits or quoted
     return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
 
 

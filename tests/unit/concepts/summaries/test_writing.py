@@ -14,7 +14,6 @@ from memshare.concepts.pool_graph import levels_of
 from memshare.concepts.quoting import LONGEST
 from memshare.concepts.summaries.summary import Summary
 from memshare.concepts.summaries.writing import MOST_CHARACTERS, MOST_READ, reading, summarise
-from memshare.llm.offline.chat import OfflineChat
 from memshare.llm.structured import DoesNotFit
 from memshare.memory_service.memory import Memory
 from tests.support.memories import remembered
@@ -97,14 +96,3 @@ def test_of_a_large_cluster_the_most_typical_memories_are_read_and_no_prompt_is_
     assert len(chat.conversations[0][-1].content) < MOST_CHARACTERS * 1.1
     huge = about("Boat", answer="x" * 100_000)
     assert reading(*cluster_of(huge)) == [huge]
-
-
-def test_the_offline_model_copies_the_first_sentences() -> None:
-    graph, cluster, memories = cluster_of(SAIL, MAST, TIDE)
-    read = reading(graph, cluster, memories)
-
-    said = summarise(OfflineChat(), cluster, read, NOW)
-
-    assert [one.text for one in said.sentences] == ["It floats."] * 3
-    assert [one.cites for one in said.sentences] == [(one.id,) for one in read]
-    assert said.model == "offline"

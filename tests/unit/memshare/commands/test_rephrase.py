@@ -101,12 +101,13 @@ def test_nobody_is_asked_where_nobody_can_answer_and_nothing_is_changed_without_
     assert memory.get(pair.id).prompt == "What is a mast?"
 
 
-def test_the_offline_model_says_that_it_cannot(terminal: Terminal, memory: MemoryClient, pair: Memory) -> None:
+def test_without_a_model_it_says_that_it_needs_one(terminal: Terminal, memory: MemoryClient, pair: Memory) -> None:
     terminal.environment["MEMSHARE_MODEL"] = "offline"
 
     refused = terminal.run("memories", "rephrase", str(pair.id), "--yes", code=2).stderr
 
-    assert "The model is offline, which is no language model and can say nothing in other words" in refused
+    assert "needs a chat model" in refused
+    assert "MEMSHARE_MODEL=openai:qwen3" in refused
     assert memory.get(pair.id) == pair
 
 

@@ -20,7 +20,7 @@ MEASURED = [*cell("0 memories", (50, 60, 55, 40)), *cell("3 memories", (70, 65, 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two experiments that ended, one that did not, and nothing of the others."""
-    write_experiment(tmp_path, MEASURED, note="The offline model is no language model.")
+    write_experiment(tmp_path, MEASURED)
     write_experiment(tmp_path, MEASURED, experiment="growth", title="A growing pool")
     (tmp_path / "bias").mkdir()
     return tmp_path
@@ -48,14 +48,6 @@ def test_the_page_has_every_experiment_in_order_and_says_which_are_missing(folde
     assert "offline: 1,234 calls; 56,789 prompt tokens; 10 completion tokens" in text
     assert "riddles.jsonl: 7 items; 2 dropped" in text
     assert "2023-11-14 22:13 UTC to 2023-11-14 22:14 UTC" in text
-
-
-def test_what_a_reader_has_to_know_first_stands_before_the_contents(folder: Path) -> None:
-    write_report(folder, folder / "page.html")
-
-    text = text_of(folder / "page.html")
-    assert text.count("The offline model is no language model.") == 1
-    assert text.index("The offline model is no language model.") < text.index("Contents")
 
 
 def test_text_of_models_and_data_is_text(tmp_path: Path) -> None:

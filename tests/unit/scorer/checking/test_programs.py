@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from memshare.broker.errors import BadInput, GiveUp
+from memshare.llm.no_model import NoModel
 from memshare.scorer.checking.programs import require_checks
 from memshare.scorer.grading import PROGRAM, Pair, grade
 from memshare.scorer.rubric import Rubric, find_rubric
@@ -196,9 +197,10 @@ def test_a_pair_is_graded_by_the_check_of_a_rubric_file(folder: Path) -> None:
     file.write_text(text.format(version="none"))
     file.write_text(text.format(version=find_rubric("sums", folder).version))
 
-    record = Scoring(ScriptedChat(), folder, 1, lambda _: None).run("journey-1", a_task("sums")).record
+    for chat in (ScriptedChat(), NoModel()):  # neither is asked
+        record = Scoring(chat, folder, 1, lambda _: None).run("journey-1", a_task("sums")).record
 
-    assert record.total == 100  # type: ignore[union-attr]
+        assert record.total == 100  # type: ignore[union-attr]
 
 
 def test_another_check_is_another_version(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Labels examples by what the offline model itself would write after each: how far it is from the known answer."""
+"""Labels examples by what the inventing model itself would write after each: how far it is from the known answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.answer import Example, answer
-from memshare.llm.offline.words import key, tokens
+from tests.support.inventing_model.answer import Example, answer
+from tests.support.inventing_model.words import key, tokens
 
 
 class ShownExample(BaseModel):

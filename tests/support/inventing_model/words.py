@@ -1,4 +1,4 @@
-"""How the offline model sees a text: its words, which of them tell its topic, and its language."""
+"""How the inventing model sees a text: its words, which of them tell its topic, and its language."""
 
 from __future__ import annotations
 

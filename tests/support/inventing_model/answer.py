@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import NamedTuple
 
-from memshare.llm.offline.words import WORD, is_chinese, key, tokens, topics
+from tests.support.inventing_model.words import WORD, is_chinese, key, tokens, topics
 
 
 class Example(NamedTuple):

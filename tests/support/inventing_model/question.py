@@ -1,10 +1,10 @@
-"""Questions for the offline model: what a task says that names the first topics of its answer."""
+"""Questions for the inventing model: what a task says that names the first topics of its answer."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.words import is_chinese, key, tokens, topics
+from tests.support.inventing_model.words import is_chinese, key, tokens, topics
 
 NAMED = 4  # topics a question
 SHORTEST = 4  # letters of a topic; shorter words tell little

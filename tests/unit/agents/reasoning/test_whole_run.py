@@ -1,4 +1,4 @@
-"""The reasoning agent on the offline model, which plans by rule and quotes."""
+"""The reasoning agent on a model that plans by rule and quotes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memshare.agents.reasoning.engine import Engine, Run
-from memshare.llm.offline.chat import OfflineChat
+from tests.support.inventing_model.chat import InventingChat
 from tests.support.shelf import sources
 
 MakeEngine = Callable[..., Engine]
@@ -20,7 +20,7 @@ PAGES = {
 
 
 def run(make_engine: MakeEngine, question: str, pages: dict[str, str] | None = None, **limits: float) -> Run:
-    return make_engine(OfflineChat(), sources(PAGES if pages is None else pages), **limits).run(question, "Answer.")
+    return make_engine(InventingChat(), sources(PAGES if pages is None else pages), **limits).run(question, "Answer.")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The operators of the reasoning agent for the offline model: it finds sentences by their words, and infers nothing."""
+"""The reasoning agent's operators for the inventing model: it finds sentences by their words, and infers nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.words import key, tokens, topics
+from tests.support.inventing_model.words import key, tokens, topics
 
 SENTENCES = 2  # quoted at most
 LONGEST = 400  # characters of a sentence that is worth quoting

@@ -1,4 +1,4 @@
-"""Sums up a field for the offline model: the first sentence of each of the most typical memories."""
+"""Sums up a field for the inventing model: the first sentence of each of the most typical memories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.quote import Said
+from tests.support.inventing_model.quote import Said
 
 SENTENCES = 5
 LONGEST = 300  # characters of a sentence

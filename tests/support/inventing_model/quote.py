@@ -1,4 +1,4 @@
-"""Answers from memories for the offline model: it gives the answer of the memory whose words are nearest, or none."""
+"""Answers from memories for the inventing model: it gives the answer of the memory whose words are nearest, or none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.words import key, tokens, topics
+from tests.support.inventing_model.words import key, tokens, topics
 
 ENOUGH = 0.6  # share of the question's topics that a memory has to have
 

@@ -8,7 +8,7 @@ from statistics import fmean, pstdev
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.words import is_chinese, key, tokens, topics
+from tests.support.inventing_model.words import is_chinese, key, tokens, topics
 
 # Lines and words that an answer of a kind usually has.
 _SIZES = {"limerick": (5, 35), "wuyanlvshi": (8, 40), "sonnet": (14, 100)}

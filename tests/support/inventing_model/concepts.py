@@ -1,4 +1,4 @@
-"""Names concepts for the offline model: the words that a text has most often, below general names that fit any text."""
+"""Names concepts for the inventing model: the words that a text has most often, under names that fit any text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.words import is_chinese, key, tokens, topics
+from tests.support.inventing_model.words import is_chinese, key, tokens, topics
 
 SUBJECTS = 8
 SHORTEST = 4  # letters of a subject, where there are such

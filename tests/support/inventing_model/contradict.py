@@ -1,4 +1,4 @@
-"""Finds contradictions for the offline model: two sentences that differ in nothing but a number, a day or a "not"."""
+"""Finds contradictions for the inventing model: two sentences that differ in nothing but a number, a day or a "not"."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memshare.llm.offline.words import key, tokens
+from tests.support.inventing_model.words import key, tokens
 
 ALIKE = 0.6  # share of the words of two sentences that both have, above which they speak of the same thing
 

@@ -1,4 +1,4 @@
-"""New questions for the offline model: it joins the topics of a cluster, two by two."""
+"""New questions for the inventing model: it joins the topics of a cluster, two by two."""
 
 from __future__ import annotations
 

@@ -1,0 +1,27 @@
+"""Where no model is set: the nearest memory's answer, word for word, and whose it is."""
+
+from __future__ import annotations
+
+from memshare.agents.answered import Answered
+from memshare.broker.settings import OFFLINE
+from memshare.broker.wire.messages import Quoted, Usage
+from memshare.llm.no_model import NONE_SET, NoModelSet
+from memshare.memory_service.door.messages import Recollection
+
+
+def nearest_answer(recalled: Recollection, journey: str, pool: str) -> Answered:
+    """The answer of the memory that was found first; raises `NoModelSet` where none was found."""
+    if not recalled.found:
+        raise NoModelSet(
+            f"{NONE_SET} No memory of pool {pool!r} could be shown in its place. Once a model is set and the workers "
+            f"are started again, `memshare dead retry {journey}` has this task answered."
+        )
+    nearest = recalled.found[0]
+    return Answered(
+        text=nearest.memory.answer,
+        model=OFFLINE,
+        shown=(nearest.shown,),
+        retriever_version=recalled.retriever_version,
+        usage=Usage(),
+        quoted=Quoted(id=nearest.memory.id, submitter=nearest.memory.submitter),
+    )

@@ -1,0 +1,75 @@
+"""Agents without a model: the nearest memory's answer, word for word, and whose it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from memshare.agents.roster import Agent, load_roster
+from memshare.agents.tasks import Answering
+from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
+from memshare.broker.wire.questions import QuestionTask
+from memshare.llm.no_model import NoModel, NoModelSet
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.recall import Recall
+from tests.support.memories import remembered
+
+ROSTER = load_roster(None)
+POEM: Agent = ROSTER["poem"]
+WORDS = "  A lamp [i]so[/i] old,\nI am told. "
+
+
+def remember(recall: Recall, pool: str, *pairs: tuple[str | None, str]) -> list[Memory]:
+    memories = [
+        remembered(prompt, answer=answer, pool=pool, submitter=f"person {place}")[0]
+        for place, (prompt, answer) in enumerate(pairs)
+    ]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    return memories
+
+
+@pytest.mark.parametrize("agent", ["poem", "reasoning"])
+def test_the_answer_is_the_nearest_memorys_word_for_word(recall: Recall, memory: MemoryClient, agent: str) -> None:
+    _, near = remember(recall, ROSTER[agent].pool, ("old shoe", "A shoe."), ("old lamp by the sea", WORDS))
+    task = AgentTask(prompt="new lamp by the sea", submitter="ada")
+
+    # Without chance: all of its tasks might have had a memory withheld.
+    outcome = Answering(ROSTER[agent], NoModel(), memory, 100, withhold=1.0).run("journey-1", task)
+
+    answer = outcome.record
+    assert isinstance(answer, Answer)
+    assert (answer.answer, answer.model) == (WORDS, "offline")
+    assert answer.quoted == Quoted(id=near.id, submitter="person 1")
+    assert [one.id for one in answer.memories] == [near.id]
+    assert (answer.withheld, answer.steps, answer.usage.prompt_tokens) == (None, (), 0)
+    [following] = outcome.followings
+    assert isinstance(following.body, AnsweredTask)
+    assert (following.body.answer, following.body.model, following.body.randomized) == (WORDS, "offline", False)
+
+
+def test_a_statement_is_quoted_like_an_answer(recall: Recall, memory: MemoryClient) -> None:
+    remember(recall, "poem", (None, "The lamp is by the sea."))
+
+    answer = Answering(POEM, NoModel(), memory, 100).run("journey-1", AgentTask(prompt="lamp by the sea")).record
+
+    assert isinstance(answer, Answer)
+    assert answer.answer == "The lamp is by the sea."
+
+
+@pytest.mark.parametrize("task", [AgentTask(prompt="shoe"), AgentTask(prompt="lamp", memories=0)])
+def test_without_a_memory_the_task_is_given_up_and_says_what_to_set_and_how_to_go_on(
+    recall: Recall, memory: MemoryClient, task: AgentTask
+) -> None:
+    remember(recall, "poem" if task.memories == 0 else "plan", ("lamp", "A lamp."))
+
+    with pytest.raises(NoModelSet, match="There is no chat model") as caught:
+        Answering(POEM, NoModel(), memory, 100).run("journey-1", task)
+
+    assert caught.value.reason == "no model"
+    assert "MEMSHARE_MODEL" in str(caught.value)
+    assert "`memshare dead retry journey-1`" in str(caught.value)
+
+
+def test_no_question_is_made_up_for_a_standard_answer(memory: MemoryClient) -> None:
+    with pytest.raises(NoModelSet):
+        Answering(POEM, NoModel(), memory, 100).ask("journey-1", QuestionTask(answer="A lamp.", round=1))
