@@ -10,13 +10,13 @@ from memshare.memory_service.door.messages import Recollection
 
 
 def nearest_answer(recalled: Recollection, journey: str, pool: str) -> Answered:
-    """The answer of the memory that was found first; raises `NoModelSet` where none was found."""
-    if not recalled.found:
+    """The answer of the most similar memory; raises `NoModelSet` where none was found."""
+    nearest = recalled.nearest
+    if nearest is None:
         raise NoModelSet(
             f"{NONE_SET} No memory of pool {pool!r} could be shown in its place. Once a model is set and the workers "
             f"are started again, `memshare dead retry {journey}` has this task answered."
         )
-    nearest = recalled.found[0]
     return Answered(
         text=nearest.memory.answer,
         model=OFFLINE,

@@ -71,6 +71,11 @@ class Recollection(Message):
     embedding: Embedding | None
     retriever_version: int
 
+    @property
+    def nearest(self) -> Found | None:
+        """The most similar one, wherever it ranks."""
+        return max(self.found, key=lambda one: one.similarity, default=None)
+
 
 class EmbedRequest(Message):
     """A text to encode."""

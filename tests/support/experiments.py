@@ -21,7 +21,7 @@ def cell(
     scores: Sequence[float | None],
     *,
     phase: str = "",
-    model: str = "offline",
+    model: str = "openai:one",
     memories: int = 0,
     marks: Mapping[str, float] | None = None,
     **more: Any,
@@ -61,7 +61,7 @@ def result_of(measured: Sequence[Measured], **more: Any) -> Result:
         "baseline": NO_MEMORIES,
         "by_phase": any(one.phase for one in measured),
         "models": tuple(dict.fromkeys(one.model for one in measured)),
-        "scorer": "offline",
+        "scorer": "openai:one",
         "data": (FileReport(file="riddles.jsonl", items=7, dropped=2),),
         "same_question": 1,
         "parts": {"seeds": 2, "queries": 3, "test": 4},
@@ -82,8 +82,8 @@ def write_experiment(folder: Path, measured: Sequence[Measured], **more: Any) ->
     run = Run(
         started=1_700_000_000,
         seconds=75.4,
-        calls={"offline": 1234},
-        tokens={"offline": {"prompt": 56_789, "completion": 10}},
+        calls={"openai:one": 1234},
+        tokens={"openai:one": {"prompt": 56_789, "completion": 10}},
         money=None,
         currency=None,
     )

@@ -18,7 +18,7 @@ from memshare.console import console, errors, panel, print_json, short, styled, 
 from memshare.llm.no_model import NONE_SET
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
-from memshare.memory_service.door.messages import Found, RecallRequest
+from memshare.memory_service.door.messages import Found, RecallRequest, Recollection
 from memshare.quoted_answer import whose_answer
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def answer(
             )
         name = the_pool(client, pool)
         request = RecallRequest(pool=name, text=question, k=memories, mode="hybrid", new_pool=True)
-        found = client.memories.recall(request).found
+        recalled = client.memories.recall(request)
+        found = recalled.found
         if client.settings.model_for("agents") == OFFLINE:
-            _say_nearest(found, name, as_json)
+            _say_nearest(recalled, name, as_json)
             return
         with paid_chat(client.settings, "agents", submitter or login_name()) as chat, errors.status("Answering …"):
             related = [one.memory for one in reversed(found)]
@@ -66,17 +67,17 @@ def answer(
     _print_json(answered, found) if as_json else _print(answered, found, name)
 
 
-def _say_nearest(found: tuple[Found, ...], pool: str, as_json: bool) -> None:
+def _say_nearest(recalled: Recollection, pool: str, as_json: bool) -> None:
     """Without a model: the nearest memory's answer, and whose it is."""
     from memshare.concepts.answering import Answered
 
-    if not found:
+    if (nearest := recalled.nearest) is None:
         raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
-    memory = found[0].memory
+    memory = nearest.memory
     whose = whose_answer(Quoted(id=memory.id, submitter=memory.submitter))
     errors.print(whose, style="yellow", soft_wrap=True)
-    nearest = Answered(memory.answer, ((memory, "It is the nearest. No model has read it."),), "", (), OFFLINE)
-    _print_json(nearest, found) if as_json else _print(nearest, found, pool)
+    said = Answered(memory.answer, ((memory, "It is the nearest. No model has read it."),), "", (), OFFLINE)
+    _print_json(said, recalled.found) if as_json else _print(said, recalled.found, pool)
 
 
 def _print_json(answered: Answered, found: tuple[Found, ...]) -> None:

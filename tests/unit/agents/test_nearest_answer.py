@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from memshare.agents.nearest_answer import nearest_answer
 from memshare.agents.roster import Agent, load_roster
 from memshare.agents.tasks import Answering
 from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
 from memshare.broker.wire.questions import QuestionTask
 from memshare.llm.no_model import NoModel, NoModelSet
 from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.door.messages import Found, Recollection
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.recall import Recall
 from tests.support.memories import remembered
@@ -54,6 +56,15 @@ def test_a_statement_is_quoted_like_an_answer(recall: Recall, memory: MemoryClie
 
     assert isinstance(answer, Answer)
     assert answer.answer == "The lamp is by the sea."
+
+
+def test_the_nearest_is_the_most_similar_wherever_words_or_worth_rank_it() -> None:
+    memories = [remembered("lamp", answer=f"{place}")[0] for place in range(3)]
+    found = tuple(Found(memory=one, similarity=at) for one, at in zip(memories, (0.6, 0.8, 0.7), strict=True))
+
+    said = nearest_answer(Recollection(found=found, embedding=None, retriever_version=0), "journey-1", "poem")
+
+    assert (said.text, [one.id for one in said.shown]) == ("1", [memories[1].id])
 
 
 @pytest.mark.parametrize("task", [AgentTask(prompt="shoe"), AgentTask(prompt="lamp", memories=0)])

@@ -56,7 +56,7 @@ def test_of_several_models_each_has_a_line_and_a_baseline_of_its_own(tmp_path: P
     draw(result_of([*PHASES, *other]), tmp_path)
 
     names = names_in(tmp_path / "chart.svg")
-    assert {"offline", "other"} <= set(names)
+    assert {"openai:one", "other"} <= set(names)
     assert names.count("bad memories") == 2
     assert "riddle" not in names
 

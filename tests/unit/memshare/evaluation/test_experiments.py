@@ -84,9 +84,9 @@ def test_it_is_said_where_the_adapter_shows_what_the_encoder_alone_shows() -> No
 
     before = shown("untrained", "a", 0)
 
-    assert "no version" in (equal([*before, *shown("adapter", "a", 0)], "offline") or "")
-    assert "all 1 tasks" in (equal([*before, *shown("adapter", "a", 3)], "offline") or "")
-    assert "in 1 of 1 tasks" in (equal([*before, *shown("adapter", "b", 3)], "offline") or "")
+    assert "no version" in (equal([*before, *shown("adapter", "a", 0)], "openai:one") or "")
+    assert "all 1 tasks" in (equal([*before, *shown("adapter", "a", 3)], "openai:one") or "")
+    assert "in 1 of 1 tasks" in (equal([*before, *shown("adapter", "b", 3)], "openai:one") or "")
 
 
 def test_it_is_said_of_each_model_where_no_version_of_a_retriever_came_about(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_gain_in_one_kind_does_not_hide_a_loss_in_another() -> None:
 def test_items_that_are_in_both_are_compared_and_what_was_given_up_counts_nothing() -> None:
     measured = [*cell("0 memories", (50, None, 70)), *cell("3 memories", (60, 99, None, 30), memories=3)]
 
-    found = difference(*(scores(measured, Cell(name, ""), "offline") for name in ("3 memories", "0 memories")))
+    found = difference(*(scores(measured, Cell(name, ""), "openai:one") for name in ("3 memories", "0 memories")))
 
     assert isinstance(found, Difference)
     assert (found.points.mean, found.pairs) == (pytest.approx((10 + 99 - 70) / 3), 3)

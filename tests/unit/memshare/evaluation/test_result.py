@@ -11,7 +11,7 @@ from memshare.evaluation.result import ALL, rows_of
 def measured(item: str, condition: str, score: float | None, marks: Mapping[str, float] | None = None) -> Measured:
     return Measured(
         condition=condition,
-        model="offline",
+        model="openai:one",
         agent="logic",
         kind="riddle" if item < "c" else "pun",
         item=item,
