@@ -100,6 +100,11 @@ def short(text: str, width: int = 60) -> str:
     return (cut[:command] if command >= 0 and "`" not in cut[command + 1 :] else cut) + "…"
 
 
+def one_line(text: str) -> Text:
+    """A text as a cell of a table: it takes the width that the other columns leave, on one line, cut at its end."""
+    return Text(short(text, console.width), no_wrap=True, overflow="ellipsis")
+
+
 def moment(seconds: float) -> str:
     """A Unix time in seconds as people read it, in local time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
