@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.text import Text
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
@@ -14,7 +15,7 @@ from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, short, table
 from memshare.memory_ids import short_id
 from memshare.memory_pages import as_json as json_of
-from memshare.memory_pages import credibility_of, require_pool, say_unreadable
+from memshare.memory_pages import credibility_of, prompt_and_answer, require_pool, say_unreadable, text_columns
 from memshare.memory_service.door.days import on_days
 from memshare.memory_service.door.messages import LONGEST_PAGE, RecallRequest
 from memshare.memory_service.memory import Memory, Status
@@ -22,11 +23,12 @@ from memshare.memory_service.stores.store import Order, SortKey, Where
 
 Sort = Literal["id", "time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
-_COLUMNS = ("id", "score", "kind", "prompt", "answer")
+_COLUMNS = ("id", "score", "kind")
 
 Agent = Annotated[str | None, typer.Option(help="Only of this agent.")]
 Kind = Annotated[str | None, typer.Option(help="Only of this kind.")]
 Submitter = Annotated[str | None, typer.Option(help="Only of this submitter.")]
+Model = Annotated[str | None, typer.Option(help="Only with an answer of this model.")]
 OfStatus = Annotated[Status | None, typer.Option(help="Only of this status.")]
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or later.")]
 Until = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or earlier.")]
@@ -45,6 +47,7 @@ def search(
     agent: Agent = None,
     kind: Kind = None,
     submitter: Submitter = None,
+    model: Model = None,
     status: OfStatus = None,
     since: Since = None,
     until: Until = None,
@@ -67,6 +70,7 @@ def search(
         agent=agent,
         kind=kind,
         submitter=submitter,
+        model=model,
         status=status,
         words=tuple(word or ()),
         score_from=score_from,
@@ -90,7 +94,7 @@ def search(
         print_json([one.model_dump(mode="json") for one in found])
         return
     rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in found]
-    console.print(table("similarity", *_COLUMNS, rows=rows) if rows else f"Pool {pool!r} has none.")
+    console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows) if rows else f"Pool {pool!r} has none.")
 
 
 def list_memories(
@@ -98,6 +102,7 @@ def list_memories(
     agent: Agent = None,
     kind: Kind = None,
     submitter: Submitter = None,
+    model: Model = None,
     status: OfStatus = None,
     since: Since = None,
     until: Until = None,
@@ -124,6 +129,7 @@ def list_memories(
         agent=agent,
         kind=kind,
         submitter=submitter,
+        model=model,
         status=status,
         words=tuple(word or ()),
         score_from=score_from,
@@ -134,7 +140,7 @@ def list_memories(
     where = on_days(where, since, until)
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
-    columns, rows = list(_COLUMNS), [row(memory) for memory in found]
+    columns, rows = [*_COLUMNS, *text_columns()], [row(memory) for memory in found]
     shown: list[dict[str, Any]] = [memory.model_dump(mode="json") for memory in found]
     if sort == "credibility":
         by_id = {one.memory.id: one for one in client.memories.judge([memory.id for memory in found])}
@@ -163,14 +169,13 @@ def _sorted(client: Client, where: Where, sort: Sort, limit: int, *, ascending: 
     return list(client.memories.first(where, Order(_KEYS[sort], ascending), limit))
 
 
-def row(memory: Memory) -> tuple[str, ...]:
+def row(memory: Memory) -> tuple[str | Text, ...]:
     """A memory in a table of many."""
     return (
         short_id(memory.id),
         score_of(memory),
         short(memory.kind or "–", 12),
-        short(memory.prompt or "–", 22),
-        short(memory.answer, 22),
+        *prompt_and_answer(memory),
     )
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from memshare.client import Client
 from memshare.commands.concepts.opening import Pool, the_pool
 from memshare.commands.options import Json
-from memshare.console import console, errors, print_json, short, table
+from memshare.console import console, errors, one_line, print_json, table
 from memshare.extras import require
 from memshare.memory_ids import short_id
 from memshare.memory_pages import say_unreadable
@@ -76,5 +77,5 @@ def _print(title: str, columns: tuple[str, ...], rows: Iterable[Iterable[object]
     console.print(table(*columns, rows=rows, title=title))
 
 
-def _text(memory: Memory) -> str:
-    return short(memory.prompt or memory.answer, 50)
+def _text(memory: Memory) -> Text:
+    return one_line(memory.key)
