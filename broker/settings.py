@@ -65,7 +65,7 @@ class Settings(BaseSettings):
         "Unset: a socket in MEMSHARE_DATA.",
     )
     token: SecretStr | None = Field(
-        default=None, description="Token that `memshare mcp` asks with; `memshare token create` prints one."
+        default=None, description="Token that `memshare mcp` asks with; `memshare token create NAME …` prints one."
     )
     qdrant_url: str | None = Field(
         default=None, description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine."
