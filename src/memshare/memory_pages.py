@@ -80,3 +80,19 @@ def require_pool(client: Client, pool: str | None) -> None:
 def pools_known(client: Client) -> set[str]:
     """The pools that an agent has or a memory is in."""
     return {card.pool for card in client.agents().values()} | set(client.memories.stats().by_pool)
+
+
+def the_pool(client: Client, pool: str | None) -> str:
+    """The pool that is meant. Raises `BadInput` for an unknown one, and where none is named and there are several."""
+    require_pool(client, pool)
+    if pool is not None:
+        return pool
+    there = sorted(client.memories.stats().by_pool)
+    if len(there) != 1:
+        several = (
+            f"Say which pool, with --pool: {', '.join(there)}."
+            if there
+            else "No pool has memories yet: name one with --pool."
+        )
+        raise BadInput(several)
+    return there[0]

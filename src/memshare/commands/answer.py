@@ -10,11 +10,11 @@ import typer
 from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Pool, the_pool
-from memshare.commands.options import Json
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, one_line, panel, print_json, short, styled, table
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
+from memshare.memory_pages import the_pool
 from memshare.memory_service.door.messages import Found, RecallRequest
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from memshare.memory_service.curate.requests import RestoreForgotten, TrashReque
 
 def trash(
     submitter: Annotated[str | None, typer.Option(help="Only of this submitter.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of memories.")] = 50,
     as_json: Json = False,
 ) -> None:
     """List what was forgotten and can be restored, the last one forgotten first.

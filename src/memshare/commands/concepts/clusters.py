@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
+from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.concepts.summary import kept_summary, show_summary, summary_as_json
-from memshare.commands.options import Json
+from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, errors, print_json, short, styled, table
 from memshare.memory_ids import short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
@@ -25,7 +25,7 @@ def clusters(
     ] = None,
     pool: Pool = None,
     size: Size = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 60,
+    limit: Rows = 60,
     as_json: Json = False,
 ) -> None:
     """List clusters of memories that are alike, each with what it has more of than the pool. Or show one of them.

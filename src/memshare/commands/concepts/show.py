@@ -8,8 +8,8 @@ from uuid import UUID
 import typer
 
 from memshare.broker.errors import BadInput
-from memshare.commands.concepts.opening import Opened, Pool, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, opened
+from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, panel, print_json, short, styled, table
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
@@ -28,7 +28,7 @@ def show(
     steps: Annotated[
         int, typer.Option(min=1, max=2, help="2: the vector of a concept reaches those that share no memory with it.")
     ] = 1,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 10,
+    limit: Rows = 10,
     as_json: Json = False,
 ) -> None:
     """Show a concept: its memories, and what is more general and more specific. Or show the concepts of a memory.

@@ -10,8 +10,8 @@ import typer
 
 from memshare.broker.errors import MemshareError
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, Size, opened
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, moment, panel, print_json, styled, table
 from memshare.memory_ids import short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns

@@ -66,6 +66,17 @@ def test_memories_that_contradict_stand_side_by_side_with_their_claims(
     assert terminal.json("memories", "conflicts")[0]["claims"] == claims
 
 
+def test_the_only_pool_need_not_be_named(terminal: Terminal, memory: MemoryClient) -> None:
+    found = terminal.json("memories", "search", "books in May", "--limit", "1")
+    terminal.run("memories", "add", "Four.", "--prompt", "How many books are there?")
+
+    assert [one["memory"]["prompt"] for one in found] == [PROMPT]
+    assert memory.stats().by_pool == {"poem": 2}
+    memory.add([NewMemory(pool="plan", answer="Elsewhere.", new_pool=True)])
+    refused = terminal.run("memories", "search", "books in May", code=2).stderr
+    assert "plan, poem" in refused
+
+
 def test_memories_are_listed_found_and_forgotten_by_their_model(terminal: Terminal, memory: MemoryClient) -> None:
     ours, _ = remembered("Which books are old?", model="openai:qwen3")
     theirs, _ = remembered("Which books are new?", model="mistral:large")
