@@ -23,9 +23,10 @@ from memshare.broker.settings import load_settings
 from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, print_json, styled
+from memshare.console import console, errors, print_json, styled
 from memshare.local.data_folder import hold_folder
 from memshare.local.preflight import check
+from memshare.local.served_models import try_models
 from memshare.local.supervisor import Supervisor
 from memshare.serve.address import PORT
 
@@ -54,7 +55,11 @@ def up(
         settings = settings.model_copy(update={"data": data.expanduser().absolute()})
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
-        check(settings)
+        models = check(settings)
+        with console.status("Trying the model …"):
+            warnings = try_models(settings, models)
+        for warning in warnings:
+            errors.print(warning, style="yellow")
         supervisor = Supervisor(
             settings,
             agents=agents,
@@ -113,7 +118,11 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
     console.print(
         f"Model   {model}"
-        + ("  (no language model: set OPENAI_API_KEY or MISTRAL_API_KEY)" if model == "offline" else "")
+        + (
+            "  (no language model: set OPENAI_API_KEY, MISTRAL_API_KEY or a server of yours, docs/models.md)"
+            if model == "offline"
+            else ""
+        )
     )
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
