@@ -32,6 +32,10 @@ from memshare.serve.address import PORT
 
 REFRESH = 1.0  # seconds
 COUNT_MEMORIES_EVERY = 5.0  # seconds
+NO_MODEL = (
+    "no language model: set OPENAI_API_KEY or MISTRAL_API_KEY, or for a server of yours OPENAI_BASE_URL and"
+    " MEMSHARE_MODEL=openai:NAME"
+)
 
 
 def up(
@@ -116,14 +120,7 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         )
         return
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
-    console.print(
-        f"Model   {model}"
-        + (
-            "  (no language model: set OPENAI_API_KEY, MISTRAL_API_KEY or a server of yours, docs/models.md)"
-            if model == "offline"
-            else ""
-        )
-    )
+    console.print(f"Model   {model}" + (f"  ({NO_MODEL})" if model == "offline" else ""))
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
     if supervisor.serve_url:
