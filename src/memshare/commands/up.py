@@ -54,9 +54,7 @@ def up(
 
     Example: memshare up --data ./data
     """
-    settings = load_settings()
-    if data is not None:
-        settings = settings.model_copy(update={"data": data.expanduser().absolute()})
+    settings = load_settings(data)
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
         models = check(settings)
