@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 from memshare.broker.toml_files import load
 
 NAME = "memshare.toml"
+RUNNING = "running.toml"
+"""In a data folder: the model of the `memshare up` that runs there, which holds a lock on the file."""
 PROVIDERS = ("openai_api_key", "openai_base_url", "mistral_api_key", "mistral_base_url")
 """What the clients of providers read from the environment; a file may have these beside the settings."""
 
@@ -26,7 +29,20 @@ def environment_before_file(
     data = Path(told.get("data", settings_cls.model_fields["data"].default)).expanduser()
     file = Path(told.get("config", data / NAME)).expanduser()
     found = _read(settings_cls, file) if "config" in told or file.exists() else {}
-    return init_settings, env_settings, InitSettingsSource(settings_cls, found)
+    running = _read(settings_cls, data / RUNNING) if _is_held(data / RUNNING) else {}
+    return init_settings, env_settings, InitSettingsSource(settings_cls, running | found)
+
+
+def _is_held(file: Path) -> bool:
+    """Whether the process that wrote a file is there."""
+    try:
+        with file.open() as opened:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is none
+        return False
+    return False
 
 
 def _read(settings: type[BaseSettings], file: Path) -> dict[str, Any]:

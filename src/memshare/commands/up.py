@@ -24,7 +24,7 @@ from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, styled
-from memshare.local.data_folder import hold_folder
+from memshare.local.data_folder import hold_folder, tell_models
 from memshare.local.preflight import check
 from memshare.local.served_models import try_models
 from memshare.local.supervisor import Supervisor
@@ -74,7 +74,11 @@ def up(
             with console.status("Starting …"):
                 supervisor.start()
             ready = True
-            with _told_to_end() as told_to_end, contextlib.closing(Client(settings)) as client:
+            with (
+                _told_to_end() as told_to_end,
+                tell_models(settings),
+                contextlib.closing(Client(settings)) as client,
+            ):
                 _say_ready(supervisor, as_json=as_json)
                 _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Role, Settings, load_settings
+from memshare.local.data_folder import tell_models
 from memshare.local.environment import environment_of
 
 
@@ -222,3 +224,28 @@ def test_processes_get_what_a_file_said_and_not_the_file(file: Path, monkeypatch
     assert "MEMSHARE_REDIS_URL" not in own
     assert "MEMSHARE_CONFIG" not in own
     assert (own["MEMSHARE_MEMORY_TOKEN"], own["MEMSHARE_TRIES"]) == ("secret", "3")
+
+
+def test_a_second_terminal_has_the_models_of_up_while_it_runs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as running:
+        with monkeypatch.context() as first:
+            first.setenv("OPENAI_BASE_URL", "http://localhost:11434/v1")
+            first.setenv("MEMSHARE_MODEL", "openai:qwen3")
+            running.enter_context(tell_models(load_settings()))
+
+        told = load_settings()
+        assert (told.model, os.environ["OPENAI_BASE_URL"]) == ("openai:qwen3", "http://localhost:11434/v1")
+        file.write_text('model = "mistral:small"\n')
+        assert load_settings().model == "mistral:small"
+        monkeypatch.setenv("MEMSHARE_MODEL", "offline")
+        assert load_settings().model == "offline"
+        monkeypatch.delenv("MEMSHARE_MODEL")
+        file.unlink()
+
+    assert load_settings().model is None
+
+
+def test_the_model_of_an_up_that_was_killed_is_not_used(file: Path) -> None:
+    (file.parent / "running.toml").write_text('model = "openai:qwen3"\n')
+
+    assert load_settings().model is None
