@@ -1,4 +1,4 @@
-"""Every setting, read from `MEMSHARE_…` environment variables."""
+"""Every setting, read from `MEMSHARE_…` environment variables and from `memshare.toml`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from memshare.broker.redis_server import socket_url
 from memshare.broker.setting_forms import (
@@ -23,6 +24,7 @@ from memshare.broker.setting_forms import (
     WebAddress,
     unusable,
 )
+from memshare.broker.settings_file import environment_before_file
 
 Role = Literal["agents", "scorer", "trainer"]
 
@@ -38,6 +40,9 @@ class Settings(BaseSettings):
 
     data: Place = Field(
         default=Path("~/.memshare"), description="Folder of the embedded Redis, pool and encoders, and of nothing else."
+    )
+    config: Place | None = Field(
+        default=None, description="File of settings. Unset: `memshare.toml` in MEMSHARE_DATA, if there is one."
     )
     redis_url: RedisUrl | None = Field(
         default=None,
@@ -67,7 +72,7 @@ class Settings(BaseSettings):
         "Unset: a socket in MEMSHARE_DATA.",
     )
     token: SecretStr | None = Field(
-        default=None, description="Token that `memshare mcp` asks with; `memshare token create` prints one."
+        default=None, description="Token that `memshare mcp` asks with; `memshare token create NAME …` prints one."
     )
     qdrant_url: str | None = Field(
         default=None, description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine."
@@ -225,6 +230,12 @@ class Settings(BaseSettings):
     )
     keep_days: float = Field(default=7, gt=0, description="Days that answers and traces can be read.")
 
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, *_: Source, **__: Source
+    ) -> tuple[Source, ...]:
+        return environment_before_file(settings_cls, init_settings, env_settings)
+
     @cached_property
     def encoders_dir(self) -> Path:
         """The folder of the encoders that consolidation writes."""
@@ -247,9 +258,9 @@ class Settings(BaseSettings):
         return own or self.model or next(by_key, OFFLINE)
 
 
-def load_settings() -> Settings:
-    """The settings of this process; raises `BadInput` naming the variable that cannot be used."""
+def load_settings(data: Path | None = None) -> Settings:
+    """The settings of this process, or of another data folder; raises `BadInput` naming what cannot be used."""
     try:
-        return Settings()
+        return Settings() if data is None else Settings(data=data)
     except ValidationError as error:
         raise unusable(error) from error

@@ -50,7 +50,7 @@ def _refusal(pair: OfferedPair, cards: Sequence[AgentCard]) -> str:
     if not cards:
         return (
             f"No agent is called {pair.agent!r}, here or at any worker, so nothing is graded for it. `memshare agents` "
-            "lists the agents; `memshare dead retry` sends it again once there is one."
+            "lists the agents; `memshare dead retry --all` sends it again once there is one."
         )
     for card in cards:
         if _grades(card, pair):

@@ -126,8 +126,9 @@ class Comparing:
         with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             compared = compare(chat, task)
         for other in task.others:
-            verdict: Verdict = "contradict" if other.id in compared.contradicted else "agree"
-            self.conflicts.judge(task.pool, task.memory.id, other.id, verdict)
+            claims = compared.contradicted.get(other.id)
+            verdict: Verdict = "agree" if claims is None else "contradict"
+            self.conflicts.judge(task.pool, task.memory.id, other.id, verdict, claims)
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from celery import Celery, signals
+from celery.utils.nodenames import default_nodename, gethostname, nodename
 
 from memshare.broker.app import make_app
 from memshare.broker.connection import connect, wait_for_redis
@@ -67,6 +69,12 @@ def worker_app(*parts: Part) -> Celery:
             return [queue for part in parts for queue in part.queues(settings)]
 
     app = make_app(queues)
+
+    @signals.celeryd_init.connect(weak=False)
+    def name(instance: Any, **_: Any) -> None:
+        if instance.app is app and instance.hostname == default_nodename(""):
+            # Two on a machine would have one name, under which each says that it is there.
+            instance.hostname = nodename(f"celery-{os.getpid()}", gethostname())
 
     @signals.worker_init.connect(weak=False)
     def build(sender: Any, **_: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import openai
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from memshare.broker.observe.masking import masked
 from memshare.broker.wire.messages import Turn
@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
 # How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
 _REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
+ADDRESS = "https://api.openai.com/v1"
 ONE_TOKEN = {"logprobs": True, "top_logprobs": MOST_LIKELY, "max_completion_tokens": 1}
+
+
+class _Listed(BaseModel):
+    id: str
+
+
+class _Listing(BaseModel):
+    data: list[_Listed]
 
 
 class OpenAIChat:
@@ -37,10 +46,11 @@ class OpenAIChat:
     """
 
     def __init__(self, model: str, *, timeout: float, connections: int) -> None:
-        key, address = find_endpoint("OPENAI", "https://api.openai.com/v1")
+        key, address = find_endpoint("OPENAI", ADDRESS)
         http = open_client(timeout=timeout, connections=connections)
         weakref.finalize(self, http.close)
         self.name = f"openai:{model}"
+        self.address = address
         self._model = model
         # Retries are the queue's: the SDK's own would hold a worker's thread and exceed the timeout.
         self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
@@ -61,6 +71,17 @@ class OpenAIChat:
                 words = masked(error.message)[:MAX_WORDS]
                 raise NoLogprobs(f"{self.name} was asked for log-probabilities: {words}") from None
         return read_first_token(self.name, completion)
+
+    def served(self) -> list[str]:
+        """The models that the server says it has; none where it does not say. Raises `TryAgain` where it is away."""
+        with _translated(self.name):
+            try:
+                return [one.id for one in _Listing.model_validate_json(self._get("/models")).data]
+            except (openai.APIStatusError, ValidationError):
+                return []
+
+    def _get(self, path: str) -> bytes:
+        return self._client.get(path, cast_to=httpx2.Response).content
 
     def _body(self, turns: Sequence[Turn]) -> dict[str, object]:
         return {"model": self._model, "messages": [{"role": turn.role, "content": turn.content} for turn in turns]}

@@ -19,7 +19,7 @@ from memshare.memory_service.curate.worth import Worths, by_pool
 from memshare.memory_service.curate.write import write
 from memshare.memory_service.memory import Memory, Revision, memory_id
 from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.conflicts import Verdict
+from memshare.memory_service.recall.conflicts import Conflict, Verdict
 from memshare.memory_service.recall.credibility_ranking import Credibility, CredibilityRanking
 from memshare.memory_service.stores.store import Page, Store, Where
 
@@ -130,7 +130,7 @@ class Curate:
         verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
         self._ranking.conflicts.judge(one.pool, one.id, other.id, verdict)
 
-    def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
+    def conflicts(self, pool: str) -> list[Conflict]:
         """Every two memories of a pool that contradict each other."""
         return self._ranking.conflicts.pairs(pool)
 

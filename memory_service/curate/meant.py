@@ -69,20 +69,20 @@ def _wheres(forget: Forget) -> Sequence[Where]:
     meant = [Where(ids=forget.ids)] if forget.ids else []
     if forget.submitter is not None:
         meant.append(Where(submitter=forget.submitter))
+    if forget.model is not None:
+        meant.append(Where(model=forget.model))
     if forget.task_id is not None:
         meant.append(Where(task_id=forget.task_id))
     if not meant:
-        raise BadInput("Say what to forget: ids, a submitter or a task.")
+        raise BadInput("Say what to forget: ids, a submitter, a model or a task.")
     return meant
 
 
 def _in_trash(trash: Trash, forget: Forget) -> list[Memory]:
     found = [item.memory for item in trash.read(forget.ids)]
-    if forget.submitter is not None or forget.task_id is not None:
-        found += [
-            item.memory
-            for item in trash.every()
-            if item.memory.submitter == forget.submitter
-            or (forget.task_id is not None and item.memory.task_id == forget.task_id)
-        ]
+    wanted = {"submitter": forget.submitter, "model": forget.model, "task_id": forget.task_id}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if given:
+        memories = [item.memory for item in trash.every()]
+        found += [one for one in memories if any(getattr(one, name) == value for name, value in given.items())]
     return found

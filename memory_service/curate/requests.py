@@ -55,10 +55,11 @@ class ConflictDecision(Message):
 
 
 class Forget(Message):
-    """Which memories to forget: these, all of a submitter, or all of a task."""
+    """Which memories to forget: these, all of a submitter, all that a model wrote, or all of a task."""
 
     ids: tuple[UUID, ...] = ()
     submitter: str | None = None
+    model: str | None = None
     task_id: str | None = None
     with_children: bool = False
     only_children: bool = Field(default=False, description="what was derived from them, and not they themselves")

@@ -36,6 +36,7 @@ from memshare.memory_service.door.messages import (
     Stats,
 )
 from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.conflicts import Conflict
 from memshare.memory_service.stores.store import Order, Where
 
 POLL = 0.1  # seconds
@@ -153,7 +154,7 @@ class MemoryClient:
             raise BadInput(f"No memory has the id {str(memory_id)!r}. `memshare memories list` shows them.")
         return found[0]
 
-    def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
+    def conflicts(self, pool: str) -> list[Conflict]:
         """Every two memories of a pool that contradict each other."""
         return self._connection.ask(methods.CONFLICTS, pool)
 

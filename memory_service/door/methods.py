@@ -33,6 +33,7 @@ from memshare.memory_service.door.messages import (
     Stats,
 )
 from memshare.memory_service.memory import Memory
+from memshare.memory_service.recall.conflicts import Conflict
 
 LARGEST_BODY = 64 * 2**20  # bytes
 
@@ -86,7 +87,7 @@ RESTORE_FORGOTTEN: Method[RestoreForgotten, Restored] = Method(
 PURGE: Method[Forget, Purged] = Method("purge", Forget, Purged, reads=False, seconds=300.0)
 REWRITE: Method[None, FilesRewritten] = Method("rewrite", None, FilesRewritten, seconds=900.0)
 JUDGE: Method[list[UUID], list[JudgedMemory]] = Method("judge", list[UUID], list[JudgedMemory])
-CONFLICTS: Method[str, list[tuple[UUID, UUID]]] = Method("conflicts", str, list[tuple[UUID, UUID]])
+CONFLICTS: Method[str, list[Conflict]] = Method("conflicts", str, list[Conflict])
 DECIDE: Method[ConflictDecision, None] = Method("decide", ConflictDecision, None, reads=False)
 
 METHODS: tuple[Method[Any, Any], ...] = (

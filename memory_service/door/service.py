@@ -32,6 +32,7 @@ from memshare.memory_service.door.messages import (
 from memshare.memory_service.door.raw import raw_memories
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.pool.known_pools import KnownPools
+from memshare.memory_service.recall.conflicts import Conflict
 from memshare.memory_service.recall.recall import Recall
 from memshare.memory_service.stores.bm25 import query
 
@@ -122,5 +123,5 @@ class Service:
     def decide(self, decision: ConflictDecision) -> None:
         self._curate.decide(decision)
 
-    def conflicts(self, pool: str) -> list[tuple[UUID, UUID]]:
+    def conflicts(self, pool: str) -> list[Conflict]:
         return self._curate.conflicts(pool)

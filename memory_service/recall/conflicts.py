@@ -10,6 +10,8 @@ from uuid import UUID
 
 import redis
 
+from memshare.broker.wire.messages import Message
+
 Verdict = Literal["agree", "contradict", "dismissed", "confirmed"]
 """What is known of two memories: that both may be true, or that they contradict each other; the last two are a
 person's word, which a model's does not undo."""
@@ -23,17 +25,29 @@ Rivals = dict[UUID, bool]
 """The memories that contradict one, each with whether a person has confirmed it."""
 
 
+class Conflict(Message):
+    """Two memories that contradict each other, and what they claim, where a model said it."""
+
+    memories: tuple[UUID, UUID]
+    claims: str | None = None
+
+
 class Conflicts:
-    """The links of all pools, in one Redis: a hash for each, memory → the others with a mark before each."""
+    """The links of all pools, in one Redis: a hash for each, memory → the others with a mark before each.
+
+    Another hash for each has the claims of two that contradict each other.
+    """
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
         self._link = client.register_script(_script("link_conflict"))
         self._drop = client.register_script(_script("drop_conflict"))
 
-    def judge(self, pool: str, one: UUID, other: UUID, verdict: Verdict) -> None:
+    def judge(self, pool: str, one: UUID, other: UUID, verdict: Verdict, claims: str | None = None) -> None:
         """Note what is known of two memories; the last word counts, but a model's does not undo a person's."""
         if one != other:
+            if claims:
+                self._client.hset(claims_key(pool), _both(one, other), claims)
             self._link(keys=[links_key(pool)], args=[str(one), str(other), _MARK_OF[verdict]])
 
     def judged(self, pool: str, memory: UUID) -> set[UUID]:
@@ -49,18 +63,22 @@ class Conflicts:
         """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
         return client.hmget(links_key(pool), [str(one) for one in memories])
 
-    def pairs(self, pool: str) -> list[tuple[UUID, UUID]]:
+    def pairs(self, pool: str) -> list[Conflict]:
         """Every two memories of a pool that contradict each other."""
         links = {UUID(str(one)): str(text) for one, text in self._client.hgetall(links_key(pool)).items()}
         rivals = read_rivals(list(links), links.values())
         found = {(min(one, rival, key=str), max(one, rival, key=str)) for one, of in rivals.items() for rival in of}
-        return sorted(found, key=str)
+        claims = self._client.hgetall(claims_key(pool)) if found else {}
+        return [Conflict(memories=pair, claims=claims.get(_both(*pair))) for pair in sorted(found, key=str)]
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Take out memories that are no more, or say something else by now."""
         names = [str(one) for one in memories]
         if names:
             self._drop(keys=[links_key(pool)], args=names)
+            gone = [both for both in self._client.hkeys(claims_key(pool)) if not set(names).isdisjoint(both.split())]
+            if gone:
+                self._client.hdel(claims_key(pool), *gone)
 
 
 def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
@@ -76,6 +94,14 @@ def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[U
 
 def links_key(pool: str) -> str:
     return f"memshare:conflicts:{pool}"
+
+
+def claims_key(pool: str) -> str:
+    return f"memshare:claims:{pool}"
+
+
+def _both(one: UUID, other: UUID) -> str:
+    return " ".join(sorted((str(one), str(other))))
 
 
 def _read(text: str | None) -> dict[UUID, Verdict]:

@@ -32,12 +32,11 @@ def build(shard: edge.EdgeShard, folder: Path) -> None:
     """
     with no_panic(folder):
         info = shard.info()
-        for key in points.KEYWORDS:
-            if key not in info.payload_schema:
-                index = edge.KeywordIndexParams(enable_hnsw=key in _LINKED)
-                shard.update(edge.UpdateOperation.create_field_index(key, index))
-        if points.WORDS not in info.payload_schema:
+        if any(key not in info.payload_schema for key in points.ADDED):
             _add_fields(shard)
+        for key in (*points.KEYWORDS, *points.NUMBERS, points.WORDS):
+            if key not in info.payload_schema:
+                shard.update(edge.UpdateOperation.create_field_index(key, _index(key)))
         # The engine counts both vectors of a point, of which the sparse one always has its index.
         unindexed = 2 * info.points_count - info.indexed_vectors_count
         if unindexed > _UNINDEXED:
@@ -46,19 +45,22 @@ def build(shard: edge.EdgeShard, folder: Path) -> None:
             shard.flush()
 
 
+def _index(key: str) -> edge.KeywordIndexParams | edge.FloatIndexParams | edge.IntegerIndexParams:
+    if key in points.NUMBERS:
+        return edge.FloatIndexParams()
+    if key == points.WORDS:
+        return edge.IntegerIndexParams(lookup=True, range=False)
+    return edge.KeywordIndexParams(enable_hnsw=key in _LINKED)
+
+
 def _add_fields(shard: edge.EdgeShard) -> None:
-    """Index what memories are sorted by, and found by ranges and words; a pool of before has none of it yet."""
+    """Write the fields by which memories are found, where points of an older pool lack some."""
     after: edge.PointId | None = None
     while True:
-        found, after = shard.scroll(edge.ScrollRequest(offset=after, limit=_AT_ONCE, with_payload=[points.WHOLE]))
+        wanted = [points.WHOLE, points.CREDIBILITY]
+        found, after = shard.scroll(edge.ScrollRequest(offset=after, limit=_AT_ONCE, with_payload=wanted))
         for one in found:
-            for memory in points.memories([(one.id, one.payload)], set()):
-                fields = points.payload(memory) | {points.CREDIBILITY: points.UNTRIED}
+            if fields := points.completed(one.id, one.payload):
                 shard.update(edge.UpdateOperation.set_payload([one.id], fields))
         if after is None:
-            break
-    # Words come last: where their index is, all of this was done.
-    for key in points.NUMBERS:
-        shard.update(edge.UpdateOperation.create_field_index(key, edge.FloatIndexParams()))
-    words = edge.IntegerIndexParams(lookup=True, range=False)
-    shard.update(edge.UpdateOperation.create_field_index(points.WORDS, words))
+            return

@@ -25,7 +25,7 @@ DENSE = "dense"
 SPARSE = "bm25"
 WHOLE = "memory"
 
-KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "task_id", "parents", "saying")
+KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "model", "task_id", "parents", "saying")
 """The fields that a `Where` can name; each has an index."""
 
 NUMBERS = ("created", "score", "credibility")
@@ -33,6 +33,9 @@ NUMBERS = ("created", "score", "credibility")
 
 WORDS = "words"
 """The field with the marks of a memory's words, by which it is found; it has an index."""
+
+ADDED = ("model", WORDS)
+"""Fields that points of an older pool lack; the index of each is made once all points have it."""
 
 CREDIBILITY = "credibility"
 UNTRIED = 1.0
@@ -67,6 +70,7 @@ def payload(memory: Memory) -> dict[str, Any]:
         "agent": memory.agent,
         "kind": memory.kind,
         "submitter": memory.submitter,
+        "model": memory.model,
         "task_id": memory.task_id,
         "parents": [str(parent) for parent in memory.parents],
         "saying": saying(memory.answer),
@@ -220,6 +224,12 @@ def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 def noted(found: Iterable[tuple[object, Payload]]) -> dict[UUID, float]:
     """What was noted of the credibility of some points, of each that there is."""
     return {UUID(str(point)): float((stored or {}).get(CREDIBILITY, UNTRIED)) for point, stored in found}
+
+
+def completed(point: object, stored: Payload) -> dict[str, Any] | None:
+    """All fields of a point that may lack some; None for one that cannot be read."""
+    credibility = (stored or {}).get(CREDIBILITY, UNTRIED)
+    return next((payload(one) | {CREDIBILITY: credibility} for one in memories([(point, stored)], set())), None)
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

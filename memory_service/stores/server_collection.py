@@ -60,7 +60,7 @@ def _checked(client: QdrantClient, name: str, wanted: StoreMetadata, alias: str,
     info = client.get_collection(name)
     found = _metadata_of(info, name, alias, address)
     require_same(found, wanted, _place(name, address), "give MEMSHARE_QDRANT_URL another server")
-    if points.WORDS not in info.payload_schema:
+    if any(key not in info.payload_schema for key in points.ADDED):
         _add_fields(client, name)
     for key in (*points.KEYWORDS, *points.NUMBERS, points.WORDS):
         if key not in info.payload_schema:
@@ -69,14 +69,14 @@ def _checked(client: QdrantClient, name: str, wanted: StoreMetadata, alias: str,
 
 
 def _add_fields(client: QdrantClient, name: str) -> None:
-    """Write what memories are sorted by, and found by ranges and words, where a pool of before has none of it yet."""
+    """Write the fields by which memories are found, where points of an older pool lack some."""
     after: models.ExtendedPointId | None = None
     while True:
-        found, after = client.scroll(name, limit=_AT_ONCE, offset=after, with_payload=[points.WHOLE])
+        wanted = [points.WHOLE, points.CREDIBILITY]
+        found, after = client.scroll(name, limit=_AT_ONCE, offset=after, with_payload=wanted)
         changes: list[models.UpdateOperation] = []
         for point in found:
-            for memory in points.memories([(point.id, point.payload)], set()):
-                fields = points.payload(memory) | {points.CREDIBILITY: points.UNTRIED}
+            if fields := points.completed(point.id, point.payload):
                 given = models.SetPayload(payload=fields, points=[point.id])
                 changes.append(models.SetPayloadOperation(set_payload=given))
         if changes:

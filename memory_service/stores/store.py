@@ -39,6 +39,8 @@ class Where:
     agent: str | None = None
     kind: str | None = None
     submitter: str | None = None
+    model: str | None = None
+    """The model that wrote the answer."""
     submitter_not: Sequence[str] = ()
     """None of these submitters."""
     task_id: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,11 +33,22 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _use_config(file: Path | None) -> None:
+    if file is not None:
+        os.environ["MEMSHARE_CONFIG"] = str(file.absolute())
+
+
 @app.callback()
 def memshare(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            callback=_use_config, help="File of settings. [default: MEMSHARE_CONFIG, or memshare.toml in MEMSHARE_DATA]"
+        ),
+    ] = None,
 ) -> None:
     """Agents that answer tasks from queues and share what worked."""
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
 from rich.segment import Segment
 from rich.status import Status
@@ -78,16 +78,15 @@ def panel(text: str | Text, title: str | Text, style: str = "none") -> Panel:
     return Panel(styled(text), title=named, title_align="left", border_style=style)
 
 
-def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
+def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> RenderableType:
     """A table of short values, each of them a text or a `Text` with its style."""
-    named = styled((title, "bold")) if title else None
-    made = Table(*columns, title=named, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    made = Table(*columns, header_style="bold", box=None, pad_edge=False)
     for column in made.columns:
         column.overflow = "fold"  # people copy from it
         column.no_wrap = column.header == "id"
     for row in rows:
         made.add_row(*(value if isinstance(value, Text) else str(value) for value in row))
-    return made
+    return Group(styled((title, "bold")), made) if title else made
 
 
 def short(text: str, width: int = 60) -> str:
@@ -98,6 +97,11 @@ def short(text: str, width: int = 60) -> str:
     cut = line[: width - 1]
     command = cut.rfind("`memshare ")
     return (cut[:command] if command >= 0 and "`" not in cut[command + 1 :] else cut) + "…"
+
+
+def one_line(text: str) -> Text:
+    """A text as a cell of a table: it takes the width that the other columns leave, on one line, cut at its end."""
+    return Text(short(text, console.width), no_wrap=True, overflow="ellipsis")
 
 
 def moment(seconds: float) -> str:

@@ -23,98 +23,113 @@ class LazyCommand:
     """The extra without which nothing of it can run."""
 
 
-COMMANDS = {
-    "demo": LazyCommand(
-        "demo:demo",
-        "Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.",
-        "local",
-    ),
-    "up": LazyCommand(
-        "up:up",
-        "Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.",
-        "local",
-    ),
-    "worker": LazyCommand(
-        "worker:worker", "Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish)."
-    ),
-    "serve": LazyCommand(
-        "serve:serve",
-        "Serve REST and MCP for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.",
-        "serve",
-    ),
-    "mcp": LazyCommand(
-        "mcp:mcp",
-        "Serve the shared memory to a model by MCP on standard input and output, until the input ends.",
-        "serve",
-    ),
-    "token": LazyCommand("token:app", "Tokens: who may ask at the doors of `memshare serve`, and what."),
-    "submit": LazyCommand("submit:submit", "Submit a task and print its id, or with --wait its answer."),
-    "learn": LazyCommand(
-        "learn:learn",
-        "Begin a pool with good answers alone: for each its agent is asked for a question that it could answer.",
-    ),
-    "seed": LazyCommand(
-        "learn:seed", "Begin a pool with good pairs: each is graded, and becomes a seed where it is good enough."
-    ),
-    "result": LazyCommand("trace:result", "Print the answer of a task that was submitted earlier."),
-    "trace": LazyCommand(
-        "trace:trace", "Show the journey of a task: answer, memories shown, score, and what was remembered."
-    ),
-    "cancel": LazyCommand(
-        "cancel:cancel", "End tasks that are not through: they are not begun, or not graded and not remembered."
-    ),
-    "agents": LazyCommand("agents:agents", "List the agents, their kinds of tasks, and how many workers serve each."),
-    "metrics": LazyCommand(
-        "metrics:metrics",
-        "Serve the metrics of all workers of one Redis to Prometheus until Ctrl-C. One for a Redis is enough.",
-        "metrics",
-    ),
-    "evaluate": LazyCommand(
-        "evaluate:run",
-        "Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.",
-        "evaluate",
-    ),
-    "report": LazyCommand(
-        "report:report",
-        "Make one HTML page of all experiments, with charts and examples, that can be read offline.",
-        "evaluate",
-    ),
-    "memories": LazyCommand(
-        "memories:app", "The shared pool: search, list, add, edit, forget, restore, export, import."
-    ),
-    "know": LazyCommand("know:app", "Knowledge: statements that agents are shown, and what they have been worth."),
-    "answer": LazyCommand(
-        "answer:answer",
-        "Answer a question from the memories of a pool, and name the memories that the answer rests on.",
-        "concepts",
-    ),
-    "review": LazyCommand(
-        "review:review",
-        "Learn from a pool yourself: you answer, and each memory comes back when you are about to forget it.",
-        "concepts",
-    ),
-    "concepts": LazyCommand(
-        "concepts.group:app",
-        "Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
-    ),
-    "retriever": LazyCommand(
-        "retriever:app",
-        "The retriever: what it has learnt, going back to an earlier one, training its encoder.",
-        "trainer",
-    ),
-    "backup": LazyCommand(
-        "backup:backup",
-        "Write pool, Redis, retrievers, your agents and rubrics to one file, while everything goes on.",
-    ),
-    "restore": LazyCommand(
-        "backup:restore",
-        "Restore a backup into an empty deployment that does not run. A file that is not whole changes nothing.",
-        "memory",
-    ),
-    "dead": LazyCommand("dead:app", "Dead letters: tasks that were given up, kept until you decide."),
-    "rubric": LazyCommand("rubric:app", "Rubrics: how answers are graded, and who approved it."),
-    "budget": LazyCommand("budget:app", "Spend caps: what agents and submitters may use in a UTC day."),
+GROUPS = {
+    "Begin": {
+        "demo": LazyCommand(
+            "demo:demo",
+            "Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.",
+            "local",
+        ),
+        "up": LazyCommand(
+            "up:up",
+            "Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.",
+            "local",
+        ),
+        "learn": LazyCommand(
+            "learn:learn",
+            "Begin a pool with good answers alone: for each its agent is asked for a question that it could answer.",
+        ),
+        "seed": LazyCommand(
+            "learn:seed", "Begin a pool with good pairs: each is graded, and becomes a seed where it is good enough."
+        ),
+        "agents": LazyCommand(
+            "agents:agents", "List the agents, their kinds of tasks, and how many workers serve each."
+        ),
+    },
+    "Ask": {
+        "submit": LazyCommand("submit:submit", "Submit a task and print its id, or with --wait its answer."),
+        "result": LazyCommand("trace:result", "Print the answer of a task that was submitted earlier."),
+        "trace": LazyCommand(
+            "trace:trace", "Show the journey of a task: answer, memories shown, score, and what was remembered."
+        ),
+        "cancel": LazyCommand(
+            "cancel:cancel", "End tasks that are not through: they are not begun, or not graded and not remembered."
+        ),
+        "answer": LazyCommand(
+            "answer:answer",
+            "Answer a question from the memories of a pool, and name the memories that the answer rests on.",
+            "concepts",
+        ),
+    },
+    "Curate": {
+        "memories": LazyCommand(
+            "memories:app", "The shared pool: search, list, add, edit, forget, restore, export, import."
+        ),
+        "know": LazyCommand("know:app", "Knowledge: statements that agents are shown, and what they have been worth."),
+        "rubric": LazyCommand("rubric:app", "Rubrics: how answers are graded, and who approved it."),
+        "concepts": LazyCommand(
+            "concepts.group:app",
+            "Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
+        ),
+        "review": LazyCommand(
+            "review:review",
+            "Learn from a pool yourself: you answer, and each memory comes back when you are about to forget it.",
+            "concepts",
+        ),
+    },
+    "Learn": {
+        "retriever": LazyCommand(
+            "retriever:app",
+            "The retriever: what it has learnt, going back to an earlier one, training its encoder.",
+            "trainer",
+        ),
+        "evaluate": LazyCommand(
+            "evaluate:run",
+            "Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.",
+            "evaluate",
+        ),
+        "report": LazyCommand(
+            "report:report",
+            "Make one HTML page of all experiments, with charts and examples, that can be read offline.",
+            "evaluate",
+        ),
+    },
+    "Run": {
+        "worker": LazyCommand(
+            "worker:worker", "Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish)."
+        ),
+        "serve": LazyCommand(
+            "serve:serve",
+            "Serve REST and MCP for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.",
+            "serve",
+        ),
+        "mcp": LazyCommand(
+            "mcp:mcp",
+            "Serve the shared memory to a model by MCP on standard input and output, until the input ends.",
+            "serve",
+        ),
+        "token": LazyCommand("token:app", "Tokens: who may ask at the doors of `memshare serve`, and what."),
+        "metrics": LazyCommand(
+            "metrics:metrics",
+            "Serve the metrics of all workers of one Redis to Prometheus until Ctrl-C. One for a Redis is enough.",
+            "metrics",
+        ),
+        "budget": LazyCommand("budget:app", "Spend caps: what agents and submitters may use in a UTC day."),
+        "dead": LazyCommand("dead:app", "Dead letters: tasks that were given up, kept until you decide."),
+        "backup": LazyCommand(
+            "backup:backup",
+            "Write pool, Redis, retrievers, your agents and rubrics to one file, while everything goes on.",
+        ),
+        "restore": LazyCommand(
+            "backup:restore",
+            "Restore a backup into an empty deployment that does not run. A file that is not whole changes nothing.",
+            "memory",
+        ),
+    },
 }
+"""The commands under the headings of the help."""
+
+COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 
 
 def load(name: str) -> Any:
@@ -145,8 +160,9 @@ class LazyCommands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for name, command in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=command.help))
+        for group, commands in GROUPS.items():
+            for name, command in commands.items():
+                self.add_command(TyperCommand(name, help=command.help, rich_help_panel=group))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, imported; its help is shown without the packages that it needs to run."""

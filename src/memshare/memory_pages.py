@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from rich.text import Text
+
 from memshare.broker.errors import BadInput
 from memshare.client import Client
-from memshare.console import errors
+from memshare.console import console, errors, one_line
 from memshare.memory_service.door.client import BATCH
 from memshare.memory_service.door.messages import JudgedMemory
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
+
+_WIDE = 120  # columns from which prompt and answer stand side by side
 
 
 def as_json(judged: JudgedMemory) -> dict[str, Any]:
@@ -20,6 +24,21 @@ def as_json(judged: JudgedMemory) -> dict[str, Any]:
     found = judged.model_dump(mode="json")
     memory: dict[str, Any] = found.pop("memory")
     return memory | found
+
+
+def prompt_and_answer(memory: Memory) -> tuple[Text, ...]:
+    """What a memory says, in the columns of `text_columns`."""
+    prompt, answer = one_line(memory.prompt or "–"), one_line(memory.answer)
+    if len(text_columns()) == 2:
+        return prompt, answer
+    both = Text("\n").join((prompt, answer))
+    both.no_wrap, both.overflow = True, "ellipsis"
+    return (both,)
+
+
+def text_columns() -> tuple[str, ...]:
+    """The columns for prompt and answer: two, or one with the answer below the prompt where the terminal is narrow."""
+    return ("prompt", "answer") if console.width >= _WIDE else ("prompt, answer",)
 
 
 def counted(memories: int) -> str:
@@ -61,3 +80,19 @@ def require_pool(client: Client, pool: str | None) -> None:
 def pools_known(client: Client) -> set[str]:
     """The pools that an agent has or a memory is in."""
     return {card.pool for card in client.agents().values()} | set(client.memories.stats().by_pool)
+
+
+def the_pool(client: Client, pool: str | None) -> str:
+    """The pool that is meant. Raises `BadInput` for an unknown one, and where none is named and there are several."""
+    require_pool(client, pool)
+    if pool is not None:
+        return pool
+    there = sorted(client.memories.stats().by_pool)
+    if len(there) != 1:
+        several = (
+            f"Say which pool, with --pool: {', '.join(there)}."
+            if there
+            else "No pool has memories yet: name one with --pool."
+        )
+        raise BadInput(several)
+    return there[0]

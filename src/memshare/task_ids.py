@@ -10,7 +10,7 @@ from memshare.broker.errors import BadInput
 from memshare.client import Client
 
 SHOWN = 8  # digits of an id
-_WHOLE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WHOLE = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _BEGINNING = re.compile(rf"[0-9a-f-]{{{SHOWN},35}}")
 _MOST = 5  # ids that begin with what was typed
 
@@ -18,6 +18,11 @@ _MOST = 5  # ids that begin with what was typed
 def short_id(whole: str) -> str:
     """An id as tables show it; commands take it. One of another form than ours is not cut."""
     return whole[:SHOWN] if _WHOLE.fullmatch(whole) else whole
+
+
+def shorten_ids(text: str) -> str:
+    """A text with the ids in it as tables show them."""
+    return _WHOLE.sub(lambda found: found[0][:SHOWN], text)
 
 
 def find_task(client: Client, typed: str) -> str:

@@ -12,7 +12,7 @@ from memshare.memory_service.stores.store import Order, Store, Where
 from tests.support.memories import at, prompts, remembered
 
 ITEMS = [
-    remembered("first lamp", 0, answer="It is red.", created=100.0, score=50),
+    remembered("first lamp", 0, answer="It is red.", created=100.0, score=50, model="openai:qwen3"),
     remembered("second lamp", 10, answer="It is BLUE, and old.", created=200.5, score=90.5),
     remembered("third shoe", 20, answer="春眠不觉晓", created=300.0, score=None),
 ]
@@ -46,6 +46,8 @@ def found(store: Store, where: Where) -> set[str | None]:
         (Where(words=["春眠"]), [THIRD]),
         (Where(words=["眠"]), [THIRD]),
         (Where(words=["lamp", "shoe"]), []),
+        (Where(model="openai:qwen3"), [FIRST]),
+        (Where(model="openai:qwen"), []),
         (Where(ids_not=[SECOND.id, uuid4()]), [FIRST, THIRD]),
         (Where(credibility_from=1, credibility_to=1), [FIRST, SECOND, THIRD]),
         (Where(credibility_to=0.99), []),

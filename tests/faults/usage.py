@@ -26,6 +26,7 @@ KEPT = (
     "memshare:credited:",
     "memshare:credits_by:",
     "memshare:conflicts:",
+    "memshare:claims:",
     "memshare:lift:",
     "memshare:lift_counted:",
     DEAD,

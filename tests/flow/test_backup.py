@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -94,7 +95,7 @@ def until_all_ended(client: Client) -> None:
 @pytest.fixture(scope="module")
 def backed(tmp_path_factory: pytest.TempPathFactory) -> Backed:
     terminal = Terminal(tmp_path_factory.mktemp("first"))
-    file = tmp_path_factory.mktemp("backups") / "one.zip"
+    folder = tmp_path_factory.mktemp("data") / "missing" / "backups"
     seeds = terminal.data.parent / "seeds.jsonl"
     pairs = [
         {
@@ -119,13 +120,13 @@ def backed(tmp_path_factory: pytest.TempPathFactory) -> Backed:
         credited = credits_of(client, list(before))
         with submitting(client) as sent:
             wait_for(lambda: len(sent) > 10, 60, "some load")
-            said = terminal.json("backup", str(file))
+            said = terminal.json("backup", str(folder))
             there = len(sent)
             wait_for(lambda: len(sent) > there + 10, 60, "more load")
         later = submit(client, 5, 50_000)
         until_all_ended(client)
     end(process)
-    return Backed(terminal, file, said, before, credited, later)
+    return Backed(terminal, Path(said["file"]), said, before, credited, later)
 
 
 @pytest.fixture
@@ -178,6 +179,16 @@ def test_writers_wait_for_a_moment_only(backed: Backed) -> None:
 def test_a_backup_is_for_its_owner_alone_and_takes_the_place_of_nothing(backed: Backed) -> None:
     assert backed.file.stat().st_mode & 0o777 == 0o600
     assert "is there already" in backed.terminal.run("backup", str(backed.file), code=2).stderr
+
+
+def test_a_folder_for_backups_is_made_and_the_file_in_it_is_dated(backed: Backed, tmp_path: Path) -> None:
+    assert re.fullmatch(r"memshare-\d{8}-\d{6}\.zip", backed.file.name)
+    assert backed.file.parent.name == "backups"
+
+    (tmp_path / "notes").write_text("mine")
+    refused = backed.terminal.run("backup", str(tmp_path / "notes"), code=2).stderr
+    assert str(tmp_path / "notes") in refused
+    assert (tmp_path / "notes").read_text() == "mine"
 
 
 def test_a_deployment_with_memories_is_replaced_only_when_told_to_and_the_old_pool_is_kept(

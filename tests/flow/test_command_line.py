@@ -99,7 +99,7 @@ def test_two_opposite_statements_are_a_conflict_that_a_person_decides(terminal: 
         for day in ("Mondays", "Tuesdays")
     ]
     pairs = wait_for(lambda: terminal.json("memories", "conflicts", "--pool", "logic"), 20, "the conflict")
-    assert {one["id"] for one in pairs[0]} == set(added)
+    assert {one["id"] for one in pairs[0]["memories"]} == set(added)
     assert "castle" in terminal.run("know", "why", added[0]).stdout.split("Contradicted")[1]
 
     terminal.run("memories", "conflicts", "--confirm", *(one[:8] for one in added))

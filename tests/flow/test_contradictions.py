@@ -88,7 +88,7 @@ def test_two_opposite_statements_about_one_thing_are_a_conflict_at_once(deployme
     bare = add(deployment, "The museum in the park is closed every Tuesday.", "museum")
 
     def pairs() -> bool:
-        found = {frozenset(pair) for pair in deployment.client.memories.conflicts("museum")}
+        found = {frozenset(one.memories) for one in deployment.client.memories.conflicts("museum")}
         return found >= {frozenset((one, other)), frozenset((one, bare))}
 
     wait_for(pairs, 20, "both to contradict the first")

@@ -297,7 +297,7 @@ def sub_questions_became_memories(deployment: Deployment, journey: Journey) -> N
     assert {one.task_id for one in stored} == {one.task_id for one in parts}
     traced = " ".join(terminal.run("trace", journey.task_id).stdout.split())
     assert all(f"stored {str(one.id)[:8]}" in traced for one in stored)
-    assert f"A sub-question of the task {journey.task_id}." in terminal.run("trace", parts[0].task_id).stdout
+    assert f"A sub-question of the task {journey.task_id[:8]}." in terminal.run("trace", parts[0].task_id).stdout
     forgotten = terminal.run("memories", "forget", str(journey.memory_id), "--with-children", "--yes").stdout
     assert "3 memories" in forgotten
 
@@ -378,7 +378,7 @@ def test_a_trace_draws_the_tree_of_what_each_operator_read_and_said(deployment: 
     assert "asked: source: korn.pdf, looking_for: where she was born" in drawn
     assert "said: Verified: Both pages say so." in drawn
     assert all(str(one.id) in drawn for one in journey.memories)
-    assert f"9 steps; `memshare trace {journey.task_id} --tree` draws them." in plain
+    assert f"9 steps; `memshare trace {journey.task_id[:8]} --tree` draws them." in plain
     assert "50%" in plain
     assert [step["operator"] for step in steps] == [step.operator for step in journey.steps]
 

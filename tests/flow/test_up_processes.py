@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from memshare.broker.redis_server import socket_url
+from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal, end
 
@@ -124,3 +125,18 @@ def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_i
     assert terminal.json("memories", "stats")["total"] == 0
     assert "belongs to the pool" not in (terminal.data / "logs" / "memory.log").read_text()
     end(up)
+
+
+def test_a_second_terminal_asks_the_model_of_the_deployment(terminal: Terminal) -> None:
+    question = "Which lamp is red?"
+    second = Terminal(terminal.data)
+    del second.environment["MEMSHARE_MODEL"]
+    with serving() as chat:
+        terminal.environment |= {"OPENAI_BASE_URL": chat.url, "MEMSHARE_MODEL": "openai:scripted"}
+        up = terminal.up()
+        second.run("memories", "add", "The lamp by the sea.", "--pool", "poem")
+        second.run("answer", question, code=None)  # what the script replies may cite nothing
+        end(up)
+        asked = [body["model"] for body in chat.requests if question in json.dumps(body)]
+
+    assert set(asked) == {"scripted"}

@@ -28,6 +28,8 @@ class ChatServer(ThreadingHTTPServer):
     def __init__(self, script: Script, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.script = script
+        self.models: bytes | None = None
+        """What `GET /v1/models` answers; without it there is no such path."""
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
         self.closing = threading.Event()
         self._bodies: list[dict[str, Any]] = []
@@ -104,6 +106,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content[start : start + part])
             self.wfile.flush()
             self.server.closing.wait(answer.trickle / 10)
+
+    def do_GET(self) -> None:
+        known = self.server.models if self.path == "/v1/models" else None
+        content = known or b'{"error": {"message": "Not Found"}}'
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: a test's output is its own."""

@@ -7,12 +7,12 @@ import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import openai
-from langchain_core.messages import AIMessage
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langchain_core.messages import AIMessage, convert_to_openai_messages
+from langgraph.graph import END, START, StateGraph
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -34,21 +34,21 @@ class Shared:
 Outsider = Callable[[str], Shared]
 
 
-class _State(MessagesState, Sharing):
-    pass
-
-
 def langgraph_agent(memory: Memory, chat_url: str) -> Outsider:
     """A graph of three nodes: recall, answer by the chat server, offer."""
     recall, offer = sharing_nodes(memory, "logic", kind="riddle", model=MODEL, k=10)
 
+    shown: set[str] = set()
+
     def answer(state: Any) -> dict[str, Any]:
-        task = {"role": "user", "content": state["messages"][-1].text}
+        shown.update(one.text for one in state["messages"] if isinstance(one, AIMessage))
         with openai.OpenAI(base_url=chat_url, api_key="test") as client:
-            reply = client.chat.completions.create(model=MODEL, messages=[*state["recalled"], task])
+            reply = client.chat.completions.create(
+                model=MODEL, messages=cast("Any", convert_to_openai_messages(state["messages"]))
+            )
         return {"messages": [AIMessage(reply.choices[0].message.content or "")]}
 
-    builder = StateGraph(_State)
+    builder = StateGraph(Sharing)
     for name, node in (("recall", recall), ("answer", answer), ("offer", offer)):
         builder.add_node(name, node)
     for edge in ((START, "recall"), ("recall", "answer"), ("answer", "offer"), ("offer", END)):
@@ -56,8 +56,9 @@ def langgraph_agent(memory: Memory, chat_url: str) -> Outsider:
     graph = builder.compile()
 
     def work(task: str) -> Shared:
+        shown.clear()
         end = graph.invoke({"messages": [{"role": "user", "content": task}]})
-        return Shared({one["content"] for one in end["recalled"] if one["role"] == "assistant"}, end["journey"])
+        return Shared(set(shown), end["journey"])
 
     return work
 
@@ -87,8 +88,8 @@ def mcp_client(url: str, token: str, answer: Callable[[str], str]) -> Outsider:
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http,
             Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
         ):
-            recalled = await _called(client, "recall", task=task, agent="logic", k=10)
-            about = {"task": task, "answer": answer(task), "agent": "logic", "recall_id": recalled["recall_id"]}
+            recalled = await _called(client, "recall", prompt=task, agent="logic", k=10)
+            about = {"prompt": task, "answer": answer(task), "agent": "logic", "recall_id": recalled["recall_id"]}
             pair = await _called(client, "offer", **about)
         return Shared({one["answer"] for one in recalled["memories"]}, pair["id"])
 

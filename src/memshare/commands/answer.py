@@ -12,12 +12,12 @@ from memshare.broker.settings import OFFLINE
 from memshare.broker.wire.messages import Quoted
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Pool, the_pool
-from memshare.commands.options import Json
-from memshare.console import console, errors, panel, print_json, short, styled, table
+from memshare.commands.options import Json, Pool
+from memshare.console import console, errors, one_line, panel, print_json, short, styled, table
 from memshare.llm.no_model import NONE_SET
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
+from memshare.memory_pages import the_pool
 from memshare.memory_service.door.messages import Found, RecallRequest, Recollection
 from memshare.quoted_answer import whose_answer
 
@@ -101,10 +101,7 @@ def _print(answered: Answered, found: tuple[Found, ...], pool: str) -> None:
     else:
         console.print("The memories do not suffice to answer this.", style="yellow")
     similarity = {one.memory.id: f"{one.similarity:.2f}" for one in found}
-    rows = [
-        (short_id(memory.id), similarity[memory.id], why, short(memory.prompt or memory.answer, 60))
-        for memory, why in answered.cites
-    ]
+    rows = [(short_id(memory.id), similarity[memory.id], why, one_line(memory.key)) for memory, why in answered.cites]
     if rows:
         console.print(table("id", "similarity", "why", "memory", rows=rows, title="It rests on"))
     if answered.own_knowledge:

@@ -26,7 +26,10 @@ from memshare.memory_pages import counted
 
 
 def backup(
-    place: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A new file, or a folder for one.")],
+    place: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER|FILE.zip", help="A folder for a dated file, made if missing; or a new file."),
+    ],
     as_json: Json = False,
 ) -> None:
     """Write pool, Redis, retrievers, your agents and rubrics to one file, while everything goes on.
@@ -36,7 +39,7 @@ def backup(
 
     Example: memshare backup ~/backups
     """
-    file = place / time.strftime("memshare-%Y%m%d-%H%M%S.zip") if place.is_dir() else place
+    file = _file_for(place)
     client = Client()
     with reaching(client.settings.redis), connected(client.settings) as direct, _bar() as progress:
         made = making.make(client, direct, file, progress)
@@ -49,6 +52,20 @@ def backup(
         f"{file}: {counted(manifest.memories)} and {manifest.keys:,} keys of Redis. Tasks waited for"
         f" {made.redis_waited:.1f} s, and the pool's writers for {made.pool_waited:.1f} s."
     )
+
+
+def _file_for(place: Path) -> Path:
+    """A dated file in a folder, which is made where it is missing; a name that ends with .zip is the file's own."""
+    if place.suffix == ".zip" and not place.is_dir():
+        return place
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"{str(place)!r} cannot be made a folder for backups: {error.strerror}. Give another one, or the name of a"
+            " file that ends with .zip."
+        ) from error
+    return place / time.strftime("memshare-%Y%m%d-%H%M%S.zip")
 
 
 def restore(

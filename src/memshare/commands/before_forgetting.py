@@ -11,9 +11,9 @@ import typer
 from memshare.broker.errors import BadInput
 from memshare.broker.observe.plain_text import plain
 from memshare.client import Client
-from memshare.console import errors, short, table
+from memshare.console import errors, table
 from memshare.memory_ids import find_in_trash, find_memory, short_id
-from memshare.memory_pages import counted
+from memshare.memory_pages import counted, prompt_and_answer, text_columns
 from memshare.memory_service.curate.answers import ForgetPreview
 from memshare.memory_service.curate.requests import Forget
 
@@ -21,6 +21,7 @@ ANONYMOUS = "anonymous"
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Their ids, or the first 8 digits of each.")]
 Submitter = Annotated[str | None, typer.Option(help="All memories of this submitter.")]
+Model = Annotated[str | None, typer.Option(help="All memories with an answer of this model.")]
 Task = Annotated[str | None, typer.Option(help="The memory of this task.")]
 WithChildren = Annotated[bool, typer.Option("--with-children", help="And everything derived from them.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -31,13 +32,20 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would go, and
 
 
 def chosen(
-    client: Client, ids: list[str] | None, submitter: str | None, task: str | None, *, children: bool, trash: bool
+    client: Client,
+    ids: list[str] | None,
+    *,
+    submitter: str | None,
+    model: str | None,
+    task: str | None,
+    children: bool,
+    trash: bool,
 ) -> Forget:
     """The request that these options make; with `trash` an id may be of the trash alone."""
-    if not ids and submitter is None and task is None:
-        raise BadInput("Say which memories: ids, --submitter or --task.")
+    if not ids and submitter is None and model is None and task is None:
+        raise BadInput("Say which memories: ids, --submitter, --model or --task.")
     found = tuple(_find(client, one, trash=trash) for one in ids or ())
-    return Forget(ids=found, submitter=submitter, task_id=task, with_children=children)
+    return Forget(ids=found, submitter=submitter, model=model, task_id=task, with_children=children)
 
 
 def _find(client: Client, typed: str, *, trash: bool) -> UUID:
@@ -57,12 +65,9 @@ def show(preview: ForgetPreview, would: str) -> None:
     where = f" ({pools})" if pools else ""
     line = f"{counted(preview.memories)} {would}{where}{derived}.{trashed}"
     errors.print(line, soft_wrap=True)
-    rows = [
-        (short_id(one.id), one.submitter, short(one.prompt or "–", 30), short(one.answer, 30))
-        for one in preview.examples
-    ]
+    rows = [(short_id(one.id), one.submitter, *prompt_and_answer(one)) for one in preview.examples]
     if rows:
-        errors.print(table("id", "submitter", "prompt", "answer", rows=rows))
+        errors.print(table("id", "submitter", *text_columns(), rows=rows))
     if preview.memories > len(rows):
         errors.print(f"… and {preview.memories - len(rows):,} more", style="dim")
 

@@ -14,10 +14,10 @@ from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
 from memshare.broker.wire.messages import AnsweredTask
 from memshare.client import INTERACTIVE, Client
-from memshare.commands.options import Json, MemoryId
+from memshare.commands.options import Json, MemoryId, Pool
 from memshare.console import console, print_json, print_text
 from memshare.memory_ids import find_memory, short_id
-from memshare.memory_pages import require_pool
+from memshare.memory_pages import the_pool
 from memshare.memory_service.curate.requests import Edit, NewMemory
 from memshare.memory_service.memory import Memory
 from memshare.models_at_work import is_graded_by_programs, require_scorer_model
@@ -33,7 +33,7 @@ def login_name() -> str:
 
 def add(
     answer: Annotated[str, typer.Argument(help="The answer, or a statement.")],
-    pool: Annotated[str, typer.Option(help="The pool, such as poem.")],
+    pool: Pool = None,
     prompt: Annotated[str | None, typer.Option(help="The task it answers; leave it out for a statement.")] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
     submitter: Annotated[str, typer.Option(help="Who brings it in.")] = "anonymous",
@@ -45,7 +45,7 @@ def add(
     Example: memshare memories add "Paris is the capital of France." --pool plan
     """
     client = Client()
-    require_pool(client, pool)
+    pool = the_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
     [added] = client.memories.add([checked(NewMemory, "The memory", new_pool=True, **fields)])
     print_json({"id": str(added)}) if as_json else print_text(str(added))

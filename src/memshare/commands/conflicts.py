@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.panel import Panel
+from rich.table import Table
 
 from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, print_json, short, styled, table
+from memshare.console import console, panel, print_json, short, styled
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool
 from memshare.memory_service.curate.requests import ConflictDecision
+from memshare.memory_service.door.messages import JudgedMemory
 
 Two = tuple[str, str]
+LONGEST = 600  # characters of a prompt or an answer that are shown
 
 
 def conflicts(
@@ -42,26 +46,37 @@ def conflicts(
         return
     require_pool(client, pool)
     pools = [pool] if pool else sorted(client.memories.stats().by_pool)
-    pairs = [pair for one in pools for pair in client.memories.conflicts(one)]
-    memories = {one.memory.id: one for one in client.memories.judge([one for pair in pairs for one in pair])}
-    found = [[memories[one] for one in pair] for pair in pairs if all(one in memories for one in pair)]
+    found = [conflict for one in pools for conflict in client.memories.conflicts(one)]
+    known = {one.memory.id: one for one in client.memories.judge([each for one in found for each in one.memories])}
+    found = [one for one in found if known.keys() >= set(one.memories)]
     if as_json:
-        print_json([[json_of(one) for one in pair] for pair in found])
-        return
-    rows = [
-        (
-            credibility_of(one),
-            short_id(one.memory.id),
-            one.credibility.credits,
-            short(one.memory.prompt or "–", 22),
-            short(one.memory.answer, 22),
+        print_json(
+            [{"memories": [json_of(known[each]) for each in one.memories], "claims": one.claims} for one in found]
         )
-        for pair in found
-        for one in sorted(pair, key=lambda one: -one.credibility.p)
-    ]
-    console.print(
-        table("credibility", "id", "credits", "prompt", "answer", rows=rows) if rows else "No two memories contradict."
-    )
+        return
+    for one in found:
+        first, second = sorted((known[each] for each in one.memories), key=lambda each: -each.credibility.p)
+        console.print(_side_by_side(first, second))
+        if one.claims:
+            console.print(styled(("claims: ", "dim"), one.claims))
+        console.print()
+    if not found:
+        console.print("No two memories contradict.")
+
+
+def _side_by_side(*memories: JudgedMemory) -> Table:
+    sides = Table.grid(expand=True, padding=(0, 1))
+    for _ in memories:
+        sides.add_column(ratio=1, overflow="fold")
+    sides.add_row(*(_panel(one) for one in memories))
+    return sides
+
+
+def _panel(one: JudgedMemory) -> Panel:
+    memory, shown = one.memory, one.credibility.credits
+    asked = (f"{short(memory.prompt, LONGEST)}\n", "bold") if memory.prompt else ""
+    title = f"{short_id(memory.id)} · credibility {credibility_of(one)} · shown to {shown} graded tasks"
+    return panel(styled(asked, short(memory.answer, LONGEST)), title)
 
 
 def _decide(client: Client, confirm: Two | None, dismiss: Two | None, *, as_json: bool) -> None:

@@ -6,15 +6,23 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.text import Text
 
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
 from memshare.client import Client
-from memshare.commands.options import Json
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json, short, table
 from memshare.memory_ids import short_id
 from memshare.memory_pages import as_json as json_of
-from memshare.memory_pages import credibility_of, require_pool, say_unreadable
+from memshare.memory_pages import (
+    credibility_of,
+    prompt_and_answer,
+    require_pool,
+    say_unreadable,
+    text_columns,
+    the_pool,
+)
 from memshare.memory_service.door.days import on_days
 from memshare.memory_service.door.messages import LONGEST_PAGE, RecallRequest
 from memshare.memory_service.memory import Memory, Status
@@ -22,29 +30,31 @@ from memshare.memory_service.stores.store import Order, SortKey, Where
 
 Sort = Literal["id", "time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
-_COLUMNS = ("id", "score", "kind", "prompt", "answer")
+_COLUMNS = ("id", "score", "kind")
 
 Agent = Annotated[str | None, typer.Option(help="Only of this agent.")]
 Kind = Annotated[str | None, typer.Option(help="Only of this kind.")]
 Submitter = Annotated[str | None, typer.Option(help="Only of this submitter.")]
+Model = Annotated[str | None, typer.Option(help="Only with an answer of this model.")]
 OfStatus = Annotated[Status | None, typer.Option(help="Only of this status.")]
 Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or later.")]
 Until = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or earlier.")]
-ScoreFrom = Annotated[float | None, typer.Option(min=0, max=100, help="Graded so high or higher.")]
-ScoreTo = Annotated[float | None, typer.Option(min=0, max=100, help="Graded so high or lower.")]
-CredibilityFrom = Annotated[float | None, typer.Option(help="So credible or more; 1 is one never tried.")]
-CredibilityTo = Annotated[float | None, typer.Option(help="So credible or less.")]
+ScoreFrom = Annotated[float | None, typer.Option(min=0, max=100, help="Minimum score.")]
+ScoreTo = Annotated[float | None, typer.Option(min=0, max=100, help="Maximum score.")]
+CredibilityFrom = Annotated[float | None, typer.Option(help="Minimum credibility (untested: 1).")]
+CredibilityTo = Annotated[float | None, typer.Option(help="Maximum credibility.")]
 Word = Annotated[list[str] | None, typer.Option(help="With this word in prompt or answer; repeatable.")]
 
 
 def search(
     text: Annotated[str, typer.Argument(help="A task, or any text.")],
-    pool: Annotated[str, typer.Option(help="The pool, such as poem.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many.")] = 3,
+    pool: Pool = None,
+    limit: Annotated[int, typer.Option("--limit", "-k", min=1, max=20, help="Maximum number of memories.")] = 3,
     hybrid: Annotated[bool, typer.Option("--hybrid", help="By words as well as by meaning.")] = False,
     agent: Agent = None,
     kind: Kind = None,
     submitter: Submitter = None,
+    model: Model = None,
     status: OfStatus = None,
     since: Since = None,
     until: Until = None,
@@ -57,16 +67,17 @@ def search(
 ) -> None:
     """Find the memories that an agent would be shown with this task.
 
-    Example: memshare memories search "a poem about the sea" --pool poem -k 5 --score-from 90
+    Example: memshare memories search "a poem about the sea" --pool poem --limit 5 --score-from 90
     """
     client = Client()
-    require_pool(client, pool)
+    pool = the_pool(client, pool)
     if not text.strip():
         raise BadInput("The text to search for is empty.")
     among = Where(
         agent=agent,
         kind=kind,
         submitter=submitter,
+        model=model,
         status=status,
         words=tuple(word or ()),
         score_from=score_from,
@@ -79,7 +90,7 @@ def search(
         "The search",
         pool=pool,
         text=text,
-        k=k,
+        k=limit,
         mode="hybrid" if hybrid else "dense",
         among=on_days(among, since, until),
         new_pool=True,
@@ -90,7 +101,7 @@ def search(
         print_json([one.model_dump(mode="json") for one in found])
         return
     rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in found]
-    console.print(table("similarity", *_COLUMNS, rows=rows) if rows else f"Pool {pool!r} has none.")
+    console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows) if rows else f"Pool {pool!r} has none.")
 
 
 def list_memories(
@@ -98,6 +109,7 @@ def list_memories(
     agent: Agent = None,
     kind: Kind = None,
     submitter: Submitter = None,
+    model: Model = None,
     status: OfStatus = None,
     since: Since = None,
     until: Until = None,
@@ -106,8 +118,8 @@ def list_memories(
     credibility_from: CredibilityFrom = None,
     credibility_to: CredibilityTo = None,
     word: Word = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
-    sort: Annotated[Sort, typer.Option(help="By what, the highest first.")] = "id",
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of memories.")] = 50,
+    sort: Annotated[Sort, typer.Option(help="What to sort by, the highest first.")] = "id",
     ascending: Annotated[bool, typer.Option("--ascending", help="With --sort: the lowest first.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -124,6 +136,7 @@ def list_memories(
         agent=agent,
         kind=kind,
         submitter=submitter,
+        model=model,
         status=status,
         words=tuple(word or ()),
         score_from=score_from,
@@ -134,7 +147,7 @@ def list_memories(
     where = on_days(where, since, until)
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
-    columns, rows = list(_COLUMNS), [row(memory) for memory in found]
+    columns, rows = [*_COLUMNS, *text_columns()], [row(memory) for memory in found]
     shown: list[dict[str, Any]] = [memory.model_dump(mode="json") for memory in found]
     if sort == "credibility":
         by_id = {one.memory.id: one for one in client.memories.judge([memory.id for memory in found])}
@@ -163,14 +176,13 @@ def _sorted(client: Client, where: Where, sort: Sort, limit: int, *, ascending: 
     return list(client.memories.first(where, Order(_KEYS[sort], ascending), limit))
 
 
-def row(memory: Memory) -> tuple[str, ...]:
+def row(memory: Memory) -> tuple[str | Text, ...]:
     """A memory in a table of many."""
     return (
         short_id(memory.id),
         score_of(memory),
         short(memory.kind or "–", 12),
-        short(memory.prompt or "–", 22),
-        short(memory.answer, 22),
+        *prompt_and_answer(memory),
     )
 
 

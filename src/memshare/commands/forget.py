@@ -7,6 +7,7 @@ from memshare.commands.before_forgetting import (
     AllAnonymous,
     DryRun,
     Ids,
+    Model,
     Submitter,
     Task,
     WithChildren,
@@ -23,6 +24,7 @@ from memshare.memory_pages import counted
 def forget(
     memory_ids: Ids = None,
     submitter: Submitter = None,
+    model: Model = None,
     task: Task = None,
     with_children: WithChildren = False,
     roll_back: RollBack = None,
@@ -40,7 +42,7 @@ def forget(
     if roll_back:
         require("memshare memories forget --roll-back", "trainer")
     client = Client()
-    which = chosen(client, memory_ids, submitter, task, children=with_children, trash=False)
+    which = chosen(client, memory_ids, submitter=submitter, model=model, task=task, children=with_children, trash=False)
     done = forget_these(client, which, roll_back, Consent(yes, all_anonymous, dry_run), as_json=as_json)
     if done is None:
         return

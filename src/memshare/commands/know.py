@@ -16,7 +16,7 @@ from memshare.commands.change_memories import login_name
 from memshare.commands.forgetting import Consent, RollBack, forget_these, say_stale
 from memshare.commands.know_import import import_documents, statement
 from memshare.commands.options import Json
-from memshare.console import console, print_json, print_text, short, styled, table
+from memshare.console import console, one_line, print_json, print_text, styled, table
 from memshare.extras import require
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
@@ -145,8 +145,8 @@ def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
         (
             credibility_of(one),
             short_id(one.memory.id),
-            short(one.memory.prompt or "–", 25),
-            short(one.memory.answer, 30),
+            one_line(one.memory.prompt or "–"),
+            one_line(one.memory.answer),
         )
         for one in found
     ]

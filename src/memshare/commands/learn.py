@@ -108,7 +108,7 @@ def _finish(found: Figures, as_json: bool) -> None:
         errors.print(f"{len(found.dead)} were given up, such as:", style="red")
         for error in list(dict.fromkeys(found.dead))[:SHOWN_ERRORS]:
             errors.print(error)
-        errors.print("`memshare dead list` shows them; after `memshare dead retry`, the same command goes on.")
+        errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
         raise typer.Exit(1)
 
 

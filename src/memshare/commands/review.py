@@ -14,8 +14,7 @@ from memshare.broker.errors import BadInput
 from memshare.broker.settings import OFFLINE, Settings
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Pool, the_pool
-from memshare.commands.options import Json
+from memshare.commands.options import Json, Pool
 from memshare.commands.review_session import Session
 from memshare.concepts.reviews.fitting import FEWEST, fit_apart
 from memshare.concepts.reviews.learner import Learner
@@ -25,6 +24,7 @@ from memshare.console import console, errors, moment, print_json, short, table
 from memshare.llm.chat import Chat
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
+from memshare.memory_pages import the_pool
 from memshare.paid_chat import paid_chat
 
 SHOWN = 20  # memories of a list

@@ -102,7 +102,7 @@ def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> No
     for error in failed[:SHOWN_ERRORS]:
         errors.print(error, style="red", soft_wrap=True)
     if failed:
-        errors.print("`memshare dead list` shows them; after `memshare dead retry`, the same command goes on.")
+        errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
     if unanswered:
         errors.print(
             f"{unanswered} lines have no answer, and none came for {patience:g} s. They stay in their queues: the same "

@@ -10,7 +10,7 @@ from memshare.broker.connection import connect, reaching
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Settings, load_settings
 from memshare.commands.options import Json
-from memshare.console import console, moment, print_json, print_text, table
+from memshare.console import console, errors, moment, print_json, print_text, table
 from memshare.llm.limits.budget import Budget, Cap, Holder
 from memshare.llm.limits.prices import load_prices
 from memshare.llm.limits.usage import UsageLog
@@ -45,10 +45,17 @@ def create(
         _require_prices(settings)
     chosen = None if pools.strip() == ALL else _words(pools)
     with reaching(settings.redis), connect(settings.redis, tries=1) as client:
-        text = Tokens(client).create(name, _words(may), chosen)
+        tokens = Tokens(client)
+        is_first = not tokens.any()
+        text = tokens.create(name, _words(may), chosen)
         if daily_usd is not None:
             Budget(client, UsageLog(client)).set(Holder("submitter", name), Cap(money=daily_usd))
     print_json({"name": name, "token": text}) if as_json else print_text(text)
+    if is_first:
+        errors.print(
+            "This is the first token: from now on every request to `memshare serve` needs one, on this machine, too."
+            " `memshare token revoke` of the last one ends that."
+        )
 
 
 @app.command("list")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
@@ -12,12 +13,13 @@ from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
-from memshare.console import console, errors, moment, panel, print_json, print_text, short, styled, table
+from memshare.console import console, errors, moment, one_line, panel, print_json, print_text, short, styled, table
 from memshare.journey import Journey
 from memshare.memory_ids import short_id
 from memshare.memory_service.stores.store import Where
 from memshare.quoted_answer import whose_answer
-from memshare.task_ids import find_task
+from memshare.task_ids import find_task, shorten_ids
+from memshare.task_ids import short_id as short_task_id
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
 
@@ -72,32 +74,31 @@ def trace(
     about = f"{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
     console.print(styled((journey.agent, "bold"), about))
     if journey.part_of is not None:
-        console.print(f"A sub-question of the task {journey.part_of}.", style="dim")
+        console.print(f"A sub-question of the task {short_task_id(journey.part_of)}.", style="dim")
     if journey.what == "task":
         console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
             console.print(panel(journey.answer, f"answer · model: {journey.model}"))
             if journey.quoted is not None:
                 console.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
-            _print_memories(journey)
-            if journey.withheld is not None:
-                _print_withheld(client, journey.withheld)
+            _print_memories(client, journey)
     else:
         _print_standard(journey)
     if journey.steps:
-        console.print(f"{len(journey.steps)} steps; `memshare trace {task_id} --tree` draws them.", style="dim")
+        console.print(
+            f"{len(journey.steps)} steps; `memshare trace {short_task_id(task_id)} --tree` draws them.", style="dim"
+        )
     if journey.score is not None:
         _print_score(journey)
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
     if journey.outcome is not None:
-        console.print(
-            f"{journey.outcome}: {journey.reason}" + (f" → memory {journey.memory_id}" if journey.memory_id else "")
-        )
+        became = f" → memory {short_id(journey.memory_id)}" if journey.memory_id else ""
+        console.print(f"{journey.outcome}: {shorten_ids(journey.reason or '')}{became}")
     if journey.parts:
         _print_parts(client, journey)
     if journey.lesson is not None:
-        console.print(f"{journey.lesson.outcome}: {journey.lesson.reason}")
+        console.print(f"{journey.lesson.outcome}: {shorten_ids(journey.lesson.reason)}")
     if journey.extracted is not None and journey.extracted.concepts:
         _print_concepts(journey.extracted, journey.noted)
     for rival, claims in journey.compared.contradicted.items() if journey.compared else ():
@@ -108,7 +109,8 @@ def trace(
         tried = f" ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}"
         console.print(styled(("given up", "red"), tried))
         kept = journey.dead.entry.id in client.dead_letters
-        advice = f"`memshare dead retry {journey.dead.entry.id}` tries it again." if kept else "It was dropped."
+        letter = short_task_id(journey.dead.entry.id)
+        advice = f"`memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
 
 
@@ -121,38 +123,46 @@ def _print_standard(journey: Journey) -> None:
     console.print(panel(journey.answer or "", "standard answer"))
 
 
-def _print_memories(journey: Journey) -> None:
+def _print_memories(client: Client, journey: Journey) -> None:
+    """The memories by their first words, which a trace does without where the pool cannot be asked."""
     if not journey.memories:
         console.print("No memory was shown.", style="dim")
-        return
-    rows = [(one.id, f"{one.similarity:.3f}", _share(one)) for one in journey.memories]
-    console.print(table("memory shown", "similarity", "share in the answer", rows=rows))
-    unproven = ", ".join(short_id(one.id) for one in journey.memories if not one.proven)
-    if unproven:
-        console.print(f"Unproven, as too little speaks for who submitted it: {unproven}.", style="dim")
+    helped = {one.id: _helped(one, journey.feedback.get(one.id)) for one in journey.memories}
+    recalled = list(journey.memories)
+    if journey.withheld is not None:
+        recalled.append(journey.withheld)
+        helped[journey.withheld.id] = "withheld at random"
+    words = _first_words(client, list(helped))
+    rows = [(short_id(one.id), f"{one.similarity:.3f}", helped[one.id], one_line(words[one.id])) for one in recalled]
+    if rows:
+        console.print(table("memory", "similarity", "helped", "first words", rows=rows))
 
 
-def _print_withheld(client: Client, withheld: Shown) -> None:
-    """The memory by its id and its first words, if they can be read now: a trace is told without its pool, too."""
+def _first_words(client: Client, ids: list[UUID]) -> dict[UUID, str]:
     try:
-        found = client.memories.page(Where(ids=[withheld.id]), 1).memories
+        found = client.memories.page(Where(ids=ids), len(ids)).memories if ids else ()
     except TryAgain:
-        found = ()
-    words = f" «{short(found[0].key, 60)}»" if found else ""
-    console.print(f"withheld at random: {short_id(withheld.id)}{words}", style="dim")
+        return dict.fromkeys(ids, "–")
+    return dict.fromkeys(ids, "forgotten since") | {memory.id: memory.key for memory in found}
+
+
+def _helped(shown: Shown, feedback: float | None) -> str:
+    share = "not judged" if shown.share is None else f"{shown.share:.0%} of the answer"
+    told = "" if feedback is None else f", feedback {feedback:g}"
+    return f"{share}{told}" if shown.proven else f"{share}{told}, unproven"
 
 
 def _print_parts(client: Client, journey: Journey) -> None:
     rows = []
     for becomes, name in journey.parts.items():
         if not client.ledger.journey(str(name)):
-            rows.append(("", "", "waits to be graded", str(name)))
+            rows.append((short_task_id(str(name)), "", "waits to be graded", one_line("")))
             continue
         part = client.journey(str(name))
         score = f"{part.score.total:.1f}" if part.score else ""
         outcome = f"{part.outcome} {short_id(part.memory_id or becomes)}" if part.outcome else part.state
-        rows.append((short(part.prompt, 60), score, outcome, str(name)))
-    console.print(table("sub-question", "score", "outcome", "task", rows=rows))
+        rows.append((short_task_id(str(name)), score, outcome, one_line(part.prompt)))
+    console.print(table("task", "score", "outcome", "sub-question", rows=rows))
 
 
 def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:
@@ -163,10 +173,6 @@ def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:
         "not yet written" if noted is None else "" if noted.outcome == "written" else f"not written: {noted.outcome}"
     )
     console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""), soft_wrap=True)
-
-
-def _share(shown: Shown) -> str:
-    return "not judged" if shown.share is None else f"{shown.share:.0%}"
 
 
 def _print_score(journey: Journey) -> None:

@@ -12,6 +12,7 @@ from memshare.commands.before_forgetting import (
     AllAnonymous,
     DryRun,
     Ids,
+    Model,
     Submitter,
     Task,
     WithChildren,
@@ -22,19 +23,19 @@ from memshare.commands.before_forgetting import (
 )
 from memshare.commands.options import Json
 from memshare.commands.unlearning import retrievers_without
-from memshare.console import console, errors, moment, print_json, short, table
+from memshare.console import console, errors, moment, print_json, table
 from memshare.exports import scrub_exports
 from memshare.extras import require
 from memshare.local.own_redis import connected
 from memshare.memory_ids import find_in_trash, short_id
-from memshare.memory_pages import counted
+from memshare.memory_pages import counted, prompt_and_answer, text_columns
 from memshare.memory_service.curate.answers import FilesRewritten
 from memshare.memory_service.curate.requests import RestoreForgotten, TrashRequest
 
 
 def trash(
     submitter: Annotated[str | None, typer.Option(help="Only of this submitter.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of memories.")] = 50,
     as_json: Json = False,
 ) -> None:
     """List what was forgotten and can be restored, the last one forgotten first.
@@ -46,16 +47,10 @@ def trash(
         print_json([one.model_dump(mode="json", exclude={"arm", "rivals"}) for one in page.forgotten])
         return
     rows = [
-        (
-            short_id(one.memory.id),
-            moment(one.until)[:10],
-            one.memory.pool,
-            short(one.memory.prompt or "–", 22),
-            short(one.memory.answer, 22),
-        )
+        (short_id(one.memory.id), moment(one.until)[:10], one.memory.pool, *prompt_and_answer(one.memory))
         for one in page.forgotten
     ]
-    console.print(table("id", "gone on", "pool", "prompt", "answer", rows=rows) if rows else "The trash is empty.")
+    console.print(table("id", "gone on", "pool", *text_columns(), rows=rows) if rows else "The trash is empty.")
     if page.total > len(rows):
         errors.print(f"There are {page.total:,}; --limit shows more.", style="dim")
 
@@ -89,6 +84,7 @@ def restore(
 def purge(
     memory_ids: Ids = None,
     submitter: Submitter = None,
+    model: Model = None,
     task: Task = None,
     with_children: WithChildren = False,
     yes: Yes = False,
@@ -105,7 +101,7 @@ def purge(
     """
     require("memshare memories purge", "trainer")  # for what the retrievers learnt
     client = Client()
-    which = chosen(client, memory_ids, submitter, task, children=with_children, trash=True)
+    which = chosen(client, memory_ids, submitter=submitter, model=model, task=task, children=with_children, trash=True)
     preview = client.memories.forget_preview(which)
     if dry_run or not yes:
         show(preview, "would be removed for good")

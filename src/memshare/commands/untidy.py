@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from memshare.client import Client
-from memshare.commands.concepts.opening import Pool, the_pool
-from memshare.commands.options import Json
-from memshare.console import console, errors, print_json, short, table
+from memshare.commands.options import Json, Pool, Rows
+from memshare.console import console, errors, one_line, print_json, table
 from memshare.extras import require
 from memshare.memory_ids import short_id
-from memshare.memory_pages import say_unreadable
+from memshare.memory_pages import say_unreadable, the_pool
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where
 
@@ -22,7 +22,7 @@ from memshare.memory_service.stores.store import Where
 def untidy(
     pool: Pool = None,
     days: Annotated[int, typer.Option(min=0, help="Memories younger than this may still be of use.")] = 30,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 20,
+    limit: Rows = 20,
     as_json: Json = False,
 ) -> None:
     """List memories that are nearly the same, of few words, or never shown to a graded task. It changes nothing.
@@ -76,5 +76,5 @@ def _print(title: str, columns: tuple[str, ...], rows: Iterable[Iterable[object]
     console.print(table(*columns, rows=rows, title=title))
 
 
-def _text(memory: Memory) -> str:
-    return short(memory.prompt or memory.answer, 50)
+def _text(memory: Memory) -> Text:
+    return one_line(memory.key)

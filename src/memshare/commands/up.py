@@ -23,10 +23,11 @@ from memshare.broker.settings import OFFLINE, load_settings
 from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.client import Client
 from memshare.commands.options import Json
-from memshare.console import console, print_json, styled
+from memshare.console import console, errors, print_json, styled
 from memshare.llm.no_model import HOW_TO_SET
-from memshare.local.data_folder import hold_folder
+from memshare.local.data_folder import hold_folder, tell_models
 from memshare.local.preflight import check
+from memshare.local.served_models import try_models
 from memshare.local.supervisor import Supervisor
 from memshare.serve.address import PORT
 
@@ -58,12 +59,14 @@ def up(
 
     Example: memshare up --data ./data
     """
-    settings = load_settings()
-    if data is not None:
-        settings = settings.model_copy(update={"data": data.expanduser().absolute()})
+    settings = load_settings(data)
     signal.signal(signal.SIGTERM, _interrupt)
     with hold_folder(settings.data):
-        check(settings)
+        models = check(settings)
+        with console.status("Trying the model …"):
+            warnings = try_models(settings, models)
+        for warning in warnings:
+            errors.print(warning, style="yellow")
         supervisor = Supervisor(
             settings,
             agents=agents,
@@ -76,7 +79,11 @@ def up(
             with console.status("Starting …"):
                 supervisor.start()
             ready = True
-            with _told_to_end() as told_to_end, contextlib.closing(Client(settings)) as client:
+            with (
+                _told_to_end() as told_to_end,
+                tell_models(settings),
+                contextlib.closing(Client(settings)) as client,
+            ):
                 _say_ready(supervisor, as_json=as_json)
                 _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from memshare.broker.errors import Unreachable
 from memshare.local.child import ends_with_parent
 
 MODEL = "openai:student"
+MODEL_SETTINGS = ("MEMSHARE_MODEL", "MEMSHARE_MODEL_AGENTS", "MEMSHARE_MODEL_SCORER", "MEMSHARE_MODEL_TRAINER")
 
 
 @contextmanager
@@ -31,9 +32,8 @@ def student_answers() -> Iterator[None]:
         url = process.stdout.readline().strip()
         if not url:
             raise Unreachable("The student of the demo did not start; what it said stands above.")
-        for name in ("MEMSHARE_MODEL_AGENTS", "MEMSHARE_MODEL_SCORER", "MEMSHARE_MODEL_TRAINER"):
-            os.environ.pop(name, None)
-        os.environ |= {"MEMSHARE_MODEL": MODEL, "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "student"}
+        # A role without a model would have that of the user's file of settings.
+        os.environ |= dict.fromkeys(MODEL_SETTINGS, MODEL) | {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "student"}
         yield
     finally:
         os.environ.clear()

@@ -12,9 +12,12 @@ from memshare.client import Client
 from memshare.evaluation.request import Request, roster_of
 from memshare.evaluation.variants import Setup, write_variants
 from memshare.local.data_folder import hold_folder
+from memshare.local.environment import environment_of
 from memshare.local.supervisor import Supervisor
 
-ELSEWHERE = ("MEMSHARE_REDIS_URL", "MEMSHARE_QDRANT_URL", "MEMSHARE_ENCODERS", "MEMSHARE_DOCUMENTS")
+ELSEWHERE = (
+    "MEMSHARE_REDIS_URL", "MEMSHARE_QDRANT_URL", "MEMSHARE_MEMORY_URL", "MEMSHARE_ENCODERS", "MEMSHARE_DOCUMENTS",
+)  # fmt: skip
 KEEP_DAYS = 3650  # an experiment can be gone on with as long as its folder is there
 
 
@@ -25,7 +28,7 @@ def deployment(
     """Everything up for as long as the block runs, with the copies of the agents that the experiment needs."""
     folder = folder.absolute()
     write_agents(request, settings, folder, thresholds)
-    with _environment(folder, request, settings.exports_dir):
+    with environment_for(folder, request, settings):
         own = load_settings()
         supervisor = Supervisor(own)
         with hold_folder(own.data):
@@ -48,14 +51,15 @@ def write_agents(request: Request, settings: Settings, folder: Path, thresholds:
 
 
 @contextlib.contextmanager
-def _environment(folder: Path, request: Request, exports: Path) -> Iterator[None]:
+def environment_for(folder: Path, request: Request, settings: Settings) -> Iterator[None]:
     """The settings that workers find: the user's, but for where things are and for what would blur a comparison."""
     before = dict(os.environ)
-    for name in ELSEWHERE:
-        os.environ.pop(name, None)
+    own = environment_of(settings)
+    os.environ.clear()
+    os.environ.update({name: value for name, value in own.items() if name not in ELSEWHERE})
     os.environ |= {
         "MEMSHARE_DATA": str(folder / "data"),
-        "MEMSHARE_EXPORTS": str(exports),
+        "MEMSHARE_EXPORTS": str(settings.exports_dir),
         "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
         "MEMSHARE_MODEL_AGENTS": request.models[0],
         "MEMSHARE_KEEP_DAYS": str(KEEP_DAYS),

@@ -8,8 +8,34 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import tomlkit
+
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.private_files import keep_private
+from memshare.broker.settings import Settings
+from memshare.broker.settings_file import RUNNING
+
+OFFLINE = "offline"
+ROLES = ("model_agents", "model_scorer", "model_trainer")
+ADDRESSES = ("OPENAI_BASE_URL", "MISTRAL_BASE_URL")
+
+
+@contextlib.contextmanager
+def tell_models(settings: Settings) -> Iterator[None]:
+    """Tell commands that read the settings of this data folder which models run here, while the block does.
+
+    Keys are not told: they stay in the environment, or in a file of settings.
+    """
+    common = settings.model_copy(update={"model_agents": None}).model_for("agents")
+    told = {name: value for name in ROLES if (value := getattr(settings, name))}
+    told |= {"model": common} if common != OFFLINE else {}
+    told |= {name.lower(): os.environ[name] for name in ADDRESSES if os.environ.get(name)}
+    with (settings.data / RUNNING).open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(tomlkit.dumps(told))
+        file.flush()
+        yield
 
 
 @contextlib.contextmanager

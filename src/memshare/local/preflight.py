@@ -16,11 +16,11 @@ from memshare.scorer.checking.programs import require_checks
 from memshare.scorer.rubric import all_rubrics
 
 
-def check(settings: Settings, queues: Collection[str] | None = None) -> None:
-    """Raise `BadInput` for what a worker of these queues, or of all, could not do, before slow or paid work begins.
+def check(settings: Settings, queues: Collection[str] | None = None) -> set[str]:
+    """The chat models that a worker of these queues, or of all, asks.
 
-    A broken file, a rubric, its checks or documents that are not there, a model it cannot open, a missing key, an
-    address that it cannot listen on.
+    Raises `BadInput` for what it could not do, before slow or paid work begins: a broken file, a rubric, its checks or
+    documents that are not there, a model it cannot open, a missing key, an address that it cannot listen on.
     """
 
     def serves(queue: str) -> bool:
@@ -47,6 +47,7 @@ def check(settings: Settings, queues: Collection[str] | None = None) -> None:
     if serves(MEMORY_QUEUE) and (queues is not None or settings.memory_url is None):
         check_door(settings)
         check_encoder_name(settings.encoder)
+    return models
 
 
 def _require_rubric(agent: Agent, rubrics: Collection[str]) -> None:

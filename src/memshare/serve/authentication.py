@@ -13,7 +13,7 @@ from memshare.serve.caller import Caller, local_caller
 from memshare.serve.errors import NoToken
 from memshare.serve.this_machine import require_this_machine
 
-_bearer = HTTPBearer(auto_error=False, description="A token that `memshare token create` printed.")
+_bearer = HTTPBearer(auto_error=False, description="A token that `memshare token create NAME …` printed.")
 
 
 def authenticate(backend: Backend, request: Request) -> Caller:
@@ -28,7 +28,8 @@ def authenticate(backend: Backend, request: Request) -> Caller:
             return token.caller
         if backend.tokens.any():
             raise NoToken(
-                "Send a token as the header 'Authorization: Bearer TOKEN'; `memshare token create` makes one."
+                "Send a token as the header 'Authorization: Bearer TOKEN';"
+                " `memshare token create NAME --may RIGHTS --pools POOLS` makes one."
             )
         require_this_machine(request)
         assert request.client is not None

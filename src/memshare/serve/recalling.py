@@ -36,6 +36,7 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
         not_shown=some.not_shown,
         # A token's own pools may have no memory yet; the name of any other may be a slip of the pen.
         new_pool=form.agent is not None or caller.pools is not None,
+        submitter=caller.name,
         asked_by=caller.name,
     )
     found = backend.client.memories.recall(request)

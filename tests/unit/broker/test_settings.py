@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from memshare.broker.errors import BadInput
 from memshare.broker.settings import Role, Settings, load_settings
+from memshare.local.data_folder import tell_models
+from memshare.local.environment import environment_of
 
 
 def test_nothing_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,3 +167,85 @@ def test_a_model_that_is_set_wins_over_the_keys(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
 
     assert Settings(model="offline").model_for("agents") == "offline"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a data folder, which settings are read of."""
+    monkeypatch.setenv("MEMSHARE_DATA", str(tmp_path))
+    monkeypatch.setenv("OPENAI_BASE_URL", "")  # is put back
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    return tmp_path / "memshare.toml"
+
+
+def test_settings_come_from_the_file_of_the_data_folder_and_the_environment_counts_more(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('model = "openai:qwen3"\ntries = 2\nopenai_base_url = "http://localhost:11434/v1"\n')
+    monkeypatch.setenv("MEMSHARE_TRIES", "3")
+
+    settings = load_settings()
+
+    assert (settings.model, settings.tries) == ("openai:qwen3", 3)
+    assert os.environ["OPENAI_BASE_URL"] == "http://localhost:11434/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://mine/v1")
+    load_settings()
+    assert os.environ["OPENAI_BASE_URL"] == "http://mine/v1"
+
+
+def test_a_file_that_is_named_counts_in_place_of_the_one_in_the_data_folder(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("tries = 2\n")
+    (tmp_path / "other.toml").write_text("tries = 4\n")
+    monkeypatch.setenv("MEMSHARE_CONFIG", str(tmp_path / "other.toml"))
+
+    assert load_settings().tries == 4
+    monkeypatch.setenv("MEMSHARE_CONFIG", str(tmp_path / "gone.toml"))
+    with pytest.raises(BadInput, match=r"gone\.toml"):
+        load_settings()
+
+
+@pytest.mark.parametrize("line", ["trys = 2", "tries = 0", 'tries = "many"', "tries ="])
+def test_what_cannot_be_used_of_a_file_is_named_with_its_line(file: Path, line: str) -> None:
+    file.write_text(f"# mine\n{line}\n")
+
+    with pytest.raises(BadInput, match=rf"memshare\.toml:2: .*{'tr' if '= ' in line else ''}"):
+        load_settings()
+
+
+def test_processes_get_what_a_file_said_and_not_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text('redis_url = "redis://queue:6380/2"\nmemory_token = "secret"\ntries = 2\n')
+    monkeypatch.setenv("MEMSHARE_CONFIG", str(file))
+    monkeypatch.setenv("MEMSHARE_TRIES", "3")
+
+    own = environment_of(load_settings().model_copy(update={"redis_url": None}))
+
+    assert "MEMSHARE_REDIS_URL" not in own
+    assert "MEMSHARE_CONFIG" not in own
+    assert (own["MEMSHARE_MEMORY_TOKEN"], own["MEMSHARE_TRIES"]) == ("secret", "3")
+
+
+def test_a_second_terminal_has_the_models_of_up_while_it_runs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as running:
+        with monkeypatch.context() as first:
+            first.setenv("OPENAI_BASE_URL", "http://localhost:11434/v1")
+            first.setenv("MEMSHARE_MODEL", "openai:qwen3")
+            running.enter_context(tell_models(load_settings()))
+
+        told = load_settings()
+        assert (told.model, os.environ["OPENAI_BASE_URL"]) == ("openai:qwen3", "http://localhost:11434/v1")
+        file.write_text('model = "mistral:small"\n')
+        assert load_settings().model == "mistral:small"
+        monkeypatch.setenv("MEMSHARE_MODEL", "offline")
+        assert load_settings().model == "offline"
+        monkeypatch.delenv("MEMSHARE_MODEL")
+        file.unlink()
+
+    assert load_settings().model is None
+
+
+def test_the_model_of_an_up_that_was_killed_is_not_used(file: Path) -> None:
+    (file.parent / "running.toml").write_text('model = "openai:qwen3"\n')
+
+    assert load_settings().model is None

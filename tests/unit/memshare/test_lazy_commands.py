@@ -30,6 +30,15 @@ def test_the_line_in_the_help_is_the_commands_own(name: str) -> None:
     assert COMMANDS[name].help == inspect.cleandoc(command.help).partition("\n\n")[0].replace("\n", " ")
 
 
+def test_the_help_has_its_commands_in_groups() -> None:
+    program = [sys.executable, "-m", "memshare", "--help"]
+    shown = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    headings = [line.split()[1] for line in shown.splitlines() if line.startswith("╭─")]
+    assert headings == ["Options", "Begin", "Ask", "Curate", "Learn", "Run"]
+    assert all(f"│ {name} " in shown for name in COMMANDS)
+
+
 def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
     listed = {command.target.partition(":")[0] for command in COMMANDS.values()}
     parts = {

@@ -55,6 +55,18 @@ def test_what_was_compared_is_noted_of_each_pair(redis_client: redis.Redis) -> N
     assert conflicts.judged("poem", task.memory.id) == {one.id for one in task.others}
 
 
+def test_what_two_memories_claim_is_noted_until_one_is_dropped(redis_client: redis.Redis) -> None:
+    task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
+
+    compared = Comparing(ScriptedChat(verdicts(True)), conflicts).run("j", task).record
+
+    [found] = conflicts.pairs("poem")
+    assert found.claims == compared.contradicted[task.others[0].id] != ""
+    conflicts.drop("poem", [task.others[0].id])
+    assert conflicts.pairs("poem") == []
+    assert redis_client.keys("memshare:claims:*") == []
+
+
 def test_a_persons_word_stands_against_a_models(redis_client: redis.Redis) -> None:
     task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
     conflicts.judge("poem", task.memory.id, task.others[0].id, "dismissed")

@@ -10,8 +10,8 @@ from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
 from memshare.commands.concepts.ask_session import decide
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, Size, opened
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json, short, table
 from memshare.paid_chat import paid_chat
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
+from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.concepts.summary import kept_summary, show_summary, summary_as_json
-from memshare.commands.options import Json
+from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, errors, print_json, short, styled, table
 from memshare.memory_ids import short_id
-from memshare.memory_pages import counted
+from memshare.memory_pages import counted, prompt_and_answer, text_columns
 
 if TYPE_CHECKING:
     from memshare.concepts.clusters.cluster import Cluster, Clusters
@@ -25,7 +25,7 @@ def clusters(
     ] = None,
     pool: Pool = None,
     size: Size = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 60,
+    limit: Rows = 60,
     as_json: Json = False,
 ) -> None:
     """List clusters of memories that are alike, each with what it has more of than the pool. Or show one of them.
@@ -79,7 +79,8 @@ def _row(one: Cluster, *, indent: bool = False) -> tuple[str, ...]:
 def _show(found: Opened, groups: Clusters, one: Cluster, limit: int, *, as_json: bool) -> None:
     parents, siblings, children = groups.parents(one.number), groups.siblings(one.number), groups.children(one.number)
     inside = set(one.memories)
-    conflicts = [pair for pair in found.client.memories.conflicts(found.concepts.pool) if inside.issuperset(pair)]
+    known = found.client.memories.conflicts(found.concepts.pool)
+    conflicts = [one.memories for one in known if inside.issuperset(one.memories)]
     said = kept_summary(found, one)
     if as_json:
         relatives = {"parents": parents, "siblings": siblings, "children": children}
@@ -99,8 +100,8 @@ def _show(found: Opened, groups: Clusters, one: Cluster, limit: int, *, as_json:
             rows = [_row(each) for each in of[:limit]]
             console.print(table("number", "memories", "cluster", "and", rows=rows, title=f"\n{what}"))
     memories = [found.concepts.memories[each] for each in one.memories[:limit]]
-    rows = [(short_id(each.id), short(each.prompt or "–", 30), short(each.answer, 30)) for each in memories]
-    console.print(table("id", "prompt", "answer", rows=rows, title="\nMemories"))
+    shown = [(short_id(each.id), *prompt_and_answer(each)) for each in memories]
+    console.print(table("id", *text_columns(), rows=shown, title="\nMemories"))
     for first, second in conflicts:
         console.print(styled(("contradict each other", "yellow"), f": {short_id(first)} and {short_id(second)}"))
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from memshare.broker.errors import BadInput
-from memshare.commands.concepts.opening import Pool, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import opened
+from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, print_json, short, styled, table
 from memshare.memory_ids import short_id
 
@@ -19,7 +19,7 @@ LEAST_WEIGHT, LEAST_SIMILARITY = 0.0005, 0.4
 def common(
     names: Annotated[list[str], typer.Argument(metavar="A B …", help="Two concepts or more.")],
     pool: Pool = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 10,
+    limit: Rows = 10,
     as_json: Json = False,
 ) -> None:
     """Show what concepts have in common: the names that belong to all of them, and the memories nearest to these.

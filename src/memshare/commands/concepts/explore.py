@@ -15,8 +15,8 @@ from memshare.commands.concepts.ask import HYPOTHESES
 from memshare.commands.concepts.day_budget import DayBudget, require_prices
 from memshare.commands.concepts.explore_report import Learnt, print_report, write_markdown
 from memshare.commands.concepts.gaps import gaps_of
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, Size, opened
+from memshare.commands.options import Json, Pool
 from memshare.console import errors, print_json, short
 from memshare.llm.limits.usage import UsageLog
 from memshare.llm.no_model import require_model

@@ -16,11 +16,10 @@ from memshare.broker.connection import reaching
 from memshare.broker.errors import BadInput, Unreachable
 from memshare.broker.wire.messages import derived_id
 from memshare.client import BULK, Client
-from memshare.commands.concepts.opening import Pool, the_pool
-from memshare.commands.options import Json
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json
 from memshare.llm.structured import MOST_CALLS
-from memshare.memory_pages import counted
+from memshare.memory_pages import counted, the_pool
 from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Where

@@ -9,8 +9,8 @@ import typer
 
 from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, Size, opened
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json, table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def gaps(
     by: Annotated[str | None, typer.Option(help="Who dismisses it; your login name, if left out.")] = None,
     pool: Pool = None,
     size: Size = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of gaps.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List what a pool is likely to lack, the likeliest of each kind first, each with the reason.

@@ -12,8 +12,8 @@ from uuid import UUID
 import typer
 
 from memshare.broker.errors import BadInput, MemshareError
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, Size, opened
+from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json
 from memshare.exports import note_export
 from memshare.files import new_file

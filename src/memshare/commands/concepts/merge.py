@@ -10,8 +10,8 @@ import typer
 
 from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Pool, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import opened
+from memshare.commands.options import Json, Pool
 from memshare.console import console, print_json
 from memshare.memory_pages import counted
 

@@ -15,13 +15,12 @@ from memshare.client import Client
 from memshare.console import errors
 from memshare.extras import require
 from memshare.local.own_redis import connected
-from memshare.memory_pages import counted, require_pool, say_unreadable
+from memshare.memory_pages import counted, say_unreadable, the_pool
 
 if TYPE_CHECKING:
     from memshare.concepts.clusters.cluster import Cluster, Clusters
     from memshare.concepts.pool_graph import PoolConcepts
 
-Pool = Annotated[str | None, typer.Option(help="The pool; where only one has memories, it need not be named.")]
 Size = Annotated[
     int | None, typer.Option(min=2, help="Memories of a cluster of the deepest level, on average. [10]", metavar="N")
 ]
@@ -78,15 +77,3 @@ def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator
             line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."
             errors.print(line, style="dim", soft_wrap=True)
         yield Opened(client, redis_client, concepts)
-
-
-def the_pool(client: Client, pool: str | None) -> str:
-    """The pool that is meant. Raises `BadInput` for an unknown one, and where none is named and there are several."""
-    require_pool(client, pool)
-    if pool is not None:
-        return pool
-    there = sorted(client.memories.stats().by_pool)
-    if len(there) != 1:
-        several = f"Say which pool, with --pool: {', '.join(there)}." if there else "No pool has memories yet."
-        raise BadInput(several)
-    return there[0]

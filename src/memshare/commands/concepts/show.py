@@ -8,11 +8,11 @@ from uuid import UUID
 import typer
 
 from memshare.broker.errors import BadInput
-from memshare.commands.concepts.opening import Opened, Pool, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, opened
+from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, panel, print_json, short, styled, table
 from memshare.memory_ids import find_memory, short_id
-from memshare.memory_pages import counted
+from memshare.memory_pages import counted, prompt_and_answer, text_columns
 
 if TYPE_CHECKING:
     from memshare.concepts.graph.concept_graph import Link
@@ -28,7 +28,7 @@ def show(
     steps: Annotated[
         int, typer.Option(min=1, max=2, help="2: the vector of a concept reaches those that share no memory with it.")
     ] = 1,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows in each table; JSON has all.")] = 10,
+    limit: Rows = 10,
     as_json: Json = False,
 ) -> None:
     """Show a concept: its memories, and what is more general and more specific. Or show the concepts of a memory.
@@ -92,11 +92,8 @@ def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, steps: int =
         if of:
             columns = ("concept", "memories of both", "strength", "significance", "weight")
             console.print(table(*columns, rows=map(_row, of[:limit]), title=f"\n{where.capitalize()}: {len(of):,}"))
-    rows = [
-        (short_id(one), short(concepts.memories[one].prompt or "–", 33), short(concepts.memories[one].answer, 33))
-        for one in holders[:limit]
-    ]
-    console.print(table("id", "prompt", "answer", rows=rows, title=f"\nMemories: {len(holders):,}"))
+    rows = [(short_id(one), *prompt_and_answer(concepts.memories[one])) for one in holders[:limit]]
+    console.print(table("id", *text_columns(), rows=rows, title=f"\nMemories: {len(holders):,}"))
     _print_vector(graph.vector(name, steps=steps), limit)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Opened, Pool, opened
-from memshare.commands.options import Json
+from memshare.commands.concepts.opening import Opened, opened
+from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, errors, print_json, short, table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def similar(
     ] = None,
     by: Annotated[str | None, typer.Option(help="Who says so; your login name, if left out.")] = None,
     pool: Pool = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many rows; JSON has all.")] = 50,
+    limit: Rows = 50,
     as_json: Json = False,
 ) -> None:
     """List concepts whose names mean nearly the same, by the encoder: a cosine of .85 or more.

@@ -10,11 +10,11 @@ import typer
 
 from memshare.broker.errors import MemshareError
 from memshare.commands.change_memories import login_name
-from memshare.commands.concepts.opening import Opened, Pool, Size, opened
-from memshare.commands.options import Json
-from memshare.console import console, errors, moment, panel, print_json, short, styled, table
+from memshare.commands.concepts.opening import Opened, Size, opened
+from memshare.commands.options import Json, Pool
+from memshare.console import console, errors, moment, panel, print_json, styled, table
 from memshare.memory_ids import short_id
-from memshare.memory_pages import counted
+from memshare.memory_pages import counted, prompt_and_answer, text_columns
 from memshare.memory_service.stores.store import Where
 from memshare.paid_chat import paid_chat
 
@@ -52,8 +52,8 @@ def summary(
     show_summary(said, one)
     cited = dict.fromkeys(each for sentence in said.sentences for each in sentence.cites)
     memories = [found.concepts.memories[each] for each in cited if each in found.concepts.memories]
-    rows = [(short_id(each.id), short(each.prompt or "–", 60), short(each.answer, 60)) for each in memories]
-    console.print(table("id", "prompt", "answer", rows=rows, title="It rests on"))
+    rows = [(short_id(each.id), *prompt_and_answer(each)) for each in memories]
+    console.print(table("id", *text_columns(), rows=rows, title="It rests on"))
 
 
 def kept_summary(found: Opened, one: Cluster) -> Summary | None:

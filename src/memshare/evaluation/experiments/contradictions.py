@@ -49,7 +49,7 @@ def run(lab: Lab) -> None:
 
 def _found(model: str, pools: Sequence[str], pairs: Sequence[frozenset[UUID]]) -> Change:
     def count(client: Client) -> str:
-        linked = {frozenset(pair) for pool in pools for pair in client.memories.conflicts(pool)}
+        linked = {frozenset(one.memories) for pool in pools for one in client.memories.conflicts(pool)}
         found = sum(pair in linked for pair in pairs)
         others = len(linked) - found
         return (

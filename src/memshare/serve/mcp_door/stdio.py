@@ -18,7 +18,9 @@ def find_caller(backend: Backend, text: str | None) -> Caller:
     with backend.reaching():
         if text is None:
             if backend.tokens.any():
-                raise NoToken("Set MEMSHARE_TOKEN to a token; `memshare token create` makes one.")
+                raise NoToken(
+                    "Set MEMSHARE_TOKEN to a token; `memshare token create NAME --may RIGHTS --pools POOLS` makes one."
+                )
             return local_caller()
         token = backend.tokens.find(text)
     if token is None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, contextmanager
-from typing import Annotated, Any, ParamSpec, TypeVar
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from memshare.broker.errors import MemshareError
 from memshare.broker.wire.checking import checked
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
@@ -30,8 +27,7 @@ from memshare.serve.recalling import recall as recall_memories
 from memshare.serve.replies import Accepted, FeedbackTaken, Forgotten, JourneyReply, Recalled
 from memshare.serve.submitting import submit
 
-P = ParamSpec("P")
-R = TypeVar("R")
+T = TypeVar("T", bound=Callable[..., Any])
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -41,6 +37,7 @@ DESTROYS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempote
 LONGEST_WAIT = 60.0  # seconds
 ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 
+Prompt = Annotated[str, Field(description="the task, as the user gave it")]
 Agent = Annotated[str | None, Field(description="an agent of memshare://agents; name it or a pool")]
 Pool = Annotated[str | None, Field(description="a pool of memshare://pools; name it or an agent")]
 Kind = Annotated[str | None, Field(description="one of the agent's kinds of tasks")]
@@ -50,23 +47,28 @@ Model = Annotated[str | None, Field(description="your own name")]
 def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Caller]) -> None:
     """Add all tools; `caller` says who asks now."""
 
-    @server.tool(title="Recall", annotations=READS)
-    @_telling
+    def tool(title: str, hints: ToolAnnotations) -> Callable[[T], T]:
+        def add(function: T) -> T:
+            server.add_tool(function, title=title, description=inspect.getdoc(function), annotations=hints)
+            return function
+
+        return add
+
+    @tool("Recall", READS)
     def recall(
-        task: str,
+        prompt: Prompt,
         agent: Agent = None,
         pool: Pool = None,
         k: Annotated[int, Field(ge=1, le=20)] = 3,
     ) -> Recalled:
-        """Find what worked before on tasks like this one. Call it before you answer a task, with the task as the user
-        gave it. Use the memories as examples; keep `recall_id` for `offer` and `feedback`."""
-        form = checked(RecallForm, "The recall", prompt=task, agent=agent, pool=pool, k=k)
+        """Find what worked before on tasks like this one. Call it before you answer a task. Use the memories as
+        examples; keep `recall_id` for `offer` and `feedback`."""
+        form = checked(RecallForm, "The recall", prompt=prompt, agent=agent, pool=pool, k=k)
         return recall_memories(backend, caller(), form)
 
-    @server.tool(title="Offer an answer", annotations=ADDS)
-    @_telling
+    @tool("Offer an answer", ADDS)
     def offer(
-        task: str,
+        prompt: Prompt,
         answer: str,
         agent: Agent = None,
         pool: Pool = None,
@@ -77,16 +79,15 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
             str | None, Field(description="any text of yours: the same pair is handed in once under it")
         ] = None,
     ) -> Accepted:
-        """Share your answer once you have given it, with the task as the user gave it. It is graded, and others are
-        shown it only where it is good enough. Offer a final answer, never a guess, and nothing private."""
+        """Share your answer once you have given it. It is graded, and others are shown it only where it is good
+        enough. Offer a final answer, never a guess, and nothing private."""
         form = checked(
-            OfferForm, "The offer", prompt=task, answer=answer, agent=agent, pool=pool, kind=kind, model=model,
+            OfferForm, "The offer", prompt=prompt, answer=answer, agent=agent, pool=pool, kind=kind, model=model,
             recall_id=recall_id, idempotency_key=idempotency_key,
         )  # fmt: skip
         return offer_pair(backend, caller(), form)
 
-    @server.tool(title="Feedback", annotations=TELLS_ONCE)
-    @_telling
+    @tool("Feedback", TELLS_ONCE)
     def feedback(
         reward: Annotated[float, Field(ge=0, le=1, description="0: useless or wrong; 1: as good as can be")],
         recall_id: Annotated[UUID | None, Field(description="of the recall; or name a journey")] = None,
@@ -99,11 +100,10 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
         form = checked(FeedbackForm, "The feedback", recall_id=recall_id, journey=journey, **worth)
         return give_feedback(backend, caller(), form)
 
-    @server.tool(title="Ask an agent", annotations=ADDS.model_copy(update={"open_world_hint": True}))
-    @_telling_later
+    @tool("Ask an agent", ADDS.model_copy(update={"open_world_hint": True}))
     async def ask_agent(
         agent: Annotated[str, Field(description="an agent of memshare://agents")],
-        task: str,
+        prompt: Prompt,
         kind: Kind = None,
         wait: Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="seconds to wait for the answer")] = 30.0,
         idempotency_key: Annotated[
@@ -113,13 +113,12 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
     ) -> AgentAnswer:
         """Give a task to one of memshare's own agents and wait for its answer. Use it when a task fits an agent's kinds
         better than yourself. It may call a paid model."""
-        form = checked(TaskForm, "The task", agent=agent, prompt=task, kind=kind, idempotency_key=idempotency_key)
+        form = checked(TaskForm, "The task", agent=agent, prompt=prompt, kind=kind, idempotency_key=idempotency_key)
         who = caller()
         accepted = await run_in_threadpool(submit, backend, who, form)
         return answer_of(await _until_answered(follow(backend, who, accepted.id, wait)))
 
-    @server.tool(title="Search memories", annotations=READS)
-    @_telling
+    @tool("Search memories", READS)
     def search_memories(
         text: str,
         pool: Annotated[str | None, Field(description="a pool of memshare://pools")] = None,
@@ -131,8 +130,7 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
         form = checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k)
         return AllFound(memories=tuple(map(found, search(backend, caller(), form).memories)))
 
-    @server.tool(title="Forget a memory", annotations=DESTROYS)
-    @_telling
+    @tool("Forget a memory", DESTROYS)
     def forget(memory_id: Annotated[UUID, Field(description="from `recall` or `search_memories`")]) -> Forgotten:
         """Take a memory out of its pool, for everybody. Only when the user asks for it: it is wrong, private or out of
         date. It stays in the trash for 30 days."""
@@ -145,35 +143,3 @@ async def _until_answered(journeys: AsyncIterator[JourneyReply]) -> JourneyReply
             if journey.state in ANSWERED:
                 break
     return journey
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except MemshareError as error:
-        raise ToolError(str(error)) from error
-
-
-def _telling(tool: Callable[P, R]) -> Callable[P, R]:
-    """The tool with its errors told to the model."""
-
-    @functools.wraps(tool)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _told():
-            return tool(*args, **kwargs)
-
-    run.__doc__ = inspect.getdoc(tool)
-    return run
-
-
-def _telling_later(tool: Callable[P, Any]) -> Callable[P, Any]:
-    """The same for a tool that waits."""
-
-    @functools.wraps(tool)
-    async def run(*args: P.args, **kwargs: P.kwargs) -> Any:
-        with _told():
-            return await tool(*args, **kwargs)
-
-    run.__doc__ = inspect.getdoc(tool)
-    return run

@@ -74,7 +74,7 @@ def test_of_two_that_contradict_each_other_the_less_credible_stands_behind_the_o
 
     assert shown(judging, "the red lamp") == ["red lamp", "the red lamp"]
     assert shown(judging, "the red lamp", k=1) == ["red lamp"]
-    assert standing.conflicts.pairs("poem") == [tuple(sorted((right.id, wrong.id), key=str))]
+    assert [one.memories for one in standing.conflicts.pairs("poem")] == [tuple(sorted((right.id, wrong.id), key=str))]
 
 
 @pytest.mark.parametrize("confirmed", [False, True])

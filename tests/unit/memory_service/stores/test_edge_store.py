@@ -159,3 +159,20 @@ def test_a_pool_that_has_vectors_of_concepts_is_opened_without_them(tmp_path: Pa
         with closing(EdgeStore.open(tmp_path, LAYOUT, "a test")) as store:
             assert [hit.memory for hit in store.search(Where(), 2, dense=at(20))] == [memory]
     edge.EdgeShard.load(str(engine), config).close()
+
+
+def test_a_pool_from_before_a_field_gets_it_and_keeps_the_credibility_of_its_memories(tmp_path: Path) -> None:
+    engine, config = edge_folder.prepare(tmp_path, LAYOUT), edge_requests.config(LAYOUT)
+    shard = edge.EdgeShard.load(str(engine), config)
+    memory, vectors = remembered("old", 20, model="openai:qwen3")
+    fields = {name: value for name, value in points.payload(memory).items() if name != "model"}
+    old = edge.Point(memory.id, edge_requests.vectors(vectors), fields | {points.CREDIBILITY: 0.3})
+    shard.update(edge.UpdateOperation.upsert_points([old]))
+    words = edge.IntegerIndexParams(lookup=True, range=False)
+    shard.update(edge.UpdateOperation.create_field_index(points.WORDS, words))
+    shard.close()
+
+    for _ in range(2):
+        with closing(EdgeStore.open(tmp_path, LAYOUT, "a test")) as store:
+            assert store.page(Where(model="openai:qwen3", credibility_to=0.5), 10).memories == [memory]
+            assert points.problem(store.raw(1).points[0]) is None

@@ -1,4 +1,4 @@
-"""The lift of memories and what was withheld, as commands tell it. The real command line, door and Redis."""
+"""The lift of memories, as commands tell it. The real command line, door and Redis."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import AgentTask, Answer, Shown, Usage
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.recall.lift import LiftSums
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
-
-TASK = "6dd6cc48-7a52-5b35-8f6e-0d2b7a9c4e11"
 
 
 @pytest.fixture
@@ -58,25 +53,3 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     figures = {"points": 10.0, "error": pytest.approx(0.229, abs=1e-3), "shown": 20, "withheld": 10}
     assert terminal.json("memories", "stats")["lift"] == {"poem": {**figures, "needed": 10}}
     assert terminal.json("memories", "show", str(lamp.id))["lift"] == {**figures, "needed": 5}
-
-
-def test_trace_names_the_withheld_memory_by_its_first_words(
-    terminal: Terminal, redis_client: redis.Redis, lamp: Memory
-) -> None:
-    ledger = Ledger(redis_client, keep_days=1)
-    entry = Entry(
-        id=TASK, task="agents.poem", queue="poem", journey=TASK, stage="answer", begins=True, has_result=True,
-        body=AgentTask(prompt="new lamp").model_dump(mode="json", exclude_none=True),
-    )  # fmt: skip
-    assert ledger.open(entry, 0)
-    answer = Answer(
-        task_id=TASK, agent="poem", kind=None, answer="A lamp.", model="scripted", memories=(),
-        retriever_version=0, usage=Usage(), seconds=0.1, withheld=Shown(id=lamp.id, similarity=0.5),
-    )  # fmt: skip
-    ledger.commit(entry, answer.model_dump(mode="json"))
-
-    said = f"withheld at random: {str(lamp.id)[:8]}"
-    assert f"{said} «red lamp by the sea»" in terminal.run("trace", TASK).stdout
-    assert terminal.json("trace", TASK)["withheld"]["id"] == str(lamp.id)
-    terminal.environment["MEMSHARE_DATA"] += "-without-a-service"
-    assert said in terminal.run("trace", TASK).stdout

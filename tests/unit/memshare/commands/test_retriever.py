@@ -94,7 +94,7 @@ def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(
     assert ", on 6 lessons never trained on" in " ".join(shown.split())
     assert shown.count("●") > 2
     assert shown.count("×") > 1
-    assert "how often what is shown first helps would fall from" in " ".join(shown.split())
+    assert "how often what is shown first helps on the older lessons would fall from" in " ".join(shown.split())
     assert "There is no version before" not in shown
 
 

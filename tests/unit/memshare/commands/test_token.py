@@ -41,6 +41,16 @@ def test_a_token_is_printed_once_and_does_what_it_was_made_for(redis_client: red
     assert "digest" not in listed
 
 
+def test_the_first_token_says_that_every_request_needs_one_now(redis_client: redis.Redis) -> None:
+    def said(name: str) -> str:
+        made = run("create", name, "--may", "recall", "--pools", "logic")
+        assert Tokens(redis_client).find(made.stdout.strip()) is not None
+        return made.stderr
+
+    assert "from now on every request" in said("ada")
+    assert said("bea") == ""
+
+
 def test_a_star_is_all_pools_and_no_pool_is_none(redis_client: redis.Redis) -> None:
     text = json.loads(run("create", "ada", "--may", "admin", "--pools", "*", "--json").stdout)["token"]
 

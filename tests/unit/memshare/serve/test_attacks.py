@@ -52,7 +52,7 @@ def attack(request: pytest.FixtureRequest, tokened: Tokened, backend: Backend) -
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=30))
             client = await stack.enter_async_context(Client(streamable_http_client(f"{url}/mcp", http_client=http)))
             for _ in range(OFTEN):
-                recalled = (await client.call_tool("recall", {"task": TASK, "pool": "logic"})).structured_content
+                recalled = (await client.call_tool("recall", {"prompt": TASK, "pool": "logic"})).structured_content
                 assert recalled is not None
                 given = {"recall_id": recalled["recall_id"], "reward": reward}
                 told = (await client.call_tool("feedback", given)).structured_content

@@ -14,6 +14,7 @@ from memshare.memory_service.curate.requests import Forget
 from memshare.memory_service.door.client import MemoryClient
 from memshare.memory_service.recall.recall import Recall
 from memshare.serve.backend import Backend
+from tests.support.memories import remembered
 from tests.unit.memshare.serve.conftest import Tokened
 
 TASK = "new lamp by the sea"
@@ -71,6 +72,18 @@ def test_the_encoder_is_told_who_asks(tokened: Tokened, shelf: dict[str, str], r
 
     assert searched.status_code == 200, searched.text
     assert asked_by == ["ada", "bob"]
+
+
+def test_what_came_of_ones_own_earlier_answer_is_no_example_for_the_same_task(
+    tokened: Tokened, memory: MemoryClient
+) -> None:
+    own, _ = remembered(f"  {TASK.upper()} ", pool="logic", submitter="ada", task_id="t-1")
+    memory.restore([own])
+    ada, bob = tokened("ada", "recall"), tokened("bob", "recall")
+
+    assert recalled(ada)["memories"] == []
+    assert [one["id"] for one in recalled(ada, prompt=f"{TASK} and more")["memories"]] == [str(own.id)]
+    assert [one["id"] for one in recalled(bob)["memories"]] == [str(own.id)]
 
 
 def test_filters_narrow_a_recall(here: TestClient, shelf: dict[str, str]) -> None:

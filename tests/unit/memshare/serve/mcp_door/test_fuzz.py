@@ -29,7 +29,7 @@ values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dic
 tasks = st.text(min_size=1, max_size=20) | texts
 pools = st.sampled_from(["logic", "poem", "x"])
 likely: dict[str, st.SearchStrategy[Any]] = {
-    "task": tasks,
+    "prompt": tasks,
     "text": tasks,
     "answer": tasks,
     "agent": pools,
@@ -45,7 +45,7 @@ likely: dict[str, st.SearchStrategy[Any]] = {
 }
 words = st.text(string.ascii_letters, min_size=1, max_size=20)
 right = st.fixed_dictionaries(
-    {"task": words, "text": words, "answer": words, "agent": st.sampled_from(["logic", "poem"]), "wait": st.just(0)}
+    {"prompt": words, "text": words, "answer": words, "agent": st.sampled_from(["logic", "poem"]), "wait": st.just(0)}
 )
 odd = st.fixed_dictionaries({}, optional=likely) | st.dictionaries(st.sampled_from(sorted(likely)), values)
 calls = st.tuples(

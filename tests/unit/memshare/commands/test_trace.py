@@ -1,0 +1,86 @@
+"""What `memshare trace` shows of a journey. The real command line, door and Redis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from memshare.broker.delivery.entry import Entry
+from memshare.broker.delivery.ledger import Ledger
+from memshare.broker.settings import Settings
+from memshare.broker.wire.messages import AgentTask, Answer, Shown, Usage
+from memshare.memory_service.door.client import MemoryClient
+from memshare.memory_service.memory import Memory
+from tests.support.memories import remembered
+from tests.support.terminal import Terminal
+
+TASK = "6dd6cc48-7a52-5b35-8f6e-0d2b7a9c4e11"
+LONG = "Which books of the library were lent more than twice in May, and by whom? " * 4
+
+
+@pytest.fixture
+def terminal(settings: Settings, tmp_path: Path) -> Terminal:
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    return terminal
+
+
+@pytest.fixture
+def memories(memory: MemoryClient) -> list[Memory]:
+    found = [remembered(f"{name} {LONG}")[0] for name in ("lamp", "shoe", "boat", "harp")]
+    memory.restore(found)
+    return found
+
+
+def answered(client: redis.Redis, shown: list[Shown], withheld: Shown) -> None:
+    ledger = Ledger(client, keep_days=1)
+    entry = Entry(
+        id=TASK, task="agents.poem", queue="poem", journey=TASK, stage="answer", begins=True, has_result=True,
+        body=AgentTask(prompt="new lamp").model_dump(mode="json", exclude_none=True),
+    )  # fmt: skip
+    assert ledger.open(entry, 0)
+    answer = Answer(
+        task_id=TASK, agent="poem", kind=None, answer="A lamp.", model="scripted", memories=tuple(shown),
+        retriever_version=0, usage=Usage(), seconds=0.1, withheld=withheld,
+    )  # fmt: skip
+    ledger.commit(entry, answer.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_memory_is_shown_on_one_line_with_its_first_words_and_how_it_helped(
+    terminal: Terminal, redis_client: redis.Redis, memories: list[Memory], width: int
+) -> None:
+    lamp, shoe, boat, harp = memories
+    shown = [
+        Shown(id=lamp.id, similarity=0.9, share=0.4),
+        Shown(id=shoe.id, similarity=0.8, share=0, proven=False),
+        Shown(id=boat.id, similarity=0.7),
+    ]
+    answered(redis_client, shown, withheld=Shown(id=harp.id, similarity=0.6))
+    terminal.environment["COLUMNS"] = str(width)
+
+    said = terminal.run("trace", TASK).stdout
+
+    lines = {line[:8]: " ".join(line.split()) for line in said.splitlines()}
+    assert lines[str(lamp.id)[:8]].startswith(f"{str(lamp.id)[:8]} 0.900 40% of the answer lamp Which books")
+    assert lines[str(shoe.id)[:8]].startswith(f"{str(shoe.id)[:8]} 0.800 0% of the answer, unproven shoe Which")
+    assert lines[str(boat.id)[:8]].startswith(f"{str(boat.id)[:8]} 0.700 not judged boat Which books")
+    assert lines[str(harp.id)[:8]].startswith(f"{str(harp.id)[:8]} 0.600 withheld at random harp Which books")
+    widths = [len(line.rstrip()) for line in said.splitlines()]
+    assert width - 2 <= max(widths) <= width
+    assert str(lamp.id) not in said
+
+
+def test_a_trace_is_shown_without_the_pool(
+    terminal: Terminal, redis_client: redis.Redis, memories: list[Memory]
+) -> None:
+    lamp, shoe, *_ = memories
+    answered(redis_client, [Shown(id=lamp.id, similarity=0.9)], withheld=Shown(id=shoe.id, similarity=0.6))
+    terminal.environment["MEMSHARE_DATA"] += "-without-a-service"
+
+    said = terminal.run("trace", TASK).stdout
+
+    assert str(lamp.id)[:8] in said
+    assert "withheld at random" in said
