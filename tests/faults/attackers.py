@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import httpx
+import httpx2
 import redis
 
 PATHS = ("recall", "pairs", "feedback", "tasks", "memories", "memories/search", "journeys/1", "pools", "nothing", "")
@@ -39,7 +39,7 @@ class Attackers:
     """Each attack is a method, and strikes once."""
 
     def __init__(self, url: str, token: str, redis_url: str) -> None:
-        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=20)
+        self._http = httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=20)
         at = urlsplit(url)
         self._address = (at.hostname or "127.0.0.1", at.port or 80)
         self._redis = redis.Redis.from_url(redis_url)
@@ -121,7 +121,7 @@ def strike(blow: Callable[[], None], counts: Counter[str], over: threading.Event
         try:
             blow()
             counts[blow.__name__] += 1
-        except (httpx.HTTPError, OSError, redis.RedisError) as error:
+        except (httpx2.HTTPError, OSError, redis.RedisError) as error:
             counts[type(error).__name__] += 1
 
 
