@@ -130,7 +130,8 @@ def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_i
 def test_a_second_terminal_asks_the_model_of_the_deployment(terminal: Terminal) -> None:
     question = "Which lamp is red?"
     second = Terminal(terminal.data)
-    del second.environment["MEMSHARE_MODEL"]
+    for name in ("MEMSHARE_MODEL", "OPENAI_BASE_URL"):
+        del second.environment[name]
     with serving() as chat:
         terminal.environment |= {"OPENAI_BASE_URL": chat.url, "MEMSHARE_MODEL": "openai:scripted"}
         up = terminal.up()
