@@ -27,8 +27,9 @@ def environment_before_file(
     """Where settings come from, as pydantic-settings asks for it: what comes first counts more."""
     told = env_settings() | init_settings()
     data = Path(told.get("data", settings_cls.model_fields["data"].default)).expanduser()
-    file = Path(told.get("config", data / NAME)).expanduser()
-    found = _read(settings_cls, file) if "config" in told or file.exists() else {}
+    named = told.get("config")
+    file = Path(named or data / NAME).expanduser()
+    found = _read(settings_cls, file) if named or file.exists() else {}
     running = _read(settings_cls, data / RUNNING) if _is_held(data / RUNNING) else {}
     return init_settings, env_settings, InitSettingsSource(settings_cls, running | found)
 
