@@ -17,12 +17,12 @@ FILE = "reach.npz"  # beside the weights
 
 @dataclass(frozen=True)
 class Reach:
-    """The texts that a trained encoder was trained for: those whose cosine with one of the `centres` is large enough.
+    """The texts that a trained encoder was trained for: those whose cosine with one of the `examples` is large enough.
 
-    `centres` has shape (centres, dimension), of length 1 each, and averages over vectors of the trained encoder.
+    `examples` has shape (texts, dimension): vectors of the trained encoder, of texts that it was trained on.
     """
 
-    centres: NDArray[np.float32]
+    examples: NDArray[np.float32]
     nearness: float
 
     def covers(self, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -30,17 +30,17 @@ class Reach:
         return self.near(vectors) >= self.nearness
 
     def near(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The largest cosine of each vector with a centre, of shape (texts,)."""
-        largest: NDArray[np.float32] = (vectors @ self.centres.T).max(axis=1)
+        """The largest cosine of each vector with an example, of shape (texts,)."""
+        largest: NDArray[np.float32] = (vectors @ self.examples.T).max(axis=1)
         return largest
 
     def write(self, folder: Path) -> None:
-        np.savez(folder / FILE, centres=self.centres, nearness=np.float32(self.nearness))
+        np.savez(folder / FILE, examples=self.examples, nearness=np.float32(self.nearness))
 
     @classmethod
     def read(cls, folder: Path) -> Reach:
         with np.load(folder / FILE) as read:
-            return cls(read["centres"], float(read["nearness"]))
+            return cls(read["examples"], float(read["nearness"]))
 
 
 class WithinReach:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device
 from torch import Tensor, nn
@@ -25,7 +24,7 @@ TEMPERATURE = 0.05  # of the loss
 LEARNING_RATE = 3e-4
 EPSILON = 1e-3  # of AdamW: weights that lessons hardly touch would else be moved as far as any, by noise
 WARM_UP = 6  # steps, to the whole learning rate, which then falls to zero
-TEXTS_OF_A_CENTRE, MOST_CENTRES = 8, 128  # of the texts of the lessons
+EXAMPLES = 1_024  # texts of the lessons at most, by which it is known what they are about
 TAKEN_IN = 0.02  # of the texts of other matters
 
 Vectors = NDArray[np.float32]
@@ -112,8 +111,8 @@ def _trained(model: SentenceTransformer) -> list[nn.Parameter]:
 
 def _reach(of_lessons: Vectors, others: Vectors, seed: int) -> Reach:
     """As far around the texts of the lessons as takes in hardly any of the others."""
-    centres, _ = kmeans2(of_lessons, min(-(-len(of_lessons) // TEXTS_OF_A_CENTRE), MOST_CENTRES), minit="++", rng=seed)
-    reach = Reach((centres / np.linalg.norm(centres, axis=1, keepdims=True)).astype(np.float32), 0.0)
+    drawn = np.random.default_rng(seed).permutation(len(of_lessons))[:EXAMPLES]
+    reach = Reach(of_lessons[drawn], 0.0)
     return replace(reach, nearness=float(np.quantile(reach.near(others), 1 - TAKEN_IN)))
 
 
