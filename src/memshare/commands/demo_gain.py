@@ -112,7 +112,8 @@ def _print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -
         f"\nThe pool stays, with {memories} memories, until the next demo. Go on with it:",
         f"  export MEMSHARE_DATA={folder} MEMSHARE_AGENTS_DIR={agents}",
         "  memshare up",
-        f'  memshare memories search "books by authors from Norway" --pool {POOL}   # in a second terminal',
+        "In a second terminal, with the same two variables:",
+        f'  memshare memories search "books by authors from Norway" --pool {POOL}',
         "  memshare retriever status",
         "Other demos, with a model: memshare demo --agents, --agent reasoning, --concepts.",
     ]

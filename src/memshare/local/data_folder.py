@@ -22,13 +22,14 @@ ADDRESSES = ("OPENAI_BASE_URL", "MISTRAL_BASE_URL")
 
 @contextlib.contextmanager
 def tell_models(settings: Settings) -> Iterator[None]:
-    """Tell commands that read the settings of this data folder which models run here, while the block does.
+    """Tell commands on this data folder which models run here, and where its agents are, while the block does.
 
     Keys are not told: they stay in the environment, or in a file of settings.
     """
     common = settings.model_copy(update={"model_agents": None}).model_for("agents")
     told = {name: value for name in ROLES if (value := getattr(settings, name))}
     told |= {"model": common} if common != OFFLINE else {}
+    told |= {"agents_dir": str(settings.agents_dir.absolute())} if settings.agents_dir else {}
     told |= {name.lower(): os.environ[name] for name in ADDRESSES if os.environ.get(name)}
     with (settings.data / RUNNING).open("a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

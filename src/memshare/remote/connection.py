@@ -35,6 +35,9 @@ class Place:
         if not self.url.startswith(("http://", "https://")):
             raise BadInput(f"Expected an address such as http://127.0.0.1:8780, found {self.url!r}.")
 
+        if self.token is not None and not self.token.isascii():
+            raise BadInput("Expected a token as `memshare token create` printed it, found other characters in it.")
+
     def request(self, call: Call[Any]) -> dict[str, Any]:
         """What httpcore2 takes."""
         headers = {"Accept": "application/json", **call.headers}
