@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick check format lint types contract bench evaluate faults soak pictures clean
+.PHONY: help install demo test quick check format lint types contract bench evaluate faults soak pictures docs clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -85,5 +85,10 @@ pictures: .venv/.installed-dev  ## Run the browser tests, and keep in docs/pictu
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/pytest tests/browser
 
-clean:  ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info
+# The variable silences an advertisement for another program.
+docs: .venv/.installed-docs  ## Make the documentation in site/, which loads nothing from elsewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "Read site/index.html. To search in it: $(BIN)/python -m http.server --directory site --bind 127.0.0.1 8000"
+
+clean:  ## Remove .venv, site/ and caches
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache build dist *.egg-info

@@ -1,0 +1,146 @@
+"""The pages of the reference, made from the code."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from typer.cli import get_docs_for_click
+from typer.models import Context
+
+import memshare
+from memshare.agents.roster import Agent
+from memshare.broker.settings import Settings
+from memshare.lazy_commands import GROUPS, load
+from memshare.remote.memory import DeadLetters, Journeys, Memories
+from memshare.scorer.rubric import Rubric
+from memshare.serve.app import rest_app
+from memshare.serve.backend import Backend
+
+Schema = dict[str, Any]
+
+LIBRARY = Path(memshare.__file__).parent / "demo" / "library"
+BOUNDS = {"minimum": "from", "exclusiveMinimum": "over", "maximum": "to", "exclusiveMaximum": "under"}
+FIRST = ("Client", "Memory", "AsyncMemory")
+
+
+def reference_pages() -> dict[str, str]:
+    """The pages by their names in the site."""
+    return {
+        "reference/commands.md": "\n".join(_commands()),
+        "reference/files.md": "\n".join(_files()),
+        "reference/python.md": "\n".join(_python()),
+        "reference/rest.md": "\n".join(_rest()),
+    }
+
+
+def _commands() -> Iterator[str]:
+    yield "# Commands\n\nEvery command has `--help`. Exit codes: 0 done, 1 failed, 2 bad input.\n"
+    for group, names in GROUPS.items():
+        yield f"## {group}\n"
+        for name in names:
+            command = load(name)
+            yield get_docs_for_click(obj=command, ctx=Context(command), indent=2, name=name, call_prefix="memshare")
+
+
+def _files() -> Iterator[str]:
+    yield "# Agent and rubric files\n\nThe agent and the rubric of `memshare demo`, whole, to copy."
+    yield "[Agents and rubrics](../agents.md) says where they go and who approves a rubric.\n"
+    for title, file, model in (("An agent", "sql.toml", Agent), ("A rubric", "sql.rubric.toml", Rubric)):
+        yield f"## {title}\n\n```toml\n{(LIBRARY / file).read_text(encoding='utf-8')}```\n"
+        schema = model.model_json_schema()
+        schema["properties"].pop("name")  # it is the file's
+        schema["properties"].pop("folder", None)
+        yield from _fields(schema)
+        for name, part in schema["$defs"].items():
+            yield f"### {name}\n\n{part.get('description', '')}\n"
+            yield from _fields(part)
+
+
+def _python() -> Iterator[str]:
+    yield "# Python\n\n`from memshare import …`; [doors](../doors.md) shows these at work.\n"
+    rest = [getattr(memshare, name) for name in memshare.__all__ if name not in FIRST]
+    for one in [*(getattr(memshare, name) for name in FIRST), Memories, Journeys, DeadLetters, *rest]:
+        yield f"## {one.__name__}\n\n{_doc(one)}\n"
+        if issubclass(one, BaseModel):
+            yield from _fields(one.model_json_schema())
+        elif not issubclass(one, Exception):
+            yield f"```python\n{one.__name__}{_signature(one)}\n```\n"
+            for name, method in inspect.getmembers(one, inspect.isfunction):
+                if not name.startswith("_"):
+                    how = "await " if inspect.iscoroutinefunction(method) else ""
+                    yield f"### {one.__name__}.{name}\n\n```python\n{how}{name}{_signature(method)}\n```\n"
+                    yield f"{_doc(method)}\n"
+
+
+def _doc(of: object) -> str:
+    """What an object says of itself; an example in it stands at the end, as code."""
+    text, example, code = (inspect.getdoc(of) or "").partition(">>> ")
+    return f"{text}```python\n{example}{code}\n```" if example else text
+
+
+def _signature(of: Callable[..., object]) -> str:
+    signature = inspect.signature(of)
+    shown = [one for one in signature.parameters.values() if one.name != "self"]
+    text = str(signature.replace(parameters=shown)).replace("'", "").removesuffix(" -> None")
+    return text if len(text) < 80 else text.replace("(", "(\n    ", 1).replace(", ", ",\n    ")
+
+
+def _rest() -> Iterator[str]:
+    described = rest_app(Backend(Settings())).openapi()
+    yield f"# REST\n\n{described['info']['description']}"
+    yield "[Doors](../doors.md) shows these at work; a running `memshare serve` has `/openapi.json`.\n"
+    for path, calls in described["paths"].items():
+        for method, call in calls.items():
+            yield f"## {method.upper()} {path}\n\n{call['description']}\n"
+            if asked := call.get("parameters"):
+                yield "| parameter | in | form | what it is |\n|---|---|---|---|"
+                yield from (
+                    f"| `{one['name']}` | {one['in']} | {_form(one['schema'])} | {_what(one)} |" for one in asked
+                )
+                yield ""
+            if body := call.get("requestBody"):
+                yield f"Body: {_form(body['content']['application/json']['schema'])}\n"
+            yield "".join(
+                f"{status}: {_form(content['schema'])}\n"
+                for status, reply in call["responses"].items()
+                if (content := reply.get("content", {}).get("application/json")) and "schema" in content
+            )
+    yield "# Forms and replies\n"
+    for name, schema in described["components"]["schemas"].items():
+        yield f"## {name}\n\n{schema.get('description', '')}\n"
+        yield from _fields(schema)
+
+
+def _fields(schema: Schema) -> Iterator[str]:
+    """A table of an object's fields."""
+    if fields := schema.get("properties"):
+        yield "| field | form | default | what it is |\n|---|---|---|---|"
+        for name, field in fields.items():
+            default = "needed" if name in schema.get("required", ()) else f"`{json.dumps(field.get('default'))}`"
+            yield f"| `{name}` | {_form(field)} | {default} | {_what(field)} |"
+        yield ""
+
+
+def _what(field: Schema) -> str:
+    return str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
+
+
+def _form(schema: Schema) -> str:
+    """What a JSON schema lets through, in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if either := schema.get("anyOf") or schema.get("oneOf"):
+        return " or ".join(_form(one) for one in either)
+    if among := schema.get("enum") or ([schema["const"]] if "const" in schema else None):
+        return ", ".join(f"`{json.dumps(one)}`" for one in among)
+    kind = schema.get("type", "anything")
+    if kind == "array":
+        return f"list of {_form(schema.get('items', {}))}"
+    bounds = [f"{words} {schema[key]:g}" for key, words in BOUNDS.items() if key in schema]
+    return ", ".join([kind, *bounds])
