@@ -85,9 +85,9 @@ pictures: .venv/.installed-dev  ## Run the browser tests, and keep in docs/pictu
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/pytest tests/browser
 
-# The variable silences an advertisement for another program.
+# The variable silences an advertisement. With --quiet, --strict would let everything through.
 docs: .venv/.installed-docs  ## Make the documentation in site/, which loads nothing from elsewhere
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Read site/index.html. To search in it: $(BIN)/python -m http.server --directory site --bind 127.0.0.1 8000"
 
 clean:  ## Remove .venv, site/ and caches
