@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -27,6 +27,7 @@ from memshare.broker.setting_forms import (
 from memshare.broker.settings_file import environment_before_file
 
 Role = Literal["agents", "scorer", "trainer"]
+MODELS_OF_ROLES = tuple(f"model_{role}" for role in get_args(Role))  # the settings that name them
 
 OFFLINE = "offline"  # in place of a model's name, where there is none
 

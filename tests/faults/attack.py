@@ -31,7 +31,7 @@ import psutil
 from memshare.console import console, print_json, table
 from memshare.memory_service.stores.store import Where
 from memshare.serve.tokens import Tokens
-from tests.faults.cluster import KINDS, Cluster, Setup, cluster
+from tests.faults.cluster import ENVIRONMENT, KINDS, Cluster, Setup, cluster
 from tests.faults.count import count
 from tests.faults.load import Load
 from tests.faults.pace import Answered, Pace
@@ -115,8 +115,7 @@ def attack(folder: Path, minutes: float, rate: float, kill_every: float = KILL_E
 @contextmanager
 def _door(made: Cluster, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """`memshare serve` beside the workers: its address, and its process."""
-    environment = {"MEMSHARE_DATA": str(folder), "MEMSHARE_MODEL": "openai:scripted", "OPENAI_API_KEY": "test"}
-    environment |= {"MEMSHARE_REDIS_URL": made.settings.redis}
+    environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "MEMSHARE_REDIS_URL": made.settings.redis}
     log = folder / "serve.log"
     process = start_memshare(["serve", "--port", "0", "--json"], log, environment)
     try:

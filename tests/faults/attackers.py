@@ -15,11 +15,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx2
 import redis
+
+from tests.support.raw_http import address_of
 
 PATHS = ("recall", "pairs", "feedback", "tasks", "memories", "memories/search", "journeys/1", "pools", "nothing", "")
 METHODS = ("POST", "POST", "POST", "GET", "PATCH", "DELETE", "PUT", "OPTIONS")
@@ -40,8 +41,7 @@ class Attackers:
 
     def __init__(self, url: str, token: str, redis_url: str) -> None:
         self._http = httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=20)
-        at = urlsplit(url)
-        self._address = (at.hostname or "127.0.0.1", at.port or 80)
+        self._address = address_of(url)
         self._redis = redis.Redis.from_url(redis_url)
         self._token = token
         self._chance = random.Random(11)

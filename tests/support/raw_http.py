@@ -8,8 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPResponse
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 Address = tuple[str, int]
+
+
+def address_of(url: str) -> Address:
+    """Where the server of a URL listens."""
+    place = urlsplit(url)
+    assert place.hostname
+    assert place.port
+    return place.hostname, place.port
 
 
 class Answer(NamedTuple):

@@ -12,11 +12,9 @@ import tomlkit
 
 from memshare.broker.errors import BadInput, MemshareError
 from memshare.broker.private_files import keep_private
-from memshare.broker.settings import Settings
+from memshare.broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
 from memshare.broker.settings_file import RUNNING
 
-OFFLINE = "offline"
-ROLES = ("model_agents", "model_scorer", "model_trainer")
 ADDRESSES = ("OPENAI_BASE_URL", "MISTRAL_BASE_URL")
 
 
@@ -27,7 +25,7 @@ def tell_models(settings: Settings) -> Iterator[None]:
     Keys are not told: they stay in the environment, or in a file of settings.
     """
     common = settings.model_copy(update={"model_agents": None}).model_for("agents")
-    told = {name: value for name in ROLES if (value := getattr(settings, name))}
+    told = {name: value for name in MODELS_OF_ROLES if (value := getattr(settings, name))}
     told |= {"model": common} if common != OFFLINE else {}
     told |= {"agents_dir": str(settings.agents_dir.absolute())} if settings.agents_dir else {}
     told |= {name.lower(): os.environ[name] for name in ADDRESSES if os.environ.get(name)}

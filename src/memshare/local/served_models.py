@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
-from memshare.broker.settings import Settings
+from memshare.broker.settings import MODELS_OF_ROLES, Settings
 from memshare.broker.wire.messages import Turn
 from memshare.llm.chat import RefusedReply, UselessReply
 from memshare.llm.models import open_chat
@@ -13,7 +13,6 @@ from memshare.llm.models import open_chat
 LIST_WITHIN = 10.0  # seconds
 SHOWN = 20  # models of a server
 _HELLO = (Turn(role="user", content="Say hello."),)
-_SETTINGS = ("model", "model_agents", "model_scorer", "model_trainer")
 
 
 def try_models(settings: Settings, models: Iterable[str]) -> list[str]:
@@ -50,7 +49,7 @@ def _try(settings: Settings, name: str) -> list[str]:
 
 
 def _origin(settings: Settings, name: str) -> str:
-    named = [f"MEMSHARE_{one.upper()}" for one in _SETTINGS if getattr(settings, one) == name]
+    named = [f"MEMSHARE_{one.upper()}" for one in ("model", *MODELS_OF_ROLES) if getattr(settings, one) == name]
     return " and ".join(named) or "an agent's file, or the default"
 
 

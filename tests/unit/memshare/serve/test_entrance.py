@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import select
-import urllib.parse
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -16,7 +15,7 @@ from fastapi.testclient import TestClient
 from memshare.broker.http_bounds.bounded_connection import LARGEST_HEAD
 from memshare.serve.backend import Backend
 from memshare.serve.body import LARGEST_BODY, MOST_UNFINISHED
-from tests.support.raw_http import Address, answer_of, asking, read_all
+from tests.support.raw_http import Address, address_of, answer_of, asking, read_all
 from tests.support.served import served
 from tests.unit.memshare.serve.test_tokens import OPERATIONS
 
@@ -26,10 +25,7 @@ HALF = "\ud83d"
 @pytest.fixture
 def server(backend: Backend) -> Iterator[Address]:
     with served(backend) as url:
-        place = urllib.parse.urlsplit(url)
-        assert place.hostname
-        assert place.port
-        yield place.hostname, place.port
+        yield address_of(url)
 
 
 def begun(path: str, *headers: str, method: str = "POST") -> bytes:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import urllib.parse
 from collections.abc import Iterator
 
 import pytest
 
 from memshare.serve.backend import Backend
-from tests.support.raw_http import Address, Answer, answer_of, asking
+from tests.support.raw_http import Address, Answer, address_of, answer_of, asking
 from tests.support.served import served
 
 
@@ -17,10 +16,7 @@ from tests.support.served import served
 def server(backend: Backend, shelf: dict[str, str]) -> Iterator[Address]:
     assert shelf
     with served(backend) as url:
-        place = urllib.parse.urlsplit(url)
-        assert place.hostname
-        assert place.port
-        yield place.hostname, place.port
+        yield address_of(url)
 
 
 def ask(server: Address, *headers: str, path: str = "/v1/stats") -> Answer:
