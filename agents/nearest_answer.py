@@ -23,5 +23,5 @@ def nearest_answer(recalled: Recollection, journey: str, pool: str) -> Answered:
         shown=(nearest.shown,),
         retriever_version=recalled.retriever_version,
         usage=Usage(),
-        quoted=Quoted(id=nearest.memory.id, submitter=nearest.memory.submitter),
+        quoted=Quoted(id=nearest.memory.id, submitter=nearest.memory.submitter, similarity=nearest.similarity),
     )

@@ -53,8 +53,10 @@ def _reason(error: ErrorDetails, lines: dict[Place, int]) -> str:
     message = " ".join(error["msg"].removeprefix("Value error, ").split()).rstrip(".")
     if error["type"] == "extra_forbidden":
         return f"{lines.get(place, 1)}: {field}: no such key is known here."
+    if error["type"] == "missing":
+        return f"{lines.get(place, 1)}: {field!r} is missing."
     value = error["input"]
-    if error["type"] not in ("missing", "value_error") and not isinstance(value, dict | list):
+    if error["type"] != "value_error" and not isinstance(value, dict | list):
         shown = repr(value)
         message += f", not {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
     return f"{lines.get(place, 1)}: {field + ': ' if field else ''}{message}."

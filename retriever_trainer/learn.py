@@ -132,7 +132,10 @@ def _judged(head: Head, learner: Learner, *, held_out: bool) -> dict[str, object
         return {"outcome": "held out", "reason": "one lesson in ten is never trained on"}
     compared = learner.compare()
     if not compared:
-        reason = f"no version yet: it takes {FEWEST_HELD_OUT} lessons or {FEWEST_OUTCOMES} outcomes that are held out"
+        reason = (
+            f"no version yet: the first one needs {FEWEST_HELD_OUT} held-out lessons (one in ten is held out, so some "
+            f"{10 * FEWEST_HELD_OUT} in all) or {FEWEST_OUTCOMES} held-out outcomes"
+        )
         return {"outcome": "learnt", "reason": reason}
     first, ndcg = compared[0].first, compared[0].ndcg
     learnt: dict[str, object] = {

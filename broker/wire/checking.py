@@ -24,6 +24,8 @@ def readable(error: ValidationError, what: str) -> str:
     """A validation error as one line: which field, what is wrong with it."""
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return one_line(f"{what}: {field!r} is missing.")
     message = first["msg"].removeprefix("Value error, ")
     given = first["input"]
     not_this = f", not {given!r}" if isinstance(given, int | float) else ""

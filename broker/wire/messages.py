@@ -129,10 +129,12 @@ class Shown(Message):
 
 
 class Quoted(Message):
-    """The memory whose answer stands word for word as an answer, and who submitted it."""
+    """The memory whose answer stands word for word as an answer, who submitted it, and how near its task was."""
 
     id: UUID
     submitter: Label
+    similarity: float
+    """Cosine of its prompt and the task's, -1 to 1."""
 
 
 class Step(Message):

@@ -90,7 +90,10 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
     records = ledger.journey(task_id)
     dead = DeadLetter.model_validate(records["dead"]) if "dead" in records else None
     if "task" not in records and dead is None:
-        raise BadInput(f"No task has the id {task_id!r}. Traces are kept for some days only (MEMSHARE_KEEP_DAYS).")
+        raise BadInput(
+            f"No task has the id {task_id!r}. Traces are kept for some days only (MEMSHARE_KEEP_DAYS). "
+            "A memory is shown by `memshare memories show ID`."
+        )
     entry = records.get("task") or {}
     body = entry.get("body")
     begun = _begun(entry.get("task"), entry.get("stage"), body)

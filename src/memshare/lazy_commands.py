@@ -32,7 +32,7 @@ GROUPS = {
         ),
         "up": LazyCommand(
             "up:up",
-            "Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.",
+            "Run Redis, the memory service, all workers, REST and Flower until Ctrl-C. The data stays in its folder.",
             "local",
         ),
         "learn": LazyCommand(

@@ -9,6 +9,6 @@ from memshare.memory_ids import short_id
 def whose_answer(quoted: Quoted) -> str:
     """The sentence that names the memory and its submitter."""
     return (
-        f"Offline, without a model: this is the answer of memory {short_id(quoted.id)}, by {quoted.submitter}, as it "
-        "stands."
+        f"No model is set. This is the answer of the nearest memory, word for word: {short_id(quoted.id)} by "
+        f"{quoted.submitter} (similarity {quoted.similarity:.2f})."
     )

@@ -33,7 +33,7 @@ def memory(terminal: Terminal) -> str:
 
 
 def test_an_answer_is_a_memorys_word_for_word_and_everywhere_it_is_said_whose(terminal: Terminal, memory: str) -> None:
-    whose = f"Offline, without a model: this is the answer of memory {memory[:8]}, by eve, as it stands."
+    whose = f"{memory[:8]} by eve"
     before = terminal.json("memories", "stats")
 
     submitted = terminal.run("submit", "poem", "A limerick about a sailor from Ghent", "--kind", "limerick", "--wait")
@@ -43,7 +43,9 @@ def test_an_answer_is_a_memorys_word_for_word_and_everywhere_it_is_said_whose(te
     assert submitted.stdout == f"{WORDS}\n"
     assert whose in submitted.stderr
     assert (told["answer"], told["model"]) == (WORDS, "offline")
-    assert told["quoted"] == journey["quoted"] == {"id": memory, "submitter": "eve"}
+    assert told["quoted"] == journey["quoted"]
+    assert (told["quoted"]["id"], told["quoted"]["submitter"]) == (memory, "eve")
+    assert told["quoted"]["similarity"] == pytest.approx(told["memories"][0]["similarity"])
     assert (journey["outcome"], journey["score"], journey["memory_id"]) == ("not graded", None, None)
     assert SET_ONE in journey["reason"]
     result, trace = terminal.run("result", told["task_id"]), terminal.run("trace", told["task_id"]).stdout

@@ -74,7 +74,7 @@ def _say_nearest(recalled: Recollection, pool: str, as_json: bool) -> None:
     if (nearest := recalled.nearest) is None:
         raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
     memory = nearest.memory
-    whose = whose_answer(Quoted(id=memory.id, submitter=memory.submitter))
+    whose = whose_answer(Quoted(id=memory.id, submitter=memory.submitter, similarity=nearest.similarity))
     errors.print(whose, style="yellow", soft_wrap=True)
     said = Answered(memory.answer, ((memory, "It is the nearest. No model has read it."),), "", (), OFFLINE)
     _print_json(said, recalled.found) if as_json else _print(said, recalled.found, pool)

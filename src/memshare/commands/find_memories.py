@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import islice
 from typing import Annotated, Any, Literal
 
 import typer
@@ -119,7 +120,7 @@ def list_memories(
     credibility_to: CredibilityTo = None,
     word: Word = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of memories.")] = 50,
-    sort: Annotated[Sort, typer.Option(help="What to sort by, the highest first.")] = "id",
+    sort: Annotated[Sort, typer.Option(help="What to sort by, the newest or highest first.")] = "time",
     ascending: Annotated[bool, typer.Option("--ascending", help="With --sort: the lowest first.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -161,19 +162,20 @@ def list_memories(
 
 
 def _by_id(client: Client, where: Where, limit: int) -> list[Memory]:
-    found: list[Memory] = []
-    for memory in client.memories.every(where):
-        if len(found) == limit:
-            errors.print(f"There are more than {limit}; --limit shows more.", style="dim")
-            break
-        found.append(memory)
-    return found
+    return _limited(list(islice(client.memories.every(where), limit + 1)), limit)
+
+
+def _limited(found: list[Memory], limit: int) -> list[Memory]:
+    if len(found) > limit:
+        errors.print(f"There are more than {limit}; --limit shows more.", style="dim")
+    return found[:limit]
 
 
 def _sorted(client: Client, where: Where, sort: Sort, limit: int, *, ascending: bool) -> list[Memory]:
     if limit > LONGEST_PAGE:
         raise BadInput(f"At most {LONGEST_PAGE:,} memories can be sorted: --limit {LONGEST_PAGE}, or --sort id.")
-    return list(client.memories.first(where, Order(_KEYS[sort], ascending), limit))
+    found = list(client.memories.first(where, Order(_KEYS[sort], ascending), min(limit + 1, LONGEST_PAGE)))
+    return _limited(found, limit)
 
 
 def row(memory: Memory) -> tuple[str | Text, ...]:

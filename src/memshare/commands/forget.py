@@ -52,6 +52,7 @@ def forget(
     if not done["forgotten"]:
         console.print("0 memories were forgotten: there is none of that kind.")
         return
-    forgotten = counted(len(done["forgotten"]))
-    console.print(f"Forgot {forgotten}. `memshare memories restore` brings them back within 30 days.")
+    number = len(done["forgotten"])
+    them = "it" if number == 1 else "them"
+    console.print(f"Forgot {counted(number)}. `memshare memories restore` brings {them} back within 30 days.")
     say_stale(done["stale"])

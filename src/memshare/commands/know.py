@@ -123,7 +123,8 @@ def delete(
     name = short_id(found)
     more = len(done["forgotten"]) - 1
     also = f" and {more:,} written from it" if more else ""
-    console.print(f"Deleted {name}{also}. `memshare memories restore` brings them back.")
+    them = "them" if more else "it"
+    console.print(f"Deleted {name}{also}. `memshare memories restore` brings {them} back.")
     say_stale(done["stale"])
 
 

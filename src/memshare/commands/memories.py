@@ -24,28 +24,18 @@ from memshare.memory_pages import credibility_of, say_unreadable
 from memshare.memory_service.memory import Revision
 from memshare.memory_service.recall.lift import lifts, memory_lift
 
+LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
+
 app = typer.Typer(
     help="The shared pool: search, list, add, edit, forget, restore, export, import.",
     no_args_is_help=True,
     add_completion=False,
 )
-app.command()(search)
-app.command("list")(list_memories)
-app.command()(export)
-app.command("import")(import_memories)
-app.command()(add)
-app.command()(edit)
-app.command()(rephrase)
-app.command()(forget)
-app.command()(trash)
-app.command()(restore)
-app.command()(purge)
-app.command()(check)
-app.command()(conflicts)
-app.command()(untidy)
+app.command(rich_help_panel=LOOK)(search)
+app.command("list", rich_help_panel=LOOK)(list_memories)
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def show(memory_id: MemoryId, as_json: Json = False) -> None:
     """Show one memory whole.
 
@@ -80,7 +70,7 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
         console.print("Its answer was shown, or was a part of: " + ", ".join(map(str, memory.parents)))
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def stats(as_json: Json = False) -> None:
     """Count the memories of each pool.
 
@@ -100,6 +90,20 @@ def stats(as_json: Json = False) -> None:
         table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
     )
     print_lifts(lift)
+
+
+app.command(rich_help_panel=CHANGE)(add)
+app.command(rich_help_panel=CHANGE)(edit)
+app.command(rich_help_panel=CHANGE)(rephrase)
+app.command("import", rich_help_panel=CHANGE)(import_memories)
+app.command(rich_help_panel=CHANGE)(export)
+app.command(rich_help_panel=FORGET)(forget)
+app.command(rich_help_panel=FORGET)(trash)
+app.command(rich_help_panel=FORGET)(restore)
+app.command(rich_help_panel=FORGET)(purge)
+app.command(rich_help_panel=TIDY)(conflicts)
+app.command(rich_help_panel=TIDY)(untidy)
+app.command(rich_help_panel=TIDY)(check)
 
 
 def _show_revision(revision: Revision) -> None:

@@ -98,7 +98,7 @@ def trace(
     if journey.parts:
         _print_parts(client, journey)
     if journey.lesson is not None:
-        console.print(f"{journey.lesson.outcome}: {shorten_ids(journey.lesson.reason)}")
+        console.print(f"lesson {journey.lesson.outcome}: {shorten_ids(journey.lesson.reason)}")
     if journey.extracted is not None and journey.extracted.concepts:
         _print_concepts(journey.extracted, journey.noted)
     for rival, claims in journey.compared.contradicted.items() if journey.compared else ():

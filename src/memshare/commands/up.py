@@ -55,7 +55,7 @@ def up(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of REST on this machine; 0 leaves it out.")] = PORT,
     as_json: Json = False,
 ) -> None:
-    """Run Redis, the memory service, all workers and Flower until Ctrl-C. The data stays in its folder.
+    """Run Redis, the memory service, all workers, REST and Flower until Ctrl-C. The data stays in its folder.
 
     Example: memshare up --data ./data
     """

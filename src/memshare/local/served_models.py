@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from memshare.broker.errors import BadInput, GiveUp, TryAgain
@@ -21,7 +22,10 @@ def try_models(settings: Settings, models: Iterable[str]) -> list[str]:
     A model is tried by one call where the server is not OpenAI's own, or does not list it: some take any name. Raises
     `BadInput` for a model that is refused.
     """
-    return [warning for name in sorted(models) if name.startswith("openai:") for warning in _try(settings, name)]
+    of_openai = sorted(name for name in models if name.startswith("openai:"))
+    if not of_openai and (address := os.environ.get("OPENAI_BASE_URL")):
+        return [f"OPENAI_BASE_URL={address} is not used: no model is one of its. Set MEMSHARE_MODEL=openai:NAME."]
+    return [warning for name in of_openai for warning in _try(settings, name)]
 
 
 def _try(settings: Settings, name: str) -> list[str]:

@@ -41,8 +41,9 @@ def test_the_answer_is_the_nearest_memorys_word_for_word(recall: Recall, memory:
     answer = outcome.record
     assert isinstance(answer, Answer)
     assert (answer.answer, answer.model) == (WORDS, "offline")
-    assert answer.quoted == Quoted(id=near.id, submitter="person 1")
-    assert [one.id for one in answer.memories] == [near.id]
+    [shown] = answer.memories
+    assert answer.quoted == Quoted(id=near.id, submitter="person 1", similarity=shown.similarity)
+    assert shown.id == near.id
     assert (answer.withheld, answer.steps, answer.usage.prompt_tokens) == (None, (), 0)
     [following] = outcome.followings
     assert isinstance(following.body, AnsweredTask)

@@ -79,7 +79,7 @@ def test_a_file_that_fits_becomes_the_model(tmp_path: Path) -> None:
             "grams = 0",
             "menu.toml:14: dish.1.grams: Input should be greater than or equal to 1, not 0.",
         ),
-        ("grams = 80", "weight = 80", "menu.toml:12: dish.1.grams: Field required."),
+        ("grams = 80", "weight = 80", "menu.toml:12: 'dish.1.grams' is missing."),
         (
             "grams = 300",
             "grams = 300\nsalt = 1",

@@ -157,7 +157,7 @@ def test_a_message_that_is_no_task_can_be_read_before_it_is_buried(ledger: Ledge
 
 
 def test_a_journey_without_a_model_says_whose_answer_it_is_and_ends_without_a_score(ledger: Ledger) -> None:
-    quoted = Quoted(id=UUID(int=1), submitter="eve")
+    quoted = Quoted(id=UUID(int=1), submitter="eve", similarity=0.7)
     ledger.open(entry("answer"))
     record(ledger, "answer", ANSWER.model_copy(update={"quoted": quoted}))
     record(ledger, "score", Settlement(memory_id=None, outcome="not graded", reason="no model"))

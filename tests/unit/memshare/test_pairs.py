@@ -202,8 +202,8 @@ def test_merges_of_concepts_are_read_beside_memories(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ({"pool": "poem", "merge": "A"}, "the merge: into: Field required"),
-        ({"merge": "A", "into": "B"}, "the merge: pool: Field required"),
+        ({"pool": "poem", "merge": "A"}, "the merge: 'into' is missing"),
+        ({"merge": "A", "into": "B"}, "the merge: 'pool' is missing"),
         ({"pool": "poem", "merge": " ", "into": "B"}, "the merge: merge: expected a name, found an empty text"),
         ({"pool": "poem", "merge": "A", "into": "x" * 201}, "the merge: into: expected a name of up to 200 characters"),
         ({"pool": "poem", "merge": "A\x1b[2J", "into": "B"}, "the merge: merge: expected a name of printable"),

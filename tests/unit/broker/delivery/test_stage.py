@@ -39,7 +39,7 @@ def fault_of(form: Any, value: Any) -> ValidationError:
     ("body", "expected"),
     [
         ({"prompt": "x", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
-        ({"messages": [{"role": "user"}]}, "The task: messages.0.content: Field required."),
+        ({"messages": [{"role": "user"}]}, "The task: 'messages.0.content' is missing."),
         ({}, "The task: give a 'prompt', or a conversation as 'messages': one of the two."),
         ({"prompt": "x", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),
     ],

@@ -54,7 +54,7 @@ def test_an_id_that_is_a_number_becomes_a_text() -> None:
         (b"null", "valid dictionary"),
         (b"[" * 100_000, "RecursionError"),
         (b'{"a": ' + b"9" * 5_000 + b"}", "ValueError"),
-        (encoded({key: value for key, value in GOOD.items() if key != "properties"}), "properties: Field required"),
+        (encoded({key: value for key, value in GOOD.items() if key != "properties"}), "'properties' is missing"),
         (changed("properties", delivery_tag=["t1"]), "properties.delivery_tag"),
         (changed("properties", priority="1e999"), "properties.priority"),
         (changed("headers", id=["t1"]), "no printable text"),
