@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import Chat, FirstToken, NoLogprobs, Reply
-from memshare.llm.structured import ask
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Chat, FirstToken, NoLogprobs, Reply
+from memshare_llm.structured import ask
 
 Judge = Callable[[str, bool], bool]
 """From a claim, and whether it is supported, to the verdict."""

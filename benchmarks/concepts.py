@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from benchmarks.concepts_growth import forget_exact, growth
 from benchmarks.report import Aim, aim, print_figures, progress
-from memshare.concepts.clusters import find_clusters
-from memshare.concepts.flashcards import Flashcard, flashcards
-from memshare.concepts.gaps.unexplained import NAMED_BY, Encode, unexplained
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.names import key
+from memshare_concepts.clusters import find_clusters
+from memshare_concepts.flashcards import Flashcard, flashcards
+from memshare_concepts.gaps.unexplained import NAMED_BY, Encode, unexplained
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.names import key
 
 SIZES = (1_000, 10_000, 100_000)
 AIMS = (
@@ -40,7 +40,7 @@ def main(
 ) -> None:
     """Measure and print."""
     # Not above, as the processes that measure memory import this module too.
-    from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+    from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 
     cards = flashcards()
     encoder = SentenceTransformerEncoder(None)

@@ -23,14 +23,14 @@ from benchmarks.credit_fairness import hard_tasks, verified_small_share
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.support.counts import CountedChat, Tally, calls_and_tokens
-from memshare.broker.settings import load_settings
-from memshare.broker.wire.comparisons import CompareTask
-from memshare.broker.wire.grades import VerdictTask
-from memshare.broker.wire.messages import Shown
-from memshare.llm.chat import Chat
-from memshare.llm.models import open_chat
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.scorer.tasks import Comparing
+from memshare_broker.settings import load_settings
+from memshare_broker.wire.comparisons import CompareTask
+from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.messages import Shown
+from memshare_llm.chat import Chat
+from memshare_llm.models import open_chat
+from memshare_memory.curate.requests import NewMemory
+from memshare_scorer.tasks import Comparing
 
 DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)

@@ -6,9 +6,9 @@ import random
 from uuid import UUID
 
 from benchmarks.own_pool import OwnPool
-from memshare.broker.wire.grades import GradedTask, Score
-from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
-from memshare.memory_service.curate.requests import NewMemory
+from memshare_broker.wire.grades import GradedTask, Score
+from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
+from memshare_memory.curate.requests import NewMemory
 
 MEMORIES, TASKS = 10, 100
 HARD = {"with": 20.0, "without": 10.0}  # mean scores of tasks with a good memory and without

@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks.report import milliseconds, percentile, progress
 from benchmarks.synthetic import POOLS, Synthetic
-from memshare.broker import redis_server
-from memshare.broker.settings import Settings
 from memshare.demo.play import read
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.door.messages import RecallRequest
+from memshare_broker import redis_server
+from memshare_broker.settings import Settings
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import RecallRequest
 from tests.support.deployment import wait_for
 
 CALLERS, PROCESSES = 32, 4
@@ -69,7 +69,7 @@ def memory_service(settings: Settings) -> Iterator[MemoryClient]:
         "MEMSHARE_MODEL": "offline",
         "MEMSHARE_CONCEPTS": "false",  # nobody would name them
     }
-    command = [sys.executable, "-m", "celery", "-A", "memshare.memory_service.worker", "worker", "-Q", "memory"]
+    command = [sys.executable, "-m", "celery", "-A", "memshare_memory.worker", "worker", "-Q", "memory"]
     redis = redis_server.start(settings.data)
     try:
         wait_for(redis_server.socket_path(settings.data).exists, 10, "Redis")

@@ -30,9 +30,9 @@ from benchmarks.door import BATCH, memory_service
 from benchmarks.http_callers import calls
 from benchmarks.report import Aim, percentile, print_figures, progress
 from benchmarks.synthetic import POOLS, Synthetic
-from memshare.broker.settings import Settings
 from memshare.console import errors
 from memshare.demo.play import read
+from memshare_broker.settings import Settings
 
 AIMS = (Aim("recall_ratio", 10, "times"),)
 CALLERS, PAUSE, SECONDS, ROUNDS = 32, 0.5, 8.0, 3

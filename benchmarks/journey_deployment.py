@@ -19,15 +19,16 @@ from memshare.commands.worker import FEW
 from memshare.local.supervisor import CALLS_AN_ANSWER
 
 SIDE = Path(__file__).with_name("journey_side.py")
-SOURCE = Path(__file__).parents[1] / "src"
+ROOT = Path(__file__).parents[1]
+PARTS = ("src", "agents", "broker", "concepts", "llm", "memory_service", "retriever_trainer", "scorer")
+RECALLS = 200
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One worker process: its part of the system, its Celery app, its queues, and how many tasks it runs at once."""
+    """One worker process: its part of the system, its queues, and how many tasks it runs at once."""
 
     name: str
-    app: str
     queues: tuple[str, ...]
     threads: int
 
@@ -44,23 +45,12 @@ class Ran:
     compared: float
 
 
-def as_it_is(threads: int, agents: int, scorers: int) -> list[Worker]:
+def layout(threads: int, agents: int, scorers: int) -> list[Worker]:
     """A memory service, agents that have so many threads together, and scorers with twice as many, as under `up`."""
     return [
-        Worker("memory", "memshare.memory_service.worker", ("memory",), FEW),  # as `memshare worker memory` has
-        *(Worker("agents", "memshare.agents.worker", ("poem",), share) for share in _shares(threads, agents)),
-        *(
-            Worker("scorer", "memshare.scorer.worker", ("scorer",), share)
-            for share in _shares(CALLS_AN_ANSWER * threads, scorers)
-        ),
-    ]
-
-
-def as_it_was(threads: int) -> list[Worker]:
-    """Before the memory service had a door: agents and memory share a process, as the embedded pool has one owner."""
-    return [
-        Worker("agents and memory", "memshare.worker", ("poem", "memory"), threads),
-        Worker("scorer", "scorer.worker", ("scorer",), threads),
+        Worker("memory", ("memory",), FEW),
+        *(Worker("agents", ("poem",), share) for share in _shares(threads, agents)),
+        *(Worker("scorer", ("scorer",), share) for share in _shares(CALLS_AN_ANSWER * threads, scorers)),
     ]
 
 
@@ -83,6 +73,11 @@ class Deployment:
         used = {name: cpu_seconds(pids) - before[name] for name, pids in self._pids.items()}
         return Ran(told["rate"], {name: seconds * 1000 / count for name, seconds in used.items()}, told["compared"])
 
+    def recall_ms(self) -> float:
+        """What the door takes for a recall while nothing else runs, in ms: the median."""
+        self._write({"what": "recalls", "count": RECALLS})
+        return float(self._read()["recall_ms"])
+
     def _write(self, what: dict[str, Any]) -> None:
         _pipe(self._process.stdin).write(json.dumps(what) + "\n")
         _pipe(self._process.stdin).flush()
@@ -97,8 +92,9 @@ class Deployment:
 @contextmanager
 def deployed(tree: Path | None, data: Path, workers: Sequence[Worker], chat: Running) -> Iterator[Deployment]:
     """Redis and these workers run while the block does, with the code of a tree, or with this one's for none."""
+    root = tree or ROOT
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
-        "PYTHONPATH": str(tree or SOURCE),
+        "PYTHONPATH": os.pathsep.join(str(root / part) for part in PARTS),
         "MEMSHARE_DATA": str(data),
         "MEMSHARE_MODEL": "openai:loopback",
         "MEMSHARE_CONCEPTS": "false",  # they are no hop of the journey, and a tree of before has none

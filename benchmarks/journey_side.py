@@ -3,7 +3,8 @@
 Its argument is JSON: the data folder and the workers. It starts Redis and them, and prints their pids by name. For each
 line {"what", "count"} of its standard input it submits so many tasks, prints {"submitted": count}, waits for another
 line, lets the agents begin, and prints the rate and the share of the new memories that was compared with others. It
-knows of a tree only what stayed the same: `Client`, and how the embedded Redis starts.
+knows of a tree only what stayed the same: `Client`, `memshare worker`, and how the embedded Redis starts. The line
+{"what": "recalls", "count"} asks the door alone, and has the median of milliseconds as its reply.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice, product
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from memshare.client import Client
@@ -50,6 +52,11 @@ WHERE = (
     *("on a treadmill", "during the election", "in an orchard", "at the border", "in a museum", "on the roof"),
     *("by the canal", "in a bakery", "on a glacier", "in the fog", "at a wedding", "in a castle", "during the harvest"),
 )
+PACKAGES = {
+    "broker": ("memshare_broker", "memshare.broker"),
+    "memory": ("memshare_memory", "memshare.memory_service"),
+}
+RECALLS = "recalls"
 MIDDLE = (0.1, 0.9)
 STALLED_AFTER = 60  # seconds
 START_WITHIN = 180  # seconds
@@ -59,16 +66,15 @@ POLL = 0.05  # seconds
 def main() -> None:
     place = json.loads(sys.argv[1])
     data = Path(place["data"])
-    is_before = find_spec("memshare.broker") is None
-    redis_server = import_module("broker.redis_server" if is_before else "memshare.broker.redis_server")
+    redis_server = _part("broker", "redis_server")
     redis = redis_server.start(data)
     workers: dict[str, list[subprocess.Popen[bytes]]] = {}
     client = Client()
     try:
         _wait(lambda: redis_server.socket_path(data).exists(), "Redis", redis)
         for number, worker in enumerate(place["workers"]):
-            node = f"{worker['queues'][0]}-{number}@bench"
-            workers.setdefault(worker["name"], []).append(_start(worker, node, data))
+            log = data / f"{worker['queues'][0]}-{number}.log"
+            workers.setdefault(worker["name"], []).append(_start(worker, log))
         started = [process for processes in workers.values() for process in processes]
         pids = {process.pid for process in started}
         _wait(lambda: {one.pid for one in client.workers()} >= pids, "every worker", *started)
@@ -77,6 +83,9 @@ def main() -> None:
         prompts = tasks()
         for line in sys.stdin:
             wanted = json.loads(line)
+            if wanted["what"] == RECALLS:
+                _say({"recall_ms": _recall_ms(client, list(islice(prompts, wanted["count"])))})
+                continue
             compared = client.ledger.done().get("compare", 0)
             rate = _run(client, wanted["what"], list(islice(prompts, wanted["count"])))
             compared = client.ledger.done().get("compare", 0) - compared
@@ -90,11 +99,27 @@ def main() -> None:
         client.close()
 
 
-def _start(worker: Mapping[str, Any], node: str, data: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "celery", "-A", worker["app"], "worker", "-Q", ",".join(worker["queues"])]
-    options = ["-n", node, "-c", str(worker["threads"]), "-l", "INFO", "--without-mingle", "--without-gossip"]
-    with (data / f"{node}.log").open("wb") as log:
-        return subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+def _start(worker: Mapping[str, Any], log: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "memshare", "worker", *worker["queues"], "--concurrency", str(worker["threads"])]
+    with log.open("wb") as file:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+
+
+def _part(part: str, module: str) -> Any:
+    """A module of a part; in trees before the parts had packages of their own they were rooms of `memshare`."""
+    own, before = PACKAGES[part]
+    return import_module(f"{own if find_spec(own) else before}.{module}")
+
+
+def _recall_ms(client: Client, prompts: Sequence[str]) -> float:
+    """What the door takes for one recall after the other, in ms: the median."""
+    request = _part("memory", "door.messages").RecallRequest
+    took = []
+    for prompt in prompts:
+        began = time.perf_counter()
+        client.memories.recall(request(pool="poem", text=prompt, k=3))
+        took.append(time.perf_counter() - began)
+    return median(took) * 1000
 
 
 def _run(client: Client, what: str, prompts: Sequence[str]) -> float:

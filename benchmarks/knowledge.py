@@ -15,9 +15,9 @@ import typer
 
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import print_figures, progress
-from memshare.agents.prompt import build_prompt
-from memshare.broker.wire.messages import Turn
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
+from memshare_agents.prompt import build_prompt
+from memshare_broker.wire.messages import Turn
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
 
 DATA = Path("../shared/data/webquestions.jsonl")
 POOL, SHOWN = "reasoning", 3

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.synthetic import DIMENSION, Query
-from memshare.memory_service.encoders.encoder import Encoder
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores import points
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.memory import Memory
+from memshare_memory.stores import points
 
 
 def text_of(memory: Memory) -> str:

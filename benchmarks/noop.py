@@ -10,10 +10,10 @@ from pathlib import Path
 from celery import Celery
 
 from benchmarks.journey_side import rate_of
-from memshare.broker import redis_server
-from memshare.broker.app import make_app, queue_named
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
+from memshare_broker import redis_server
+from memshare_broker.app import make_app, queue_named
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT, wait_for
 
 app: Celery = make_app(lambda _: ["noop"])

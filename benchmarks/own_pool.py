@@ -8,20 +8,20 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from memshare.broker.delivery.stage import Following
-from memshare.broker.settings import Settings
 from memshare.local.own_redis import connected
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout
+from memshare_broker.delivery.stage import Following
+from memshare_broker.settings import Settings
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout
 
 
 class OwnPool(NamedTuple):

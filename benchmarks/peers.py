@@ -38,17 +38,17 @@ from numpy.typing import NDArray
 from benchmarks.mem0_store import Mem0, text_of
 from benchmarks.report import aim, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Query, Synthetic
-from memshare.broker.settings import Settings
 from memshare.console import errors
 from memshare.local.own_redis import connected
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.recall.search_steps import SPARE, choose
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Vectors, Where
+from memshare_broker.settings import Settings
+from memshare_memory.curate.curate import Curate
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.search_steps import SPARE, choose
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Vectors, Where
 
 AIMS = {"add_ratio": 15.0, "import_ratio": 50.0, "search_ratio": 40.0}
 ROUNDS, QUERIES = 5, 40  # queries of a round

@@ -19,11 +19,11 @@ from typing import Annotated
 import typer
 
 from benchmarks.report import print_figures
-from memshare.broker.settings import load_settings
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import request_of
 from memshare.evaluation.result import ALL, Result, Row
+from memshare_broker.settings import load_settings
 from tests.support.inventing_model.chat import served
 
 NAMES = ("complex", "facts", "contradictions")

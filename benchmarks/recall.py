@@ -27,13 +27,13 @@ from benchmarks.door import through_the_door
 from benchmarks.encoding import encodes
 from benchmarks.report import Aim, milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
-from memshare.memory_service.encoders.encoder import Encoder, open_encoder
-from memshare.memory_service.encoders.shared_batches import SharedBatches
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Vectors, Where
+from memshare_memory.encoders.encoder import Encoder, open_encoder
+from memshare_memory.encoders.shared_batches import SharedBatches
+from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Vectors, Where
 
 AIM_AT = 100_000
 AIMS = (

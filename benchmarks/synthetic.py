@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.broker.wire.grades import CriterionScore
-from memshare.memory_service.memory import Memory, memory_id
+from memshare_broker.wire.grades import CriterionScore
+from memshare_memory.memory import Memory, memory_id
 
 DIMENSION = 384
 POOLS = ("poem", "logic", "plan", "reasoning")

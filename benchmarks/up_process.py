@@ -15,9 +15,9 @@ from pathlib import Path
 import redis
 
 from benchmarks.processes import family, resident_mb
-from memshare.broker import redis_server
-from memshare.broker.connection import connect
-from memshare.broker.presence import present
+from memshare_broker import redis_server
+from memshare_broker.connection import connect
+from memshare_broker.presence import present
 from tests.support.deployment import ROOT, wait_for
 
 READY_WITHIN = 180.0  # seconds

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker import redis_server
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
 from memshare.local.supervisor import processors
+from memshare_broker import redis_server
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
 
 # Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
 # a test of the trainer that takes a third of a second took five minutes.

@@ -26,9 +26,9 @@ from benchmarks.report import Aim, print_figures
 from benchmarks.support.deployment import Deployment
 from benchmarks.support.orders import teller
 from benchmarks.support.up import deployed
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.stores.store import Where
 from memshare.remote.memory import Memory
+from memshare_memory.curate.requests import Forget
+from memshare_memory.stores.store import Where
 
 AT_ONCE = 8  # requests
 OPEN = Person("open", ("admin",), POOLS)

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import Chat, FirstToken, Reply
-from memshare.llm.providers.strict_schema import strict_schema
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import Chat, FirstToken, Reply
+from memshare_llm.providers.strict_schema import strict_schema
 
 CHARACTERS = 4  # of a token
 KINDS = {"right": "grade", "example_1": "label", "other_1": "compare", "topic": "concepts"}

@@ -17,15 +17,15 @@ from benchmarks.report import milliseconds
 from benchmarks.support import server
 from benchmarks.support.counts import Counts
 from benchmarks.support.replies import Pair
-from memshare.broker.connection import connect
 from memshare.client import Client
 from memshare.local.own_redis import encoder_in_use
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
-from memshare.retriever_trainer.consolidation import schedule
-from memshare.retriever_trainer.consolidation.consolidation_state import count_lessons, read_state
+from memshare_broker.connection import connect
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
+from memshare_trainer.consolidation import schedule
+from memshare_trainer.consolidation.consolidation_state import count_lessons, read_state
 
 MEMSHARE = str(Path(sys.executable).with_name("memshare"))
 PATIENCE = 1_200.0  # seconds

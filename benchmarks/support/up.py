@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.support import server
 from benchmarks.support.deployment import MEMSHARE, Deployment
-from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare_broker.settings import Settings
 
 BENCHMARKS = Path(__file__).parents[1]
 MODEL = "openai:expert"

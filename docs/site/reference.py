@@ -13,13 +13,13 @@ from typer.cli import get_docs_for_click
 from typer.models import Context
 
 import memshare
-from memshare.agents.roster import Agent
-from memshare.broker.settings import Settings
 from memshare.lazy_commands import GROUPS, load
 from memshare.remote.memory import DeadLetters, Journeys, Memories
-from memshare.scorer.rubric import Rubric
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
+from memshare_agents.roster import Agent
+from memshare_broker.settings import Settings
+from memshare_scorer.rubric import Rubric
 
 Schema = dict[str, Any]
 

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memshare.broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
     from memshare.client import Client
-    from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-    from memshare.memory_service.door.messages import SearchRequest
-    from memshare.memory_service.stores.store import Where
     from memshare.remote.memory import AsyncMemory, Memory
     from memshare.serve.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
+    from memshare_broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
+    from memshare_memory.curate.requests import Edit, Forget, NewMemory
+    from memshare_memory.door.messages import SearchRequest
+    from memshare_memory.stores.store import Where
 
 __all__ = [
     "AsyncMemory",
@@ -41,9 +41,9 @@ _ELSEWHERE = {
     "AsyncMemory": "memshare.remote.memory",
     "Client": "memshare.client",
     "Memory": "memshare.remote.memory",
-    "SearchRequest": "memshare.memory_service.door.messages",
-    "Where": "memshare.memory_service.stores.store",
-    **dict.fromkeys(["Edit", "Forget", "NewMemory"], "memshare.memory_service.curate.requests"),
+    "SearchRequest": "memshare_memory.door.messages",
+    "Where": "memshare_memory.stores.store",
+    **dict.fromkeys(["Edit", "Forget", "NewMemory"], "memshare_memory.curate.requests"),
     **dict.fromkeys(["Conflict", "Forbidden", "NoToken", "NotFound", "Stale", "TooLarge"], "memshare.serve.errors"),
 }
 
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> object:
     """A public name, imported when it is first asked for: every worker and command imports this module."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_ELSEWHERE.get(name, "memshare.broker.errors")), name)
+    value = getattr(import_module(_ELSEWHERE.get(name, "memshare_broker.errors")), name)
     globals()[name] = value
     return value
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from memshare.bootstrap.resumable_run import Hints
-from memshare.broker.errors import BadInput, MemshareError, QueueFull
-from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.json_lines import read_lines, read_object
+from memshare_broker.errors import BadInput, MemshareError, QueueFull
+from memshare_broker.wire.messages import derived_id
 
 AT_ONCE = 100  # tasks that are submitted between two looks for results
 LOOK_EVERY = 0.1  # seconds

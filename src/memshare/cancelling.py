@@ -7,10 +7,10 @@ from typing import Literal
 
 from celery import Celery
 
-from memshare.broker.delivery.celery_result import revoked
-from memshare.broker.delivery.entry import Cancelled
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.wire.messages import derived_id
+from memshare_broker.delivery.celery_result import revoked
+from memshare_broker.delivery.entry import Cancelled
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.wire.messages import derived_id
 
 LATER_STAGES = ("score", "settle", "credit", "learn", "extract", "concepts")
 """The stages whose messages have an id that is derived from their journey's."""

@@ -10,11 +10,11 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput, MemshareError
-from memshare.broker.private_files import PRIVATE
-from memshare.broker.wire.whole_characters import refuse_half_characters
 from memshare.extras import needs_extra
 from memshare.lazy_commands import LazyCommands
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.private_files import PRIVATE
+from memshare_broker.wire.whole_characters import refuse_half_characters
 
 app = typer.Typer(
     cls=LazyCommands,

@@ -10,27 +10,27 @@ from uuid import uuid4
 from celery.states import EXCEPTION_STATES
 from pydantic import ValidationError
 
-from memshare.agents.roster import cards
-from memshare.broker.app import make_app
-from memshare.broker.connection import connect, reaching
-from memshare.broker.delivery.dead_letters import DeadLetters
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
-from memshare.broker.delivery.publish import outgoing, tell_sent
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.broker.presence import AgentCard, Presence, present
-from memshare.broker.settings import Settings, load_settings
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import AgentTask
-from memshare.broker.wire.secret import open_signer
-from memshare.broker.wire.whole_characters import refuse_half_characters
 from memshare.cancelling import Cancelling, cancel_journey
 from memshare.journey import Journey, read_journey
-from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.door.client import MemoryClient
 from memshare.reuse import reusable_id
 from memshare.submission import Submission, ended
+from memshare_agents.roster import cards
+from memshare_broker.app import make_app
+from memshare_broker.connection import connect, reaching
+from memshare_broker.delivery.dead_letters import DeadLetters
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare_broker.delivery.publish import outgoing, tell_sent
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.presence import AgentCard, Presence, present
+from memshare_broker.settings import Settings, load_settings
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.door.client import MemoryClient
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 LOOK_EVERY = 0.05  # seconds

@@ -18,7 +18,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from memshare.broker.observe.plain_text import plain, plain_json
+from memshare_broker.observe.plain_text import plain, plain_json
 
 
 class TextConsole(Console):

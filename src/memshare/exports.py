@@ -15,10 +15,10 @@ from uuid import UUID
 import redis
 from pydantic import ValidationError
 
-from memshare.broker.wire.messages import Message
 from memshare.files import new_file
-from memshare.memory_service.memory import Memory
 from memshare.merge_lines import MergeLine, Names, add_names, gone_with
+from memshare_broker.wire.messages import Message
+from memshare_memory.memory import Memory
 
 M = TypeVar("M", bound=Message)
 

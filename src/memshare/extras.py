@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from memshare.broker.errors import MemshareError
+from memshare_broker.errors import MemshareError
 
 MODULES = {
     "agents": ("httpx2", "jsonschema", "limits", "mistralai", "openai", "pypdf", "trafilatura"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from memshare.broker.errors import BadInput
+from memshare_broker.errors import BadInput
 
 FOR_ALL, FOR_ITS_OWNER = 0o666, 0o600  # who may read and write it, as far as the umask lets them
 

@@ -7,17 +7,17 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
-from memshare.broker.delivery.dead_letters import DeadLetter
-from memshare.broker.delivery.entry import Cancelled, Parked
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.comparisons import Compared
-from memshare.broker.wire.extractions import Extracted, NotedConcepts
-from memshare.broker.wire.grades import Score, Settlement
-from memshare.broker.wire.lessons import Lesson
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted, Record, Shown, Step, Usage
-from memshare.broker.wire.offers import OfferedPair
-from memshare.broker.wire.questions import Question, QuestionTask
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.delivery.entry import Cancelled, Parked
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.extractions import Extracted, NotedConcepts
+from memshare_broker.wire.grades import Score, Settlement
+from memshare_broker.wire.lessons import Lesson
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted, Record, Shown, Step, Usage
+from memshare_broker.wire.offers import OfferedPair
+from memshare_broker.wire.questions import Question, QuestionTask
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 What = Literal["task", "standard answer", "seed"]

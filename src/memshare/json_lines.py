@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.whole_characters import refuse_half_characters
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.whole_characters import refuse_half_characters
 
 SHOWN_FAULTS = 5  # wrong lines
 _MARKS = {

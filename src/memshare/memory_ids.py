@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
-from memshare.memory_service.curate.requests import TrashRequest
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import TrashRequest
+from memshare_memory.stores.store import Where
 
 SHORTEST = 8  # digits of an id
 _DIGITS = 32

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from rich.text import Text
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.console import console, errors, one_line
-from memshare.memory_service.door.client import BATCH
-from memshare.memory_service.door.messages import JudgedMemory
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput
+from memshare_memory.door.client import BATCH
+from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 
 _WIDE = 120  # columns from which prompt and answer stand side by side
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import redis
 
-from memshare.broker.wire.forms import Label
-from memshare.broker.wire.messages import Message
-from memshare.concepts.aliases import Merge, needed
-from memshare.concepts.decisions import Adopted, Decisions
-from memshare.concepts.names import key
-from memshare.memory_service.memory import Memory
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import Message
+from memshare_concepts.aliases import Merge, needed
+from memshare_concepts.decisions import Adopted, Decisions
+from memshare_concepts.names import key
+from memshare_memory.memory import Memory
 
 _AT_ONCE = 1_000  # Redis serves nobody else while a batch is written
 

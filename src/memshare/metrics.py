@@ -15,18 +15,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from redis.exceptions import ResponseError
 
-from memshare.broker.app import lists_of
-from memshare.broker.delivery.keys import FAILED, PARKED, QUEUES, open_key, since_key
-from memshare.broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
-from memshare.broker.presence import present
-from memshare.llm.limits.budget import Budget
-from memshare.llm.limits.usage import UsageLog
-from memshare.memory_service.pool.encoder_names import ENCODER
-from memshare.memory_service.recall.adapter import PublishedAdapter
-from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.memory_service.recall.credibility import ALPHA, as_shown, upper_bounds
-from memshare.memory_service.recall.retriever import adapter_key, version_key
-from memshare.retriever_trainer.lesson_log import RETRIEVERS
+from memshare_broker.app import lists_of
+from memshare_broker.delivery.keys import FAILED, PARKED, QUEUES, open_key, since_key
+from memshare_broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
+from memshare_broker.presence import present
+from memshare_llm.limits.budget import Budget
+from memshare_llm.limits.usage import UsageLog
+from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.recall.adapter import PublishedAdapter
+from memshare_memory.recall.bandit_arms import Arms
+from memshare_memory.recall.credibility import ALPHA, as_shown, upper_bounds
+from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_trainer.lesson_log import RETRIEVERS
 
 log = logging.getLogger(__name__)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import OFFLINE
 from memshare.client import Client
-from memshare.llm.no_model import needs_model
-from memshare.scorer.grading import is_checked
-from memshare.scorer.rubric import find_rubric
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
+from memshare_llm.no_model import needs_model
+from memshare_scorer.grading import is_checked
+from memshare_scorer.rubric import find_rubric
 
 
 def require_scorer_model(client: Client, what: str) -> None:

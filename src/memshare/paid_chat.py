@@ -8,12 +8,12 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from memshare.broker.settings import Role, Settings
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import Chat, FirstToken, Reply
-from memshare.llm.limits.metered import Payer
-from memshare.llm.no_model import require_model
-from memshare.llm.worker import open_budget, open_limited, open_metering
+from memshare_broker.settings import Role, Settings
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import Chat, FirstToken, Reply
+from memshare_llm.limits.metered import Payer
+from memshare_llm.no_model import require_model
+from memshare_llm.worker import open_budget, open_limited, open_metering
 
 
 class Capped:

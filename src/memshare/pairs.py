@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import AgentTask
 from memshare.json_lines import read_lines, read_object, refuse
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.memory import Memory
 from memshare.merge_lines import MergeLine
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import AgentTask
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.memory import Memory
 
 
 class PairsFile(NamedTuple):

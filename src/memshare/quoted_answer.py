@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memshare.broker.wire.messages import Quoted
 from memshare.memory_ids import short_id
+from memshare_broker.wire.messages import Quoted
 
 
 def whose_answer(quoted: Quoted) -> str:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memshare.broker.errors import BadInput
 from memshare.console import in_json
 from memshare.json_lines import decode, read_object
+from memshare_broker.errors import BadInput
 
 BEGINS = b'{"line":'  # every line of ours
 

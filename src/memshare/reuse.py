@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memshare.broker.wire.messages import AgentTask, derived_id
-from memshare.llm.limits.usage import day_of
+from memshare_broker.wire.messages import AgentTask, derived_id
+from memshare_llm.limits.usage import day_of
 
 
 def reusable_id(agent: str, task: AgentTask, now: float) -> str:

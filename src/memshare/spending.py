@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from memshare.broker.delivery.entry import Parked
-from memshare.llm.limits.budget import Cap, Holder
-from memshare.llm.limits.prices import Prices
-from memshare.llm.limits.usage import Kind, Used
+from memshare_broker.delivery.entry import Parked
+from memshare_llm.limits.budget import Cap, Holder
+from memshare_llm.limits.prices import Prices
+from memshare_llm.limits.usage import Kind, Used
 
 
 class Spent(BaseModel):

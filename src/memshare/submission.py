@@ -13,8 +13,8 @@ from celery import Celery
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.states import EXCEPTION_STATES, PENDING, READY_STATES, REVOKED
 
-from memshare.broker.connection import reaching
-from memshare.broker.errors import GiveUp
+from memshare_broker.connection import reaching
+from memshare_broker.errors import GiveUp
 
 LOOKED_AT = 500  # tasks in one request
 LOOK_AGAIN = 1.0  # seconds; news can get lost with its connection, so an answer is looked for without news too

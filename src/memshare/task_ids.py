@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memshare.broker.connection import reaching
-from memshare.broker.errors import BadInput
 from memshare.client import Client
+from memshare_broker.connection import reaching
+from memshare_broker.errors import BadInput
 
 SHOWN = 8  # digits of an id
 _WHOLE = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")

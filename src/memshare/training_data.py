@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.conversation import turns_of
 from memshare.journey import read_journey
-from memshare.memory_service.memory import Memory, folded
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.conversation import turns_of
+from memshare_memory.memory import Memory, folded
 
 Format = Literal["messages", "sharegpt", "preference"]
 Line = dict[str, Any]

@@ -10,8 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.door.messages import JudgedMemory
-from memshare.memory_service.memory import Memory
+from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.memory import Memory
 
 SAME = 0.95
 """Cosine of two memories' texts from which they are nearly the same."""

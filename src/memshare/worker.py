@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from memshare.agents.roster import cards, load_roster
-from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare.broker.presence import AgentCard
-from memshare.broker.runtime.worker import Part, worker_app
-from memshare.broker.settings import Settings
+from memshare_agents.roster import cards, load_roster
+from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare_broker.presence import AgentCard
+from memshare_broker.runtime.worker import Part, worker_app
+from memshare_broker.settings import Settings
 
 
 def _part_of(
@@ -37,10 +37,10 @@ def _part_of(
 
 # The memory service first: agents that start in the same process ask it for their documents.
 parts = (
-    _part_of("memshare.memory_service.worker", lambda _: [MEMORY_QUEUE]),
-    _part_of("memshare.agents.worker", lambda settings: list(load_roster(settings.agents_dir)), cards),
-    _part_of("memshare.scorer.worker", lambda _: [SCORER_QUEUE]),
-    _part_of("memshare.concepts.worker", lambda _: [CONCEPTS_QUEUE]),
-    _part_of("memshare.retriever_trainer.worker", lambda _: [TRAINER_QUEUE]),
+    _part_of("memshare_memory.worker", lambda _: [MEMORY_QUEUE]),
+    _part_of("memshare_agents.worker", lambda settings: list(load_roster(settings.agents_dir)), cards),
+    _part_of("memshare_scorer.worker", lambda _: [SCORER_QUEUE]),
+    _part_of("memshare_concepts.worker", lambda _: [CONCEPTS_QUEUE]),
+    _part_of("memshare_trainer.worker", lambda _: [TRAINER_QUEUE]),
 )
 app = worker_app(*parts)

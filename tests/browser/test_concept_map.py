@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from memshare.concepts.aliases import Aliases
-from memshare.concepts.flashcards import flashcards
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.hierarchy import Levels
-from memshare.concepts.map.page import Colours, map_page
-from memshare.concepts.map.sizes import clusters_around
-from memshare.concepts.pool_graph import PoolConcepts, levels_of
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Aliases
+from memshare_concepts.flashcards import flashcards
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.hierarchy import Levels
+from memshare_concepts.map.page import Colours, map_page
+from memshare_concepts.map.sizes import clusters_around
+from memshare_concepts.pool_graph import PoolConcepts, levels_of
+from memshare_memory.memory import Memory
 
 HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
 

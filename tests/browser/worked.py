@@ -14,9 +14,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.demo.play import Played, play, wait_until_settled
+from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT, wait_for
 from tests.support.inventing_model.chat import served
 

@@ -11,10 +11,10 @@ from uuid import uuid4
 import pytest
 from qdrant_client import QdrantClient
 
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.server_collection import ALIAS, current_collection
-from memshare.memory_service.stores.server_store import ServerStore
-from memshare.memory_service.stores.store import Layout, Store
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.server_collection import ALIAS, current_collection
+from memshare_memory.stores.server_store import ServerStore
+from memshare_memory.stores.store import Layout, Store
 from tests.support import qdrant_container, qdrant_server
 from tests.support.locked_qdrant import locked_qdrant
 from tests.support.memories import LAYOUT

@@ -14,13 +14,13 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, create_model
 
-from memshare.broker.errors import BadInput, GiveUp, TryAgain
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import Chat, NoLogprobs
-from memshare.llm.completion import MAX_TEXT
-from memshare.llm.models import open_chat
-from memshare.llm.providers.http_client import MAX_REPLY_BYTES
-from memshare.llm.structured import DoesNotFit, ask
+from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import Chat, NoLogprobs
+from memshare_llm.completion import MAX_TEXT
+from memshare_llm.models import open_chat
+from memshare_llm.providers.http_client import MAX_REPLY_BYTES
+from memshare_llm.structured import DoesNotFit, ask
 from tests.support.chat_script import Answer, Script, in_turn, well
 from tests.support.chat_server import ChatServer, serving
 

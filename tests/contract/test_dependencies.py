@@ -18,7 +18,7 @@ from memshare.extras import BRINGS, MODULES
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-OUR_OWN = {"memshare", "benchmarks", "tests"}
+OUR_OWN = {"benchmarks", "tests", *(folder.name for folder in ROOT.glob("*/memshare*"))}
 PART_OF = {"pydantic-core": "pydantic"}
 """Distributions that belong to another one, which names their exact version."""
 NOT_INSTALLED = {"mem0": ["mem0ai"]}
@@ -74,14 +74,14 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-PRODUCT = sorted(link.name for link in (ROOT / "src" / "memshare").iterdir() if link.is_symlink())
+PRODUCT = sorted(folder.relative_to(ROOT).as_posix() for folder in ROOT.glob("*/memshare*") if folder.is_dir())
 
 
 @pytest.mark.parametrize(
     ("folders", "extras"),
     [
         (
-            ["src/memshare", *PRODUCT],
+            PRODUCT,
             ["evaluate", "otel", "langgraph", "openai-agents", "pydantic-ai", "langchain", "dspy"],
         ),
         (["benchmarks"], ["bench"]),
@@ -108,7 +108,7 @@ def test_every_module_that_is_not_there_without_an_extra_is_known() -> None:
     light = brought_by()
     known = {module for modules in MODULES.values() for module in modules}
 
-    missing = {package for package in imports_of("src/memshare", *PRODUCT) if not distributions_of(package) & light}
+    missing = {package for package in imports_of(*PRODUCT) if not distributions_of(package) & light}
 
     assert missing <= known
 

@@ -1,4 +1,4 @@
-"""The wheel, built from the sdist, has everything in one package and lives beside others that are called as our parts.
+"""The wheel, built from the sdist, has all packages and lives beside others that are called as our parts.
 
 The test that asks the package index runs in CI only; beside it stands one that needs no network: packages of these
 names are put into an environment that borrows the installed dependencies.
@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tarfile
 import tomllib
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -18,10 +17,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "memshare"
+PACKAGES = [folder for folder in ROOT.glob("*/memshare*") if folder.is_dir()]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAMESAKES = ("agents", "llm")
-"""What openai-agents and llm install at the top, and two folders of ours are called."""
+"""What openai-agents and llm install at the top, and two folders of this repository are called."""
 
 CHECK = """
 import agents, llm, memshare
@@ -70,14 +69,13 @@ def site_packages(python: Path) -> Path:
 
 
 def our_files() -> set[str]:
-    """Every file of the packages, by its path in the wheel; links are followed."""
-    found = (
-        Path(folder, name)
-        for folder, _, names in os.walk(PACKAGE, followlinks=True)
-        for name in names
-        if Path(folder).name != "__pycache__"
-    )
-    return {file.relative_to(PACKAGE.parent).as_posix() for file in found}
+    """Every file of the packages, by its path in the wheel."""
+    return {
+        file.relative_to(package.parent).as_posix()
+        for package in PACKAGES
+        for file in package.rglob("*")
+        if file.is_file() and file.parent.name != "__pycache__"
+    }
 
 
 def test_the_wheel_has_every_file_and_nothing_else(wheel: Path) -> None:
@@ -87,17 +85,7 @@ def test_the_wheel_has_every_file_and_nothing_else(wheel: Path) -> None:
     assert inside == our_files()
     assert {PurePosixPath(name).suffix for name in inside} >= {".py", ".toml", ".jsonl", ".html", ".css", ".j2", ".txt"}
     assert "memshare/py.typed" in inside
-    assert {name.partition("/")[0] for name in inside} == {"memshare"}
-
-
-def test_in_the_sdist_the_links_are_folders(built: Path) -> None:
-    [sdist] = built.glob("*.tar.gz")
-
-    with tarfile.open(sdist) as archive:
-        members = {member.name.partition("/")[2]: member for member in archive}
-
-    assert members["src/memshare/broker/errors.py"].isfile()
-    assert not [name for name, member in members.items() if member.issym() or member.islnk()]
+    assert {name.partition("/")[0] for name in inside} == {package.name for package in PACKAGES}
 
 
 def test_it_is_imported_beside_other_packages_called_agents_and_llm(wheel: Path, environment: Path) -> None:

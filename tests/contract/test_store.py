@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.grades import CriterionScore
-from memshare.memory_service.stores import bm25
-from memshare.memory_service.stores.store import Layout, Store, Where
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.grades import CriterionScore
+from memshare_memory.stores import bm25
+from memshare_memory.stores.store import Layout, Store, Where
 from tests.support.memories import DIMENSION, LAYOUT, Item, at, prompts, remembered
 
 

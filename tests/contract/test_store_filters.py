@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores import bm25
-from memshare.memory_service.stores.store import Order, Store, Where
+from memshare_memory.memory import Memory
+from memshare_memory.stores import bm25
+from memshare_memory.stores.store import Order, Store, Where
 from tests.support.memories import at, prompts, remembered
 
 ITEMS = [

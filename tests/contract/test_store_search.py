@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from memshare.memory_service.stores import bm25
-from memshare.memory_service.stores.store import Query, Store, Where
+from memshare_memory.stores import bm25
+from memshare_memory.stores.store import Query, Store, Where
 from tests.support.memories import at, prompts, remembered
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memshare.memory_service.stores import points
-from memshare.memory_service.stores.store import RawPoint, Store, Where, every
+from memshare_memory.stores import points
+from memshare_memory.stores.store import RawPoint, Store, Where, every
 from tests.support.memories import Item, at, remembered
 
 Spoil = Callable[[Store, Item, Any], None]

@@ -29,8 +29,8 @@ import numpy as np
 import psutil
 
 from memshare.console import console, print_json, table
-from memshare.memory_service.stores.store import Where
 from memshare.serve.tokens import Tokens
+from memshare_memory.stores.store import Where
 from tests.faults.cluster import ENVIRONMENT, KINDS, Cluster, Setup, cluster
 from tests.faults.count import count
 from tests.faults.load import Load

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from memshare.broker.app import VISIBILITY_TIMEOUT
+from memshare_broker.app import VISIBILITY_TIMEOUT
 from tests.faults.cluster import KINDS, Cluster
 from tests.faults.model import Fault
 from tests.faults.up import Up

@@ -8,10 +8,10 @@ from pathlib import Path
 from memshare.backup.archive import open_archive
 from memshare.backup.make import make
 from memshare.backup.restore import restore
-from memshare.broker.delivery.keys import JOURNEY
-from memshare.broker.settings import Settings
 from memshare.local.own_redis import connected
-from memshare.memory_service.stores.store import Where
+from memshare_broker.delivery.keys import JOURNEY
+from memshare_broker.settings import Settings
+from memshare_memory.stores.store import Where
 from tests.faults.cluster import Cluster, Setup, cluster
 from tests.faults.count import count
 from tests.faults.run import Result

@@ -6,8 +6,8 @@ import random
 import signal
 import time
 
-from memshare.broker.app import CONCEPTS_QUEUE
-from memshare.memory_service.curate.requests import NewMemory
+from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_memory.curate.requests import NewMemory
 from tests.faults.cluster import Cluster
 
 MEMORIES, FEWEST = 300, 60

@@ -7,7 +7,7 @@ import time
 
 from celery import Celery
 
-from memshare.broker.app import kombu_url, lists_of
+from memshare_broker.app import kombu_url, lists_of
 from tests.faults.cluster import KINDS, LEASE, Cluster
 from tests.support.message_shapes import shapes
 

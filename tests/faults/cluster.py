@@ -11,14 +11,14 @@ from typing import Literal
 
 import redis
 
-from memshare.broker import redis_server
-from memshare.broker.app import CONCEPTS_QUEUE
-from memshare.broker.connection import DOWN, connect
-from memshare.broker.delivery.keys import SWEEPING
-from memshare.broker.errors import Reason, Unreachable
-from memshare.broker.settings import Settings
-from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
+from memshare_broker import redis_server
+from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_broker.connection import DOWN, connect
+from memshare_broker.delivery.keys import SWEEPING
+from memshare_broker.errors import Reason, Unreachable
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
 from tests.faults.clock import Clock
 from tests.faults.disk import Disk, disk
 from tests.faults.fleet import Fleet

@@ -10,13 +10,13 @@ from typing import Any
 
 import redis
 
-from memshare.broker.app import lists_of
-from memshare.broker.delivery.keys import DEAD, MESSAGES, PARKED, UNACKED, journey_key
 from memshare.client import Client
-from memshare.memory_service.encoders.bundled import BUNDLED
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.retriever_trainer.lesson_log import LessonLog, retrievers
+from memshare_broker.app import lists_of
+from memshare_broker.delivery.keys import DEAD, MESSAGES, PARKED, UNACKED, journey_key
+from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.memory import Memory
+from memshare_memory.recall.bandit_arms import Arms
+from memshare_trainer.lesson_log import LessonLog, retrievers
 
 STAGES = ("answer", "score", "settle", "learn", "extract", "concepts")
 

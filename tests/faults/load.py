@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from memshare.broker.errors import Unreachable
 from memshare.client import Client
+from memshare_broker.errors import Unreachable
 from tests.faults.model import POOR, REFUSED
 
 SUBMITTERS = 4

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 
-from memshare.broker.errors import GiveUp
 from memshare.client import Client
+from memshare_broker.errors import GiveUp
 from tests.faults.load import Load
 
 WAITING = 40  # tasks that are waited for at a time; each takes two connections, and a client of Redis has 100

@@ -21,16 +21,16 @@ import redis
 
 from benchmarks.forms.tasks import memories, unseen_tasks
 from benchmarks.report import print_figures
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Shown
 from memshare.local.own_redis import connected
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.encoders.encoder import Encoder
-from memshare.memory_service.encoders.open_model import open_model
-from memshare.memory_service.memory import memory_id
-from memshare.retriever_trainer.unlearn import unlearn
-from memshare.scorer.grading import Pair, grade
-from memshare.scorer.rubric import find_rubric
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Shown
+from memshare_memory.curate.requests import Forget
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_model import open_model
+from memshare_memory.memory import memory_id
+from memshare_scorer.grading import Pair, grade
+from memshare_scorer.rubric import find_rubric
+from memshare_trainer.unlearn import unlearn
 from tests.faults.poisoned_pool import (
     MALLORY,
     POOL,

@@ -16,22 +16,22 @@ import redis
 from numpy.typing import NDArray
 
 from benchmarks.forms.tasks import Task, form_of, memories, questions
-from memshare.broker.wire.grades import GradedTask, Score
-from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.encoders.encoder import Encoder
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Vectors
-from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare_broker.wire.grades import GradedTask, Score
+from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Vectors
+from memshare_trainer.labels import Labels
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
 
 POOL, SHOWN = "poem", 3
 MALLORY, SUBMITTERS = "mallory", 20

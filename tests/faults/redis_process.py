@@ -13,9 +13,9 @@ from pathlib import Path
 
 import redis
 
-from memshare.broker import redis_server
-from memshare.broker.connection import DOWN, connect
 from memshare.local.child import ends_with_parent
+from memshare_broker import redis_server
+from memshare_broker.connection import DOWN, connect
 from tests.faults.hosts import Host, enter
 
 START_WITHIN = 60  # seconds; it reads its log first

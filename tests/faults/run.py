@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from memshare.broker.errors import Unreachable
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import Unreachable
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 from tests.faults.cluster import LEASE, Cluster, Setup, cluster
 from tests.faults.count import Count, count
 from tests.faults.load import FIRST, Load

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 from memshare.console import print_json
-from memshare.memory_service.stores.store import Where
+from memshare_memory.stores.store import Where
 from tests.faults.cluster import Cluster, Setup, cluster
 from tests.faults.count import count
 from tests.faults.drift import PARTS, drifts

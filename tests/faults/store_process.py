@@ -12,9 +12,9 @@ from pathlib import Path
 from qdrant_client import QdrantClient
 
 from memshare.local.child import ends_with_parent
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.points import WHOLE
-from memshare.memory_service.stores.server_collection import ALIAS
+from memshare_memory.memory import Memory
+from memshare_memory.stores.points import WHOLE
+from memshare_memory.stores.server_collection import ALIAS
 from tests.faults.worker_process import ROOT
 
 PAGE = 256

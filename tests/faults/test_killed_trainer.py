@@ -9,12 +9,12 @@ from pathlib import Path
 
 import redis
 
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.settings import Settings
-from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
-from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.settings import Settings
+from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.messages import derived_id
+from memshare_trainer.lesson_log import LessonLog
 from tests.faults.worker_process import start_memshare
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for

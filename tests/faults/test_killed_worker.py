@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.stores.store import Where
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.stores.store import Where
 from tests.faults.model import Model
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

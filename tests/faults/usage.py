@@ -12,7 +12,7 @@ from statistics import fmean
 import psutil
 import redis
 
-from memshare.broker.delivery.keys import DEAD, JOURNEY
+from memshare_broker.delivery.keys import DEAD, JOURNEY
 from tests.faults.fleet import Fleet
 
 LOOK_EVERY = 0.5  # seconds

@@ -18,17 +18,17 @@ import pytest
 import redis
 
 from memshare.backup.archive import POOL, open_archive
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.local.own_redis import connected
-from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.encoders.bundled import BUNDLED
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.restoring import RESTORING
-from memshare.memory_service.recall.adapter import PublishedAdapter
-from memshare.memory_service.recall.retriever import adapter_key, version_key
-from memshare.memory_service.stores.store import Where
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.memory import Memory
+from memshare_memory.pool.restoring import RESTORING
+from memshare_memory.recall.adapter import PublishedAdapter
+from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.stores.store import Where
 from tests.faults.count import count
 from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal, end

@@ -12,10 +12,10 @@ import redis
 from celery import Celery
 from celery.result import AsyncResult
 
-from memshare.broker.app import kombu_url
-from memshare.broker.settings import Settings
-from memshare.llm.limits.budget import Budget, Cap, Holder
-from memshare.llm.limits.usage import UsageLog
+from memshare_broker.app import kombu_url
+from memshare_broker.settings import Settings
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.usage import UsageLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.qdrant_server import serving as serving_qdrant

@@ -16,11 +16,11 @@ import pytest
 import redis
 from celery import Celery
 
-from memshare.broker.app import kombu_url
-from memshare.broker.delivery.keys import open_key
-from memshare.broker.delivery.sweeper import sweep
-from memshare.broker.errors import GiveUp
-from memshare.broker.settings import Settings
+from memshare_broker.app import kombu_url
+from memshare_broker.delivery.keys import open_key
+from memshare_broker.delivery.sweeper import sweep
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for

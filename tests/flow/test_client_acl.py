@@ -18,9 +18,9 @@ from celery import Celery
 from kombu import Exchange, Queue
 from redis.exceptions import NoPermissionError
 
-from memshare.broker.connection import connect
-from memshare.broker.redis_server import server_binary
-from memshare.broker.settings import Settings
+from memshare_broker.connection import connect
+from memshare_broker.redis_server import server_binary
+from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -10,12 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import derived_id
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import derived_id
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer, well
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

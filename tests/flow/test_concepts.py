@@ -13,12 +13,12 @@ from uuid import UUID
 
 import pytest
 
-from memshare.broker.settings import Settings
 from memshare.client import Client
-from memshare.concepts.flashcards import flashcards
-from memshare.concepts.reviews.shelf import Shelf
 from memshare.local.own_redis import connected
-from memshare.memory_service.memory import Memory, memory_id
+from memshare_broker.settings import Settings
+from memshare_concepts.flashcards import flashcards
+from memshare_concepts.reviews.shelf import Shelf
+from memshare_memory.memory import Memory, memory_id
 from tests.support.terminal import Terminal, end
 
 CARDS = flashcards()[40:140]

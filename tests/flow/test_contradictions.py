@@ -10,12 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from memshare.broker.app import queue_named
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.memory_service.curate.requests import ConflictDecision, NewMemory
-from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.memory import KNOWLEDGE
+from memshare_broker.app import queue_named
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import ConflictDecision, NewMemory
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer, well
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.concepts.flashcards import flashcards
 from memshare.demo.gain import PEOPLE
+from memshare_concepts.flashcards import flashcards
 from tests.support.terminal import Terminal, children_of, end
 
 

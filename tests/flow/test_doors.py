@@ -15,10 +15,10 @@ import pytest
 import redis
 
 from memshare import Forbidden, Memory, NotFound, NoToken
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.broker.wire.lessons import Evidence
 from memshare.serve.tokens import Tokens
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_broker.wire.lessons import Evidence
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.settings import Settings
 from memshare.evaluation.expect import expect
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import request_of
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.evaluate_process import WITHIN, command, consistent, number_of

@@ -15,9 +15,9 @@ from urllib.request import Request, urlopen
 import pytest
 from celery import Celery
 
-from memshare.broker.app import REPR_LENGTH, kombu_url
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
+from memshare_broker.app import REPR_LENGTH, kombu_url
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer, Script
 from tests.support.chat_server import serving

@@ -13,9 +13,9 @@ import pytest
 import redis
 from celery import Celery
 
-from memshare.broker.app import kombu_url
-from memshare.broker.delivery.keys import PARKED, UNACKED, UNACKED_INDEX
-from memshare.broker.settings import Settings
+from memshare_broker.app import kombu_url
+from memshare_broker.delivery.keys import PARKED, UNACKED, UNACKED_INDEX
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
@@ -139,7 +139,7 @@ def test_a_worker_whose_consumer_fails_ends_with_a_status_that_says_so(
     settings: Settings, redis_client: redis.Redis
 ) -> None:
     code = (
-        "from memshare.broker.runtime import transport\n"
+        "from memshare_broker.runtime import transport\n"
         "def fail(*_):\n"
         "    raise ArithmeticError('a fault of ours')\n"
         "transport.read_envelope = fail\n"

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import pytest
 
-from memshare.broker.delivery.dead_letters import letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import GiveUp
-from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
 from tests.support.terminal import Terminal
 
 HOSTILE = "[/] [red]lamp[/red] \x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe\u200b\x00\x7f"

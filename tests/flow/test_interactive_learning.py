@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.connection import connect
-from memshare.broker.delivery.keys import journey_key
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import derived_id
-from memshare.memory_service.curate.requests import Forget
-from memshare.scorer.rubric import BUNDLED
+from memshare_broker.connection import connect
+from memshare_broker.delivery.keys import journey_key
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import derived_id
+from memshare_memory.curate.requests import Forget
+from memshare_scorer.rubric import BUNDLED
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for

@@ -10,11 +10,11 @@ import pytest
 from celery import Celery
 from celery.result import AsyncResult
 
-from memshare.broker.app import kombu_url
-from memshare.broker.connection import connect
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.settings import Settings
-from memshare.memory_service.curate.requests import Forget
+from memshare_broker.app import kombu_url
+from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import Forget
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

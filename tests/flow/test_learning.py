@@ -10,12 +10,12 @@ import pytest
 import redis
 
 from benchmarks.forms.tasks import Task, form_of, memories, questions, unseen_tasks
-from memshare.broker.settings import Settings
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.messages import Found, RecallRequest
-from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
+from memshare_memory.recall.adapter import Adapter
+from memshare_trainer.lesson_log import LessonLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.oracle import Oracle

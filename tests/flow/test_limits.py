@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.app import lists_of
-from memshare.broker.errors import QueueFull
-from memshare.broker.settings import Settings
 from memshare.client import BULK
+from memshare_broker.app import lists_of
+from memshare_broker.errors import QueueFull
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for

@@ -15,9 +15,9 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.memory_service.stores.store import Where
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for

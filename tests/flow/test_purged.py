@@ -9,9 +9,9 @@ from typing import Any
 
 import redis
 
-from memshare.broker.connection import connect
-from memshare.broker.delivery.packed_json import unpack
-from memshare.broker.redis_server import socket_url
+from memshare_broker.connection import connect
+from memshare_broker.delivery.packed_json import unpack
+from memshare_broker.redis_server import socket_url
 from tests.support.terminal import Terminal, end
 
 SECRET = "zebracorn"

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.concepts.flashcards import flashcard_memories
-from memshare.concepts.gaps.open_questions import OpenQuestions
-from memshare.concepts.reviews.learner import Learner
-from memshare.concepts.reviews.shelf import Shelf
-from memshare.concepts.summaries.summaries import Summaries
-from memshare.llm.limits.usage import UsageLog
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.stores.store import Where
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_concepts.flashcards import flashcard_memories
+from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts.reviews.learner import Learner
+from memshare_concepts.reviews.shelf import Shelf
+from memshare_concepts.summaries.summaries import Summaries
+from memshare_llm.limits.usage import UsageLog
+from memshare_memory.curate.requests import Forget
+from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for

@@ -12,12 +12,12 @@ from uuid import UUID
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
 from memshare.journey import Journey
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.messages import Credibility
-from memshare.memory_service.stores.store import Where
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.messages import Credibility
+from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.presence import present
-from memshare.broker.redis_server import server_binary
+from memshare_broker.connection import connect
+from memshare_broker.presence import present
+from memshare_broker.redis_server import server_binary
 from tests.support.deployment import ROOT, wait_for
 
 WITHIN = 120  # seconds
 PASSWORD = "only-for-this-test"
 SERVICES = {
     "worker": ("memshare", "worker", "poem"),
-    "celery": ("celery", "-A", "memshare.scorer.worker", "worker", "-n", "scorer@test"),
+    "celery": ("celery", "-A", "memshare_scorer.worker", "worker", "-n", "scorer@test"),
     "ended": ("memshare", "worker", "logic"),
     "serve": ("memshare", "serve", "--port", "0", "--json"),
 }

@@ -19,19 +19,19 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memshare.broker.settings import Settings
-from memshare.broker.wire.lessons import Candidate, LessonTask
-from memshare.broker.wire.messages import Embedding
 from memshare.client import Client
 from memshare.local.own_redis import connected
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder, bundled_folder
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.recall.recall import vectors_of
-from memshare.memory_service.stores.open_store import layout_in_use, open_store
-from memshare.memory_service.stores.store import Layout, Where
-from memshare.retriever_trainer.learn import LearnStage
+from memshare_broker.settings import Settings
+from memshare_broker.wire.lessons import Candidate, LessonTask
+from memshare_broker.wire.messages import Embedding
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder, bundled_folder
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.recall.recall import vectors_of
+from memshare_memory.stores.open_store import layout_in_use, open_store
+from memshare_memory.stores.store import Layout, Where
+from memshare_trainer.learn import LearnStage
 from tests.support.deployment import ROOT, wait_for
 from tests.support.lessons import FormLabeller
 from tests.support.terminal import Terminal, children_of, end

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.scorer.rubric import read_rubric
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_scorer.rubric import read_rubric
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer, serving
 from tests.support.deployment import ROOT, deployed

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.connection import address, connect
-from memshare.broker.errors import Unreachable
-from memshare.broker.redis_server import server_binary
-from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare_broker.connection import address, connect
+from memshare_broker.errors import Unreachable
+from memshare_broker.redis_server import server_binary
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for

@@ -9,15 +9,15 @@ from uuid import UUID
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.broker.wire.grades import Score
-from memshare.broker.wire.messages import Shown, Usage
 from memshare.evaluation.data import Item
 from memshare.evaluation.queues import Pair, Settled
 from memshare.evaluation.real_queues import RealQueues
 from memshare.evaluation.settling import entry_of
-from memshare.memory_service.stores.store import Where
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_broker.wire.grades import Score
+from memshare_broker.wire.messages import Shown, Usage
+from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed

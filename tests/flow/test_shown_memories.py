@@ -11,11 +11,11 @@ from uuid import UUID
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
 from memshare.journey import Journey
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-from memshare.memory_service.memory import KNOWLEDGE
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

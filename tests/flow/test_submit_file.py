@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.submission import Submission
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for

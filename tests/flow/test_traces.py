@@ -12,9 +12,9 @@ from uuid import UUID
 import pytest
 from celery import Celery
 
-from memshare.broker.app import kombu_url
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
+from memshare_broker.app import kombu_url
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

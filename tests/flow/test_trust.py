@@ -11,15 +11,15 @@ from uuid import uuid4
 import pytest
 from celery import Celery, chain, chord, signature
 
-from memshare.broker.app import kombu_url
-from memshare.broker.connection import connect
-from memshare.broker.delivery.dead_letters import DeadLetter
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import derived_id
-from memshare.broker.wire.signing import SIGNATURE, Signer
 from memshare.journey import Journey
-from memshare.memory_service.curate.requests import Forget, NewMemory
-from memshare.memory_service.stores.store import Where
+from memshare_broker.app import kombu_url
+from memshare_broker.connection import connect
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import derived_id
+from memshare_broker.wire.signing import SIGNATURE, Signer
+from memshare_memory.curate.requests import Forget, NewMemory
+from memshare_memory.stores.store import Where
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
-from memshare.broker.redis_server import socket_url
+from memshare_broker.redis_server import socket_url
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal, end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memshare.broker.wire.messages import AnsweredTask, Embedding
+from memshare_broker.wire.messages import AnsweredTask, Embedding
 
 
 def a_task(rubric: str) -> AnsweredTask:

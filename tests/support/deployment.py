@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from memshare.broker.settings import Settings
-from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
 from memshare.journey import Journey
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
 from tests.support.chat_server import ChatServer
 
 ROOT = Path(__file__).parents[2]
@@ -41,12 +41,12 @@ class Deployment:
         """
         log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
         own = {
-            "scorer": "memshare.scorer.worker",
-            "memory": "memshare.memory_service.worker",
-            "concepts": "memshare.concepts.worker",
-            "trainer": "memshare.retriever_trainer.worker",
+            "scorer": "memshare_scorer.worker",
+            "memory": "memshare_memory.worker",
+            "concepts": "memshare_concepts.worker",
+            "trainer": "memshare_trainer.worker",
         }
-        app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "memshare.agents.worker")
+        app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "memshare_agents.worker")
         command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
         with log:
             self.processes[tuple(queues)] = subprocess.Popen(

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.door.app import door_app
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.door.listening import listen
-from memshare.memory_service.door.recalls import Recalls
-from memshare.memory_service.door.server import DoorServer
-from memshare.memory_service.door.service import Service
-from memshare.memory_service.pool.known_pools import KnownPools
-from memshare.memory_service.pool.pool import Pool
+from memshare_broker.settings import Settings
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.door.app import door_app
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.listening import listen
+from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.server import DoorServer
+from memshare_memory.door.service import Service
+from memshare_memory.pool.known_pools import KnownPools
+from memshare_memory.pool.pool import Pool
 
 
 @contextmanager

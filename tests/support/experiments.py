@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memshare.broker.wire.messages import derived_id
 from memshare.evaluation.charts import draw
 from memshare.evaluation.data import FileReport
 from memshare.evaluation.experiment import NO_MEMORIES
@@ -14,6 +13,7 @@ from memshare.evaluation.folder import Folder, Run
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import Result, rows_of
 from memshare.evaluation.tables import markdown
+from memshare_broker.wire.messages import derived_id
 
 
 def cell(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from memshare.concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.graph.concept_graph import ConceptGraph
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def golden() -> dict[str, Any]:
 @cache
 def cards() -> list[dict[str, Any]]:
     """The bundled flashcards, with the names of their concepts exactly as they were written."""
-    lines = (ROOT / "concepts/flashcards/flashcards.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "concepts/memshare_concepts/flashcards/flashcards.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 

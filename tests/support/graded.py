@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from memshare.broker.wire.grades import CriterionScore, GradedTask, Score
-from memshare.broker.wire.messages import AnsweredTask, Shown, Usage
-from memshare.memory_service.recall.recall import Recall
+from memshare_broker.wire.grades import CriterionScore, GradedTask, Score
+from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
+from memshare_memory.recall.recall import Recall
 
 THRESHOLD = 81.0
 

@@ -10,11 +10,11 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memshare.broker.wire.lessons import Candidate, Evidence, LessonTask, UsedMemory
-from memshare.broker.wire.messages import Embedding, Usage, derived_id
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.memory_service.recall.retriever import waiting_key
-from memshare.retriever_trainer.labels import Labels
+from memshare_broker.wire.lessons import Candidate, Evidence, LessonTask, UsedMemory
+from memshare_broker.wire.messages import Embedding, Usage, derived_id
+from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import waiting_key
+from memshare_trainer.labels import Labels
 
 DIMENSION = 128
 ENCODER = "tests/forms"
@@ -92,14 +92,14 @@ def let_wait(client: redis.Redis, *said: Evidence, pool: str = "poem") -> None:
 
 def make_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the learner make steps so large that few lessons show."""
-    from memshare.retriever_trainer import learning  # torch, which takes more than a second
+    from memshare_trainer import learning  # torch, which takes more than a second
 
     monkeypatch.setitem(learning.LEARNING_RATES, "weights", 1e-2)
 
 
 def make_worse(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
     """Let what is learnt once there were so many lessons be that topics are all that counts."""
-    from memshare.retriever_trainer.learner import Learner
+    from memshare_trainer.learner import Learner
 
     whole, deaf = Learner.adapter, np.zeros((DIMENSION, DIMENSION), np.float32)
     np.fill_diagonal(deaf[:FORMS, :FORMS], -1)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.stores import bm25
-from memshare.memory_service.stores.store import Hit, Layout, Vectors
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.stores import bm25
+from memshare_memory.stores.store import Hit, Layout, Vectors
 
 DIMENSION = 16
 LAYOUT = Layout("tests/compass", DIMENSION)

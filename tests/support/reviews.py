@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from memshare.concepts.reviews.card import Review
-from memshare.concepts.reviews.fitting import DAY
+from memshare_concepts.reviews.card import Review
+from memshare_concepts.reviews.fitting import DAY
 
 
 def forgetful(cards: int) -> list[list[Review]]:

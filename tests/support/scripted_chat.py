@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import BaseModel
 
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import FirstToken, NoLogprobs, Reply
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 
 FirstTokens = Callable[[Sequence[Turn]], Mapping[str, float]]
 

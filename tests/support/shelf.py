@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from memshare.agents.reasoning.sources import Link, Page, Passage, Sources
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import derived_id
+from memshare_agents.reasoning.sources import Link, Page, Passage, Sources
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import derived_id
 
 
 class Shelf:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.graph.consistent import link_matrix
-from memshare.concepts.graph.weights import normalised
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.graph.consistent import link_matrix
+from memshare_concepts.graph.weights import normalised
 
 TRIM = 1e-10
 POWER = 6

@@ -8,9 +8,9 @@ from typing import Any
 from celery import Celery
 from celery.bootsteps import RUN
 
-from memshare.broker.app import make_app
-from memshare.broker.runtime.watch import Pulse, Watch
-from memshare.broker.settings import Settings
+from memshare_broker.app import make_app
+from memshare_broker.runtime.watch import Pulse, Watch
+from memshare_broker.settings import Settings
 
 
 def watch_of(settings: Settings, *pulses: Pulse, app: Celery | None = None) -> Watch:

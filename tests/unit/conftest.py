@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Store
+from memshare_broker.settings import Settings
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Store
 from tests.support.doors import open_door
 from tests.support.word_encoder import WordEncoder
 

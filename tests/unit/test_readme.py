@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from memshare.broker.settings import Settings
 from memshare.lazy_commands import COMMANDS, load
-from memshare.memory_service.door.methods import METHODS
+from memshare_broker.settings import Settings
+from memshare_memory.door.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"

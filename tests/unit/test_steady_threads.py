@@ -17,30 +17,30 @@ from redis import exceptions
 from rich.console import Console
 from rich.live import Live
 
-from memshare.broker import steady_thread
-from memshare.broker.app import make_app
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import SWEEPING, SWEPT
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import NotYet
-from memshare.broker.observe import events
-from memshare.broker.observe.events import Dispatcher
-from memshare.broker.presence import PREFIX
-from memshare.broker.runtime import watch
-from memshare.broker.settings import Settings
-from memshare.broker.steady_thread import steady_thread as start_steady_thread
-from memshare.broker.wire.messages import Usage
-from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
 from memshare.commands.up import _Status
-from memshare.llm.limits import usage_writer
-from memshare.llm.limits.usage import Charge, UsageLog
-from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.door.recalls import Recalls
-from memshare.memory_service.pool import owner
-from memshare.memory_service.pool.pool import Pool
-from memshare.retriever_trainer.consolidation import consolidation_state
-from memshare.retriever_trainer.consolidation.outcome import Consolidated
+from memshare_broker import steady_thread
+from memshare_broker.app import make_app
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import SWEEPING, SWEPT
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import NotYet
+from memshare_broker.observe import events
+from memshare_broker.observe.events import Dispatcher
+from memshare_broker.presence import PREFIX
+from memshare_broker.runtime import watch
+from memshare_broker.settings import Settings
+from memshare_broker.steady_thread import steady_thread as start_steady_thread
+from memshare_broker.wire.messages import Usage
+from memshare_broker.wire.secret import open_signer
+from memshare_llm.limits import usage_writer
+from memshare_llm.limits.usage import Charge, UsageLog
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.door.recalls import Recalls
+from memshare_memory.pool import owner
+from memshare_memory.pool.pool import Pool
+from memshare_trainer.consolidation import consolidation_state
+from memshare_trainer.consolidation.outcome import Consolidated
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of
 

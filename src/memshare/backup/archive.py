@@ -17,9 +17,9 @@ from typing import IO
 
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Message
 from memshare.files import FOR_ITS_OWNER, new_binary_file
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Message
 
 FORMAT = 1
 POOL, REDIS = "pool.jsonl", "redis.jsonl"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from memshare.broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
-from memshare.broker.presence import INCARNATIONS_THERE, PREFIX
-from memshare.broker.wire.messages import Message
-from memshare.memory_service.pool.encoder_names import BEFORE
-from memshare.memory_service.pool.owner import OWNER
-from memshare.memory_service.pool.restoring import RESTORING
 from memshare.serve.tokens import TOKENS
+from memshare_broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
+from memshare_broker.presence import INCARNATIONS_THERE, PREFIX
+from memshare_broker.wire.messages import Message
+from memshare_memory.pool.encoder_names import BEFORE
+from memshare_memory.pool.owner import OWNER
+from memshare_memory.pool.restoring import RESTORING
 
 ALL = "memshare:*"
 _RESULT = "celery-task-meta-"

@@ -14,13 +14,13 @@ import redis
 from memshare.backup.archive import AGENTS, ENCODER, FORMAT, POOL, REDIS, Manifest, NewArchive, new_archive
 from memshare.backup.pool_copy import PoolCopy
 from memshare.backup.read_redis import nobody_writes, read_keys
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.client import Client
-from memshare.memory_service.door.messages import RawMemory
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.encoder_names import first_name, folder_of
-from memshare.memory_service.pool.write_gate import WriteGate
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_memory.door.messages import RawMemory
+from memshare_memory.memory import Memory
+from memshare_memory.pool.encoder_names import first_name, folder_of
+from memshare_memory.pool.write_gate import WriteGate
 
 Progress = Callable[[str, int], None]
 """Told what is done now, and how many more of its things are done."""

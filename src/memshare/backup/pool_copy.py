@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 from uuid import UUID
 
-from memshare.broker.errors import TryAgain
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.door.messages import LONGEST_PAGE, RawMemories, RawRequest
+from memshare_broker.errors import TryAgain
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import LONGEST_PAGE, RawMemories, RawRequest
 
 PAGE = 500  # memories with their vectors, some 2.5 kB each
 FEW = 100  # changes that the last pass may find

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from redis.client import NEVER_DECODE
 
 from memshare.backup.kept_key import ALL, beside, lasts
-from memshare.broker.errors import MemshareError
+from memshare_broker.errors import MemshareError
 
 _PAUSE = 5_000  # milliseconds for which one call keeps writers waiting
 _RENEW_AFTER = 2.0  # seconds

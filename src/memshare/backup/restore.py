@@ -21,15 +21,15 @@ from pydantic import ValidationError
 from memshare.backup.archive import AGENTS, ENCODER, POOL, REDIS, Archive
 from memshare.backup.make import Progress
 from memshare.backup.write_redis import is_used, remove_keys, write_keys
-from memshare.broker.errors import BadInput, MemshareError
-from memshare.broker.presence import present
-from memshare.broker.settings import Settings
-from memshare.broker.wire.secret import open_signer
 from memshare.local.environment import environment_of
-from memshare.memory_service.pool.encoder_names import first_name, folder_of, origin_of
-from memshare.memory_service.pool.refill_job import Refilled, RefillJob
-from memshare.memory_service.pool.restoring import RESTORING
-from memshare.memory_service.stores import data_folder
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.presence import present
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
+from memshare_memory.pool.encoder_names import first_name, folder_of, origin_of
+from memshare_memory.pool.refill_job import Refilled, RefillJob
+from memshare_memory.pool.restoring import RESTORING
+from memshare_memory.stores import data_folder
 
 
 class Restored(NamedTuple):
@@ -120,7 +120,7 @@ def _require_fitting(settings: Settings, client: redis.Redis, archive: Archive, 
 
 
 def _refill(settings: Settings, archive: Archive, job: RefillJob, progress: Progress) -> Refilled:
-    command = [sys.executable, "-m", "memshare.memory_service.pool.refill", job.model_dump_json()]
+    command = [sys.executable, "-m", "memshare_memory.pool.refill", job.model_dump_json()]
     process = subprocess.Popen(
         command, env=environment_of(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 import redis
 
 from memshare.backup.kept_key import ALL, Kept, beside, is_of_use
-from memshare.broker.app import lists_of
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import MESSAGES, OPEN, PARKED, QUEUES, UNACKED, UNACKED_INDEX
-from memshare.broker.wire.signing import Signer
-from memshare.memory_service.pool.restoring import RESTORING
 from memshare.serve.tokens import TOKENS
+from memshare_broker.app import lists_of
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import MESSAGES, OPEN, PARKED, QUEUES, UNACKED, UNACKED_INDEX
+from memshare_broker.wire.signing import Signer
+from memshare_memory.pool.restoring import RESTORING
 
 _AT_ONCE = 500  # keys of a round trip
 _PAIRS = 1_000  # of a hash or a sorted set in one command

@@ -12,16 +12,16 @@ from uuid import UUID
 
 from memshare.bootstrap.resumable_run import run_to_the_end
 from memshare.bootstrap.standard_answers import StandardAnswer
-from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.outcome_record import OutcomeRecord
-from memshare.broker.delivery.stage import Following
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard
-from memshare.broker.wire.messages import AgentTask, AnsweredTask, Message, derived_id
-from memshare.broker.wire.questions import QuestionTask
 from memshare.client import LOW, Client
-from memshare.memory_service.memory import memory_id
+from memshare_broker.app import SCORER_QUEUE
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.delivery.stage import Following
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, Message, derived_id
+from memshare_broker.wire.questions import QuestionTask
+from memshare_memory.memory import memory_id
 
 Progress = Callable[[str, int, int], None]
 """Is told what is done at the time, how many of it have ended and how many there are."""

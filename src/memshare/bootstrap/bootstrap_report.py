@@ -9,11 +9,11 @@ from typing import Any
 
 from memshare.bootstrap.bootstrap import Bootstrapped
 from memshare.bootstrap.standard_answers import StandardAnswer
-from memshare.broker.delivery.outcome_record import OutcomeRecord
-from memshare.broker.errors import BadInput
 from memshare.client import Client
-from memshare.scorer.rubric import MEAN_OF_SEEDS, find_rubric
-from memshare.scorer.threshold import threshold_for
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import MEAN_OF_SEEDS, find_rubric
+from memshare_scorer.threshold import threshold_for
 
 NOT_VERIFIED = "not verified"  # what is known for ever of an answer that its agent rejected
 

@@ -6,14 +6,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE
-from memshare.broker.connection import reaching
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.outcome_record import OutcomeRecord
-from memshare.broker.errors import QueueFull
-from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.console import errors
+from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
+from memshare_broker.connection import reaching
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.errors import QueueFull
+from memshare_broker.wire.messages import derived_id
 
 LOOK_EVERY = 0.2  # seconds
 QUIET = 5.0  # seconds in which nothing ended, after which it is said what it waits for

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.forms import Written
-from memshare.broker.wire.messages import Message
 from memshare.client import Client
 from memshare.json_lines import read_lines, read_object, refuse
 from memshare.pairs import as_pair
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import Written
+from memshare_broker.wire.messages import Message
 
 
 class StandardAnswer(Message):

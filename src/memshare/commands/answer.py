@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import OFFLINE
-from memshare.broker.wire.messages import Quoted
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, one_line, panel, print_json, short, styled, table
-from memshare.llm.no_model import NONE_SET
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
 from memshare.memory_pages import the_pool
-from memshare.memory_service.door.messages import Found, RecallRequest, Recollection
 from memshare.quoted_answer import whose_answer
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
+from memshare_broker.wire.messages import Quoted
+from memshare_llm.no_model import NONE_SET
+from memshare_memory.door.messages import Found, RecallRequest, Recollection
 
 if TYPE_CHECKING:
-    from memshare.concepts.answering import Answered
+    from memshare_concepts.answering import Answered
 
 
 def answer(
@@ -43,9 +43,9 @@ def answer(
 
     Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
     """
-    from memshare.concepts.answering import answer as answer_from
-    from memshare.concepts.gaps.open_questions import OpenQuestions
     from memshare.paid_chat import paid_chat
+    from memshare_concepts.answering import answer as answer_from
+    from memshare_concepts.gaps.open_questions import OpenQuestions
 
     with Client() as client, connected(client.settings) as redis_client:
         limit = client.settings.prompt_limit
@@ -69,7 +69,7 @@ def answer(
 
 def _say_nearest(recalled: Recollection, pool: str, as_json: bool) -> None:
     """Without a model: the nearest memory's answer, and whose it is."""
-    from memshare.concepts.answering import Answered
+    from memshare_concepts.answering import Answered
 
     if (nearest := recalled.nearest) is None:
         raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")

@@ -15,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from memshare.backup import make as making
 from memshare.backup import restore as restoring
 from memshare.backup.archive import open_archive
-from memshare.broker.connection import reaching
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import load_settings
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import errors, moment, print_json
 from memshare.local.own_redis import connected
 from memshare.memory_pages import counted
+from memshare_broker.connection import reaching
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import load_settings
 
 
 def backup(

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.observe.plain_text import plain
 from memshare.client import Client
 from memshare.console import errors, table
 from memshare.memory_ids import find_in_trash, find_memory, short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
-from memshare.memory_service.curate.answers import ForgetPreview
-from memshare.memory_service.curate.requests import Forget
+from memshare_broker.errors import BadInput
+from memshare_broker.observe.plain_text import plain
+from memshare_memory.curate.answers import ForgetPreview
+from memshare_memory.curate.requests import Forget
 
 ANONYMOUS = "anonymous"
 

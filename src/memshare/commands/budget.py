@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.connection import connect, reaching
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.budget_show import limits, print_spending
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
-from memshare.llm.limits.budget import Budget, Cap, Holder
-from memshare.llm.limits.prices import Prices, load_prices
-from memshare.llm.limits.usage import UsageLog, day_of
 from memshare.spending import spending
+from memshare_broker.connection import connect, reaching
+from memshare_broker.errors import BadInput
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.prices import Prices, load_prices
+from memshare_llm.limits.usage import UsageLog, day_of
 
 app = typer.Typer(
     help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True, add_completion=False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memshare.console import console, table
-from memshare.llm.limits.budget import Cap, in_words
 from memshare.spending import Capped, Spending, Spent
+from memshare_llm.limits.budget import Cap, in_words
 
 
 def limits(cap: Cap, currency: str | None) -> list[str]:

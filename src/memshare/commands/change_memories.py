@@ -8,19 +8,19 @@ from uuid import uuid4
 
 import typer
 
-from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.stage import Following
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import checked
-from memshare.broker.wire.messages import AnsweredTask
 from memshare.client import INTERACTIVE, Client
 from memshare.commands.options import Json, MemoryId, Pool
 from memshare.console import console, print_json, print_text
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import the_pool
-from memshare.memory_service.curate.requests import Edit, NewMemory
-from memshare.memory_service.memory import Memory
 from memshare.models_at_work import is_graded_by_programs, require_scorer_model
+from memshare_broker.app import SCORER_QUEUE
+from memshare_broker.delivery.stage import Following
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+from memshare_broker.wire.messages import AnsweredTask
+from memshare_memory.curate.requests import Edit, NewMemory
+from memshare_memory.memory import Memory
 
 
 def login_name() -> str:

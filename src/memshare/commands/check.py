@@ -11,18 +11,18 @@ import typer
 from pydantic import ValidationError
 from rich.progress import Progress
 
-from memshare.broker.errors import BadInput, TryAgain
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import errors, print_json, print_text
 from memshare.files import new_file
 from memshare.local.salvaging import salvage
 from memshare.memory_pages import counted
-from memshare.memory_service.door.messages import RawMemory, RawRequest
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.salvaged import Salvaged
-from memshare.memory_service.stores.data_folder import in_use
-from memshare.memory_service.stores.edge_folder import layout_of
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_memory.door.messages import RawMemory, RawRequest
+from memshare_memory.memory import Memory
+from memshare_memory.pool.salvaged import Salvaged
+from memshare_memory.stores.data_folder import in_use
+from memshare_memory.stores.edge_folder import layout_of
 
 SHOWN = 20  # damaged memories
 

@@ -8,15 +8,15 @@ import typer
 from rich.panel import Panel
 from rich.table import Table
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, panel, print_json, short, styled
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, require_pool
-from memshare.memory_service.curate.requests import ConflictDecision
-from memshare.memory_service.door.messages import JudgedMemory
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import ConflictDecision
+from memshare_memory.door.messages import JudgedMemory
 
 Two = tuple[str, str]
 LONGEST = 600  # characters of a prompt or an answer that are shown

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from memshare.broker.settings import Settings, load_settings
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, table
 from memshare.local.consolidating import run
 from memshare.local.own_redis import connected
-from memshare.retriever_trainer.consolidation.outcome import Consolidated, Job, Report
+from memshare_broker.settings import Settings, load_settings
+from memshare_trainer.consolidation.outcome import Consolidated, Job, Report
 
 
 def consolidate(

@@ -7,13 +7,13 @@ from typing import Annotated, get_args
 
 import typer
 
-from memshare.broker.connection import reaching
-from memshare.broker.delivery.dead_letters import DeadLetter
-from memshare.broker.errors import BadInput, Reason
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, in_json, moment, print_json, short, styled, table
 from memshare.task_ids import find_letter, short_id
+from memshare_broker.connection import reaching
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.errors import BadInput, Reason
 
 app = typer.Typer(
     help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True, add_completion=False

@@ -13,8 +13,6 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import OFFLINE, Settings, load_settings
 from memshare.client import Client
 from memshare.commands.demo_deployment import folder_for, running
 from memshare.commands.demo_gain import demo_gain
@@ -25,8 +23,10 @@ from memshare.demo.play import Played, Progress, play
 from memshare.demo.reason import AGENT as REASONING
 from memshare.demo.reason import PAGES, reason
 from memshare.demo.summary import Summary, summarise
-from memshare.llm.no_model import needs_model
 from memshare.local.own_redis import connected
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE, Settings, load_settings
+from memshare_llm.no_model import needs_model
 
 T = TypeVar("T")
 

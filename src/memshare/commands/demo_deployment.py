@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
 from memshare.local.data_folder import hold_folder
 from memshare.local.supervisor import Supervisor
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings, load_settings
 
 
 @contextlib.contextmanager

@@ -8,8 +8,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import OFFLINE, load_settings
 from memshare.client import Client
 from memshare.commands.demo_deployment import new_folder, running
 from memshare.commands.demo_view import DemoView
@@ -19,6 +17,8 @@ from memshare.demo.library_agent import write_agent
 from memshare.demo.student_process import MODEL, student_answers
 from memshare.demo.text_to_sql import read_questions
 from memshare.local.data_folder import hold_folder
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE, load_settings
 
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
 STUDENT = "a student that knows no SQL and copies the nearest memory"

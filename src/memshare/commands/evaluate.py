@@ -12,8 +12,6 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import OFFLINE, Settings, load_settings
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, table
 from memshare.evaluation.evaluate import evaluate
@@ -22,8 +20,10 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import Request, request_of
 from memshare.evaluation.result import Result
 from memshare.evaluation.tables import LEGEND, judged_by, summary
-from memshare.llm.no_model import needs_model
 from memshare.local.preflight import check_models
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE, Settings, load_settings
+from memshare_llm.no_model import needs_model
 
 EVERY = "all"
 AT_MOST = (

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json, short, table
@@ -24,10 +22,12 @@ from memshare.memory_pages import (
     text_columns,
     the_pool,
 )
-from memshare.memory_service.door.days import on_days
-from memshare.memory_service.door.messages import LONGEST_PAGE, RecallRequest
-from memshare.memory_service.memory import Memory, Status
-from memshare.memory_service.stores.store import Order, SortKey, Where
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+from memshare_memory.door.days import on_days
+from memshare_memory.door.messages import LONGEST_PAGE, RecallRequest
+from memshare_memory.memory import Memory, Status
+from memshare_memory.stores.store import Order, SortKey, Where
 
 Sort = Literal["id", "time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}

@@ -13,7 +13,7 @@ from memshare.commands.before_forgetting import require_consent, show
 from memshare.commands.unlearning import retrievers_without
 from memshare.console import errors, print_json
 from memshare.memory_pages import counted
-from memshare.memory_service.curate.requests import Forget
+from memshare_memory.curate.requests import Forget
 
 RollBack = Annotated[
     bool | None,

@@ -8,8 +8,6 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.before_forgetting import DryRun, WithChildren, Yes
 from memshare.commands.change_memories import login_name
@@ -21,8 +19,10 @@ from memshare.extras import require
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import counted, credibility_of, require_pool
-from memshare.memory_service.curate.requests import Edit, Forget
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+from memshare_memory.curate.requests import Edit, Forget
+from memshare_memory.stores.store import Where
 
 app = typer.Typer(
     help="Knowledge: statements that agents are shown, and what they have been worth.",

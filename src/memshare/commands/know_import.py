@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.wire.checking import checked
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
 from memshare.memory_pages import count_new, require_pool
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import BATCH
-from memshare.memory_service.memory import KNOWLEDGE, memory_id
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.wire.checking import checked
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import BATCH
+from memshare_memory.memory import KNOWLEDGE, memory_id
 
 LONGEST_STATEMENT = 2_000  # characters
 
@@ -50,9 +50,9 @@ def import_documents(
 def _paragraphs(file: Path) -> list[str]:
     """The paragraphs of a document's main text; long ones are cut where a sentence ends."""
     # What reads HTML and PDF takes a second to import, so it is imported where it is used.
-    from memshare.agents.reasoning.sources import pieces
-    from memshare.agents.reasoning.sources.documents import SUFFIXES
-    from memshare.agents.reasoning.sources.text_of import page_of
+    from memshare_agents.reasoning.sources import pieces
+    from memshare_agents.reasoning.sources.documents import SUFFIXES
+    from memshare_agents.reasoning.sources.text_of import page_of
 
     kind = SUFFIXES.get(file.suffix.lower())
     if kind is None:

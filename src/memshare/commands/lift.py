@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memshare.console import console
-from memshare.memory_service.recall.lift import Lift
+from memshare_memory.recall.lift import Lift
 
 
 def lift_in_words(lift: Lift) -> str:

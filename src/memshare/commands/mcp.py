@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-from memshare.broker.settings import load_settings
 from memshare.serve.backend import Backend
 from memshare.serve.mcp_door.stdio import find_caller, run_stdio
 from memshare.serve.server import set_up_logs
+from memshare_broker.settings import load_settings
 
 
 def mcp() -> None:

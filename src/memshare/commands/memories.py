@@ -21,8 +21,8 @@ from memshare.local.own_redis import connected
 from memshare.memory_ids import find_memory
 from memshare.memory_pages import as_json as json_of
 from memshare.memory_pages import credibility_of, say_unreadable
-from memshare.memory_service.memory import Revision
-from memshare.memory_service.recall.lift import lifts, memory_lift
+from memshare_memory.memory import Revision
+from memshare_memory.recall.lift import lifts, memory_lift
 
 LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
 

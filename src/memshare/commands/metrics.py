@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 
-from memshare.broker.connection import connect
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
 from memshare.console import console, print_json
 from memshare.metrics import SharedMetrics
+from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import load_settings
 
 REPLY_WITHIN = 3.0  # seconds for Redis; Prometheus itself waits ten
 

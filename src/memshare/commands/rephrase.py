@@ -16,11 +16,11 @@ from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json, MemoryId
 from memshare.console import console, errors, print_json, styled
 from memshare.memory_ids import find_memory, short_id
-from memshare.memory_service.curate.requests import Edit
+from memshare_memory.curate.requests import Edit
 
 if TYPE_CHECKING:
-    from memshare.concepts.rephrasing import Proposal
-    from memshare.memory_service.memory import Memory
+    from memshare_concepts.rephrasing import Proposal
+    from memshare_memory.memory import Memory
 
 _WORDS = re.compile(r"\s+|\S+")
 
@@ -41,8 +41,8 @@ def rephrase(
 
     Example: memshare memories rephrase 1c6fa3b2 --question-only
     """
-    from memshare.concepts.rephrasing import rephrase as proposed_for
     from memshare.paid_chat import paid_chat
+    from memshare_concepts.rephrasing import rephrase as proposed_for
 
     person = by or login_name()
     with Client() as client:

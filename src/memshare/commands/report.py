@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.errors import MemshareError
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json
+from memshare_broker.errors import MemshareError
 
 
 def report(

@@ -8,13 +8,13 @@ from typing import Annotated
 import redis
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
 from memshare.client import Client
 from memshare.commands.consolidate import back_to_encoder_before, consolidate
 from memshare.commands.options import Json
 from memshare.console import console, print_json
 from memshare.local.own_redis import connected, encoder_in_use
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings, load_settings
 
 # The store's engines take a second to import and torch several, so what needs them is imported where it is used.
 
@@ -36,7 +36,7 @@ def status(
     Example: memshare retriever status --pool poem
     """
     from memshare.commands.retriever_status import print_status
-    from memshare.retriever_trainer.status import read_status
+    from memshare_trainer.status import read_status
 
     settings = load_settings()
     with connected(settings) as client:
@@ -82,8 +82,8 @@ app.command()(consolidate)
 
 
 def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: bool) -> None:
-    from memshare.retriever_trainer.lesson_log import LessonLog
-    from memshare.retriever_trainer.rollback import roll_back
+    from memshare_trainer.lesson_log import LessonLog
+    from memshare_trainer.rollback import roll_back
 
     with connected(settings) as client:
         encoder = encoder_in_use(settings, client)
@@ -102,7 +102,7 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
 
 def _require_lessons(client: redis.Redis, pool: str, encoder: str) -> None:
     """Raise `BadInput` for a pool that has had no lesson with an encoder."""
-    from memshare.retriever_trainer.lesson_log import retrievers
+    from memshare_trainer.lesson_log import retrievers
 
     there = retrievers(client, encoder)
     if pool not in there:

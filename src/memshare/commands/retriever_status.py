@@ -9,8 +9,8 @@ from rich.table import Table
 from memshare.chart import Point, chart
 from memshare.commands.lift import lift_in_words
 from memshare.console import console, styled, table
-from memshare.retriever_trainer.lesson_log import Update
-from memshare.retriever_trainer.status import ConsolidationStatus, PoolStatus, Status
+from memshare_trainer.lesson_log import Update
+from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
 MOST_SUBMITTERS = 6  # in the table; JSON has all
 WIDEST = 100  # characters of a chart

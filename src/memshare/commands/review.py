@@ -10,22 +10,22 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import OFFLINE, Settings
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json, Pool
 from memshare.commands.review_session import Session
-from memshare.concepts.reviews.fitting import FEWEST, fit_apart
-from memshare.concepts.reviews.learner import Learner
-from memshare.concepts.reviews.plan import Plan
-from memshare.concepts.reviews.shelf import Fitted, Shelf
 from memshare.console import console, errors, moment, print_json, short, table
-from memshare.llm.chat import Chat
 from memshare.local.own_redis import connected
 from memshare.memory_ids import short_id
 from memshare.memory_pages import the_pool
 from memshare.paid_chat import paid_chat
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE, Settings
+from memshare_concepts.reviews.fitting import FEWEST, fit_apart
+from memshare_concepts.reviews.learner import Learner
+from memshare_concepts.reviews.plan import Plan
+from memshare_concepts.reviews.shelf import Fitted, Shelf
+from memshare_llm.chat import Chat
 
 SHOWN = 20  # memories of a list
 

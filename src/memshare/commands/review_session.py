@@ -9,13 +9,13 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
-from memshare.broker.errors import MemshareError
-from memshare.concepts.reviews.card import GRADES, Grade
-from memshare.concepts.reviews.combined import combine
-from memshare.concepts.reviews.grading import Grading, grade
-from memshare.concepts.reviews.learner import Learner
 from memshare.console import console, errors, panel, styled
-from memshare.llm.chat import Chat
+from memshare_broker.errors import MemshareError
+from memshare_concepts.reviews.card import GRADES, Grade
+from memshare_concepts.reviews.combined import combine
+from memshare_concepts.reviews.grading import Grading, grade
+from memshare_concepts.reviews.learner import Learner
+from memshare_llm.chat import Chat
 
 COLOURS = {"again": "red", "hard": "yellow", "good": "green", "easy": "cyan"}
 

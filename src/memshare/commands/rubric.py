@@ -12,18 +12,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from memshare.broker.errors import BadInput
-from memshare.broker.observe.plain_text import plain
-from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
 from memshare.commands.rubric_drafting import print_drafting
 from memshare.console import console, errors, print_json
-from memshare.llm.models import open_chat
-from memshare.llm.no_model import require_model
-from memshare.scorer import draft as drafting
-from memshare.scorer import rubric_file
-from memshare.scorer.criterion import Criterion
-from memshare.scorer.rubric import Rubric, find_rubric, read_rubric
+from memshare_broker.errors import BadInput
+from memshare_broker.observe.plain_text import plain
+from memshare_broker.settings import load_settings
+from memshare_llm.models import open_chat
+from memshare_llm.no_model import require_model
+from memshare_scorer import draft as drafting
+from memshare_scorer import rubric_file
+from memshare_scorer.criterion import Criterion
+from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
 
 app = typer.Typer(
     help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False

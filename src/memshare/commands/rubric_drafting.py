@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 
 from memshare.console import table
-from memshare.scorer.draft import Drafting
-from memshare.scorer.rubric import Rubric
+from memshare_scorer.draft import Drafting
+from memshare_scorer.rubric import Rubric
 
 
 def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:

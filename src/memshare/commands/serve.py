@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.connection import wait_for_redis
-from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
 from memshare.console import console, print_json
 from memshare.serve.address import PORT
 from memshare.serve.backend import Backend
 from memshare.serve.server import listen, run, set_up_logs
+from memshare_broker.connection import wait_for_redis
+from memshare_broker.settings import load_settings
 
 
 def serve(

@@ -9,9 +9,6 @@ from typing import Annotated, Any
 import typer
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 
-from memshare.broker.connection import reaching
-from memshare.broker.errors import BadInput, MemshareError, Unreachable
-from memshare.broker.wire.messages import Quoted
 from memshare.client import BULK, INTERACTIVE, Client
 from memshare.commands.options import Json
 from memshare.commands.submit_file import submit_file
@@ -19,6 +16,9 @@ from memshare.console import errors, print_json, print_text
 from memshare.json_lines import decode, read_messages
 from memshare.quoted_answer import whose_answer
 from memshare.submission import Submission
+from memshare_broker.connection import reaching
+from memshare_broker.errors import BadInput, MemshareError, Unreachable
+from memshare_broker.wire.messages import Quoted
 
 NO_WORKER_AFTER = 3.0  # seconds without an answer, after which we look whether anybody works
 

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.connection import connect, reaching
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
 from memshare.commands.options import Json
 from memshare.console import console, errors, moment, print_json, print_text, table
-from memshare.llm.limits.budget import Budget, Cap, Holder
-from memshare.llm.limits.prices import load_prices
-from memshare.llm.limits.usage import UsageLog
 from memshare.serve.caller import RIGHTS
 from memshare.serve.tokens import Tokens
+from memshare_broker.connection import connect, reaching
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings, load_settings
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.usage import UsageLog
 
 app = typer.Typer(
     help="Tokens: who may ask at the doors of `memshare serve`, and what.", no_args_is_help=True, add_completion=False

@@ -7,19 +7,19 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput, MemshareError, TryAgain, Unreachable
-from memshare.broker.wire.extractions import Extracted, NotedConcepts
-from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
 from memshare.console import console, errors, moment, one_line, panel, print_json, print_text, short, styled, table
 from memshare.journey import Journey
 from memshare.memory_ids import short_id
-from memshare.memory_service.stores.store import Where
 from memshare.quoted_answer import whose_answer
 from memshare.task_ids import find_task, shorten_ids
 from memshare.task_ids import short_id as short_task_id
+from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
+from memshare_broker.wire.extractions import Extracted, NotedConcepts
+from memshare_broker.wire.messages import Shown
+from memshare_memory.stores.store import Where
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.text import Text
 from rich.tree import Tree
 
-from memshare.broker.wire.messages import Step
 from memshare.console import short, styled
+from memshare_broker.wire.messages import Step
 
 READ_SHOWN = 4
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json
@@ -20,13 +19,14 @@ from memshare.exports import note_export
 from memshare.files import new_file
 from memshare.local.own_redis import connected
 from memshare.memory_pages import count_new, counted, pools_known, require_pool
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import BATCH
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.stores.store import Where
 from memshare.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.pairs import read_pairs
 from memshare.training_data import FORMS, Format, Line, Preferences, is_training_pair, rejected_answers
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import BATCH
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.stores.store import Where
 
 
 def export(

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.commands.before_forgetting import (
     AllAnonymous,
@@ -29,8 +28,9 @@ from memshare.extras import require
 from memshare.local.own_redis import connected
 from memshare.memory_ids import find_in_trash, short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
-from memshare.memory_service.curate.answers import FilesRewritten
-from memshare.memory_service.curate.requests import RestoreForgotten, TrashRequest
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.answers import FilesRewritten
+from memshare_memory.curate.requests import RestoreForgotten, TrashRequest
 
 
 def trash(

@@ -15,8 +15,8 @@ from memshare.console import console, errors, one_line, print_json, table
 from memshare.extras import require
 from memshare.memory_ids import short_id
 from memshare.memory_pages import say_unreadable, the_pool
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 
 
 def untidy(
@@ -30,8 +30,8 @@ def untidy(
     Example: memshare memories untidy --pool physics
     """
     require("memshare memories untidy", "concepts")
-    from memshare.concepts.pool_graph import vectors_of
     from memshare.untidy import duplicates, never_of_use, thin
+    from memshare_concepts.pool_graph import vectors_of
 
     with Client() as client:
         name = the_pool(client, pool)

@@ -18,18 +18,18 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from memshare.broker.errors import MemshareError
-from memshare.broker.settings import OFFLINE, load_settings
-from memshare.broker.steady_thread import repeat, steady_thread
 from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, styled
-from memshare.llm.no_model import HOW_TO_SET
 from memshare.local.data_folder import hold_folder, tell_models
 from memshare.local.preflight import check
 from memshare.local.served_models import try_models
 from memshare.local.supervisor import Supervisor
 from memshare.serve.address import PORT
+from memshare_broker.errors import MemshareError
+from memshare_broker.settings import OFFLINE, load_settings
+from memshare_broker.steady_thread import repeat, steady_thread
+from memshare_llm.no_model import HOW_TO_SET
 
 REFRESH = 1.0  # seconds
 COUNT_MEMORIES_EVERY = 5.0  # seconds

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.app import MEMORY_QUEUE, TRAINER_QUEUE
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import load_settings
 from memshare.commands.options import Json
 from memshare.console import console, print_json, styled
 from memshare.extras import require
+from memshare_broker.app import MEMORY_QUEUE, TRAINER_QUEUE
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import load_settings
 
 EXTRAS = {MEMORY_QUEUE: "memory", TRAINER_QUEUE: "trainer"}
 """What serving a queue needs, where that is not the extra `agents`."""

@@ -12,22 +12,22 @@ from typing import TextIO
 import redis
 
 from memshare.client import Client
-from memshare.concepts.asking.proposing import Proposer
-from memshare.concepts.asking.round import Wanted
-from memshare.concepts.asking.target import of_cluster
-from memshare.concepts.clusters import Cluster, Clusters
-from memshare.concepts.clusters.clustering import SIZE
-from memshare.concepts.flashcards import flashcard_memories
-from memshare.concepts.gaps import Gap, find_gaps
-from memshare.concepts.map.page import Colours, map_page
-from memshare.concepts.map.sizes import clusters_around
-from memshare.concepts.pool_graph import PoolConcepts, encode, load
 from memshare.demo.play import Progress
 from memshare.exports import note_export
 from memshare.files import new_file
 from memshare.journey import Journey
-from memshare.memory_service.memory import Memory
 from memshare.paid_chat import paid_chat
+from memshare_concepts.asking.proposing import Proposer
+from memshare_concepts.asking.round import Wanted
+from memshare_concepts.asking.target import of_cluster
+from memshare_concepts.clusters import Cluster, Clusters
+from memshare_concepts.clusters.clustering import SIZE
+from memshare_concepts.flashcards import flashcard_memories
+from memshare_concepts.gaps import Gap, find_gaps
+from memshare_concepts.map.page import Colours, map_page
+from memshare_concepts.map.sizes import clusters_around
+from memshare_concepts.pool_graph import PoolConcepts, encode, load
+from memshare_memory.memory import Memory
 
 POOL = AGENT = "flashcards"
 AGENTS = Path(__file__).parent / "agents"

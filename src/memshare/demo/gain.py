@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
-from memshare.broker.errors import MemshareError, Unreachable
 from memshare.client import Client
 from memshare.demo.play import STALLED_AFTER
 from memshare.demo.text_to_sql import Question, Questions
 from memshare.journey import Journey
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import MemshareError, Unreachable
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 
 AGENT, POOL = "sql", "library"
 PEOPLE = ("ann", "ben", "cem", "dee")

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from memshare.broker.errors import Unreachable
 from memshare.client import Client
 from memshare.journey import Journey
-from memshare.memory_service.curate.requests import NewMemory
+from memshare_broker.errors import Unreachable
+from memshare_memory.curate.requests import NewMemory
 
 FOLDER = Path(__file__).parent
 ROUND = 9  # one task of each kind

@@ -8,7 +8,7 @@ from typing import Any
 from memshare.client import Client
 from memshare.demo.play import STALLED_AFTER, Progress, read
 from memshare.journey import Journey
-from memshare.memory_service.curate.requests import NewMemory
+from memshare_memory.curate.requests import NewMemory
 
 AGENT = "reasoning"
 PAGES = Path(__file__).parent / "pages"

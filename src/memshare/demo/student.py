@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memshare.demo.text_to_sql import Query, Question, Questions
-from memshare.scorer.checks.sql import Tables
+from memshare_scorer.checks.sql import Tables
 
 CUT = " […]"  # ends a text that was cut off for a model
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memshare.broker.errors import Unreachable
 from memshare.local.child import ends_with_parent
+from memshare_broker.errors import Unreachable
 
 MODEL = "openai:student"
 MODEL_SETTINGS = ("MEMSHARE_MODEL", "MEMSHARE_MODEL_AGENTS", "MEMSHARE_MODEL_SCORER", "MEMSHARE_MODEL_TRAINER")

@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Mapping
 
-from memshare.broker.settings import Settings
 from memshare.evaluation.folder import Run
-from memshare.llm.limits.prices import load_prices
+from memshare_broker.settings import Settings
+from memshare_llm.limits.prices import load_prices
 
 
 def bill(paid: Mapping[str, float], started: float, settings: Settings) -> Run:

@@ -11,12 +11,12 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import Message, derived_id
 from memshare.json_lines import read_lines, read_object, refuse
-from memshare.memory_service.memory import folded
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import Message, derived_id
+from memshare_memory.memory import folded
 
 SEEDS, QUERIES = 0.2, 0.4  # of the items of a kind; the others are the test set (INMS, arXiv 2404.09982)
 

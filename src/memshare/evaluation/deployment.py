@@ -7,13 +7,13 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memshare.broker.settings import Settings, load_settings
 from memshare.client import Client
 from memshare.evaluation.request import Request, roster_of
 from memshare.evaluation.variants import Setup, write_variants
 from memshare.local.data_folder import hold_folder
 from memshare.local.environment import environment_of
 from memshare.local.supervisor import Supervisor
+from memshare_broker.settings import Settings, load_settings
 
 ELSEWHERE = (
     "MEMSHARE_REDIS_URL", "MEMSHARE_QDRANT_URL", "MEMSHARE_MEMORY_URL", "MEMSHARE_ENCODERS", "MEMSHARE_DOCUMENTS",

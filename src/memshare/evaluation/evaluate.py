@@ -12,10 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
-from memshare.broker.connection import connect
-from memshare.broker.errors import MemshareError
-from memshare.broker.observe.metrics import METRICS
-from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.evaluation.bill import bill
 from memshare.evaluation.data import Item, Split, same_text
@@ -29,6 +25,10 @@ from memshare.evaluation.request import Request, plan_of, roster_of
 from memshare.evaluation.result import Result, rows_of
 from memshare.evaluation.tables import markdown
 from memshare.evaluation.variants import Setup
+from memshare_broker.connection import connect
+from memshare_broker.errors import MemshareError
+from memshare_broker.observe.metrics import METRICS
+from memshare_broker.settings import Settings
 
 LIBRARIES = ("memshare", "torch", "sentence-transformers", "qdrant-edge-py", "bert-score", "scipy")
 
@@ -165,7 +165,7 @@ def _require_most_graded(lab: Lab) -> None:
 def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     # torch and transformers take seconds to import.
     from memshare.evaluation.likeness import f1_scores
-    from memshare.memory_service.encoders.sentence_encoder import bundled_folder
+    from memshare_memory.encoders.sentence_encoder import bundled_folder
 
     # What is not verified or was given up says nothing, which is like nothing.
     pairs = list(dict.fromkeys((_said(one), one.reference) for one in lab.measured))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memshare.broker.settings import Settings
 from memshare.evaluation.data import Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request, plan_of, roster_of
-from memshare.llm.limits.prices import load_prices
+from memshare_broker.settings import Settings
+from memshare_llm.limits.prices import load_prices
 
 
 class Expected(NamedTuple):

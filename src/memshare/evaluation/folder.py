@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import Message
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import Result
 from memshare.files import new_file
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import Message
 
 PREPARED = "prepared.json"
 M = TypeVar("M", bound=Message)

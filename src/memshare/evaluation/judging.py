@@ -14,16 +14,16 @@ from threading import Lock
 
 from pydantic import ValidationError
 
-from memshare.agents.roster import Agent
-from memshare.broker.errors import MemshareError, NotYet, TryAgain
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Message, derived_id
 from memshare.evaluation.lab import Measured
 from memshare.json_lines import read_lines
-from memshare.llm.limits.metered import Payer
-from memshare.llm.worker import open_limited, open_metering
-from memshare.scorer.grading import Pair, grade
-from memshare.scorer.rubric import find_rubric
+from memshare_agents.roster import Agent
+from memshare_broker.errors import MemshareError, NotYet, TryAgain
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Message, derived_id
+from memshare_llm.limits.metered import Payer
+from memshare_llm.worker import open_limited, open_metering
+from memshare_scorer.grading import Pair, grade
+from memshare_scorer.rubric import find_rubric
 
 AT_ONCE = 16  # pairs
 FIRST_WAIT = 2.0  # seconds before a second try; doubled for each further one

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.agents.roster import Agent
-from memshare.broker.wire.messages import Message
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.queues import Change, Pair, Queues, Settled, Task, edit, put
 from memshare.evaluation.variants import Label, Setup
+from memshare_agents.roster import Agent
+from memshare_broker.wire.messages import Message
 
 SHOWN = 3  # memories; the best number in the paper
 PEOPLE = "people"  # who wrote the standard answers

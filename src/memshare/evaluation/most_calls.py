@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memshare.agents.reasoning.limits import limits_of
-from memshare.agents.roster import Agent
-from memshare.broker.settings import Settings
 from memshare.evaluation.queues import Task
-from memshare.llm.structured import MOST_CALLS
-from memshare.memory_service.recall.recall import CANDIDATES
+from memshare_agents.reasoning.limits import limits_of
+from memshare_agents.roster import Agent
+from memshare_broker.settings import Settings
+from memshare_llm.structured import MOST_CALLS
+from memshare_memory.recall.recall import CANDIDATES
 
 ENGINE_CALLS = 5  # of a question that is not hard: plan, search, plan, answer, check
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from memshare.broker.wire.grades import Score
-from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.variants import Setup
-from memshare.memory_service.curate.requests import Edit, NewMemory
-from memshare.memory_service.memory import memory_id
+from memshare_broker.wire.grades import Score
+from memshare_broker.wire.messages import Shown
+from memshare_memory.curate.requests import Edit, NewMemory
+from memshare_memory.memory import memory_id
 
 AT_ONCE = 200  # memories in a message
 

@@ -9,15 +9,15 @@ import redis
 
 from memshare.bootstrap.bootstrap import question_of, seed_of
 from memshare.bootstrap.standard_answers import StandardAnswer
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import Unreachable
-from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
 from memshare.evaluation.settling import settle
 from memshare.evaluation.variants import Setup
 from memshare.journey import Journey
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import Unreachable
+from memshare_broker.wire.messages import derived_id
 
 DONE = "memshare:evaluate:done"  # hash: a change to the pool that was made → what is to be said of it
 STALLED_AFTER = 900.0  # seconds in which nothing ends

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from memshare.agents.roster import Agent
-from memshare.broker.settings import Settings
-from memshare.broker.wire.grades import Score
-from memshare.broker.wire.messages import Usage
 from memshare.evaluation.data import Item
 from memshare.evaluation.most_calls import ENGINE_CALLS, MostCalls
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
 from memshare.evaluation.variants import Setup
+from memshare_agents.roster import Agent
+from memshare_broker.settings import Settings
+from memshare_broker.wire.grades import Score
+from memshare_broker.wire.messages import Usage
 
 CHARACTERS_PER_TOKEN, TOKENS_OF_A_RUBRIC, TOKENS_OF_A_GRADE = 4, 1_200, 250  # for the estimate alone
 TOKENS_OF_A_STEP = 1_500

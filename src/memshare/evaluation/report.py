@@ -11,9 +11,6 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import Message
 from memshare.evaluation.charts import draw
 from memshare.evaluation.examples import Examples, choose
 from memshare.evaluation.experiments import EXPERIMENTS
@@ -24,6 +21,9 @@ from memshare.evaluation.result import ALL, Result
 from memshare.evaluation.tables import LEGEND, cells, judged_by
 from memshare.files import new_file
 from memshare.json_lines import read_lines
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import Message
 
 TEMPLATE = "report.html.j2"
 

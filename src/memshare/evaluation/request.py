@@ -8,13 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memshare.agents.roster import Agent, cards, load_roster
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.evaluation.data import FileReport, Split, all_asked, read_items, split
 from memshare.evaluation.experiment import TOWN, Experiment
 from memshare.evaluation.folder import Plan
-from memshare.scorer.rubric import find_rubric
+from memshare_agents.roster import Agent, cards, load_roster
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_scorer.rubric import find_rubric
 
 BUNDLED = "all-MiniLM-L6-v2"
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from memshare.broker.wire.messages import Message
 from memshare.evaluation.data import FileReport
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.statistics import Interval, interval, paired_p
+from memshare_broker.wire.messages import Message
 
 ALL = "all"
 

@@ -10,15 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
-from memshare.broker.app import MEMORY_QUEUE
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.stage import Following
-from memshare.broker.errors import MemshareError
-from memshare.broker.wire.grades import GradedTask, Score
-from memshare.broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare.client import BULK, Client
 from memshare.evaluation.queues import Pair, Settled
-from memshare.memory_service.memory import folded
+from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.stage import Following
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.grades import GradedTask, Score
+from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
+from memshare_memory.memory import folded
 
 FULL = 100.0  # of a standard answer that nobody graded
 

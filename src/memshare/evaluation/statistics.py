@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memshare.broker.wire.messages import Message
+from memshare_broker.wire.messages import Message
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999

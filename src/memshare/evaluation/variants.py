@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import tomlkit
 
-from memshare.agents.roster import Agent, load_roster
 from memshare.files import new_file
-from memshare.scorer.rubric import SUFFIX, find_rubric
-from memshare.scorer.threshold import WITHOUT_SEEDS
+from memshare_agents.roster import Agent, load_roster
+from memshare_scorer.rubric import SUFFIX, find_rubric
+from memshare_scorer.threshold import WITHOUT_SEEDS
 
 NOTHING_PASSES = 100.0  # a threshold that only a perfect answer reaches
 

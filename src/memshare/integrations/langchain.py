@@ -6,8 +6,8 @@ from typing import Any
 
 from langchain_core.example_selectors import BaseExampleSelector
 
-from memshare.broker.errors import BadInput
 from memshare.remote.memory import Memory
+from memshare_broker.errors import BadInput
 
 
 class MemoryExampleSelector(BaseExampleSelector):

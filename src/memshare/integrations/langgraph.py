@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from langgraph.graph import MessagesState
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from memshare.broker.errors import BadInput
 from memshare.remote.memory import Memory
+from memshare_broker.errors import BadInput
 
 SHOWN = "memshare-"  # begins the ids of messages that show a memory
 

@@ -11,8 +11,8 @@ from typing import Any
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
 
 from memshare import BadInput, NotFound
-from memshare.memory_service.memory import Memory as Kept
 from memshare.remote.memory import Memory
+from memshare_memory.memory import Memory as Kept
 
 MOST = 20  # items that a search finds
 KEY = "key "  # the kind of what was put begins with it

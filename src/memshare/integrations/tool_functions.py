@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memshare.broker.errors import MemshareError
 from memshare.remote.memory import Memory
+from memshare_broker.errors import MemshareError
 
 
 def sharing_functions(memory: Memory, agent: str, k: int = 3) -> list[Callable[..., Any]]:

@@ -7,10 +7,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-from memshare.broker.errors import BadInput, MemshareError
-from memshare.broker.settings import Settings
 from memshare.local.environment import environment_of
-from memshare.retriever_trainer.consolidation.outcome import Consolidated, Job, Report, Worse
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.settings import Settings
+from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Worse
 
 
 def run(settings: Settings, job: Job, follow: Callable[[Report], None] = lambda _: None) -> Consolidated:
@@ -19,7 +19,7 @@ def run(settings: Settings, job: Job, follow: Callable[[Report], None] = lambda 
     Raises `Worse` where the trained encoder failed its check, `BadInput` where there is too little to train on, and
     `MemshareError` for anything else that ends it. Ctrl-C ends the process too: nothing has changed then.
     """
-    command = [sys.executable, "-m", "memshare.retriever_trainer.consolidation", job.model_dump_json()]
+    command = [sys.executable, "-m", "memshare_trainer.consolidation", job.model_dump_json()]
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
             command,

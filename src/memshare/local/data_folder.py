@@ -10,10 +10,10 @@ from pathlib import Path
 
 import tomlkit
 
-from memshare.broker.errors import BadInput, MemshareError
-from memshare.broker.private_files import keep_private
-from memshare.broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
-from memshare.broker.settings_file import RUNNING
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.private_files import keep_private
+from memshare_broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
+from memshare_broker.settings_file import RUNNING
 
 ADDRESSES = ("OPENAI_BASE_URL", "MISTRAL_BASE_URL")
 

@@ -6,7 +6,7 @@ import os
 
 from pydantic import SecretStr
 
-from memshare.broker.settings import Settings
+from memshare_broker.settings import Settings
 
 
 def environment_of(settings: Settings) -> dict[str, str]:

@@ -3,6 +3,6 @@
 `celery -A memshare.local.flower flower` runs it.
 """
 
-from memshare.broker.app import make_app
+from memshare_broker.app import make_app
 
 app = make_app()

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import redis
 
-from memshare.broker import redis_server
-from memshare.broker.connection import DOWN, connect, reaching
-from memshare.broker.errors import Unreachable
-from memshare.broker.settings import Settings
 from memshare.local.child import ends_with_parent
 from memshare.local.data_folder import hold_folder
-from memshare.memory_service.pool.encoder_names import ENCODER, first_name
+from memshare_broker import redis_server
+from memshare_broker.connection import DOWN, connect, reaching
+from memshare_broker.errors import Unreachable
+from memshare_broker.settings import Settings
+from memshare_memory.pool.encoder_names import ENCODER, first_name
 
 START_WITHIN = 120  # seconds; it reads its log first
 STOP_WITHIN = 30  # seconds

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from memshare.agents.roster import Agent, load_roster
-from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
-from memshare.llm.limits.prices import load_prices
-from memshare.llm.models import open_chat
-from memshare.memory_service.door.listening import check_door
-from memshare.memory_service.encoders.encoder_name import check_encoder_name
-from memshare.scorer.checking.programs import require_checks
-from memshare.scorer.rubric import all_rubrics
+from memshare_agents.roster import Agent, load_roster
+from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.models import open_chat
+from memshare_memory.door.listening import check_door
+from memshare_memory.encoders.encoder_name import check_encoder_name
+from memshare_scorer.checking.programs import require_checks
+from memshare_scorer.rubric import all_rubrics
 
 
 def check(settings: Settings, queues: Collection[str] | None = None) -> set[str]:
@@ -32,7 +32,7 @@ def check(settings: Settings, queues: Collection[str] | None = None) -> set[str]
     for agent in agents:
         _require_rubric(agent, rubrics)
     if any(agent.engine for agent in agents):
-        from memshare.agents.reasoning.sources.opening import documents_of  # needs packages that only agents have
+        from memshare_agents.reasoning.sources.opening import documents_of  # needs packages that only agents have
 
         documents_of(settings)
     models = {agent.model or settings.model_for("agents") for agent in agents}

@@ -7,16 +7,16 @@ import sys
 
 from pydantic import ValidationError
 
-from memshare.broker.errors import MemshareError
-from memshare.broker.settings import Settings
 from memshare.local.data_folder import hold_folder
 from memshare.local.environment import environment_of
-from memshare.memory_service.pool.salvaged import Salvaged
+from memshare_broker.errors import MemshareError
+from memshare_broker.settings import Settings
+from memshare_memory.pool.salvaged import Salvaged
 
 
 def salvage(settings: Settings, *, repair: bool) -> Salvaged:
     """Look at the pool of the data folder; raises `MemshareError` where it cannot be read at all, or is in use."""
-    command = [sys.executable, "-m", "memshare.memory_service.pool.salvage", *(["repair"] if repair else [])]
+    command = [sys.executable, "-m", "memshare_memory.pool.salvage", *(["repair"] if repair else [])]
     with hold_folder(settings.data):
         done = subprocess.run(
             command, env=environment_of(settings), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

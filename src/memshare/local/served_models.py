@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from memshare.broker.errors import BadInput, GiveUp, TryAgain
-from memshare.broker.settings import MODELS_OF_ROLES, Settings
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import RefusedReply, UselessReply
-from memshare.llm.models import open_chat
+from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.settings import MODELS_OF_ROLES, Settings
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import RefusedReply, UselessReply
+from memshare_llm.models import open_chat
 
 LIST_WITHIN = 10.0  # seconds
 SHOWN = 20  # models of a server
@@ -29,7 +29,7 @@ def try_models(settings: Settings, models: Iterable[str]) -> list[str]:
 
 
 def _try(settings: Settings, name: str) -> list[str]:
-    from memshare.llm.providers.openai_chat import ADDRESS, OpenAIChat  # takes a second to import
+    from memshare_llm.providers.openai_chat import ADDRESS, OpenAIChat  # takes a second to import
 
     served: list[str] = []
     asked = open_chat(name, timeout=LIST_WITHIN, connections=1)

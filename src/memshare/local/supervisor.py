@@ -15,16 +15,16 @@ from pathlib import Path
 
 import redis
 
-from memshare.agents.roster import load_roster
-from memshare.broker import redis_server
-from memshare.broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare.broker.connection import connect, wait_for_redis
-from memshare.broker.errors import BadInput, Unreachable
-from memshare.broker.presence import present
-from memshare.broker.settings import Settings
-from memshare.broker.wire.secret import open_signer
 from memshare.local.child import Child, ends_with_parent
 from memshare.local.environment import environment_of
+from memshare_agents.roster import load_roster
+from memshare_broker import redis_server
+from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare_broker.connection import connect, wait_for_redis
+from memshare_broker.errors import BadInput, Unreachable
+from memshare_broker.presence import present
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
 
 NO_WORKERS = ("flower", "serve")
 LOOPBACK = "127.0.0.1"

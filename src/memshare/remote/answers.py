@@ -6,9 +6,9 @@ import json
 from importlib import import_module
 from typing import Any, cast
 
-from memshare.broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare.remote.call import BUSY, Answer, Call, Reply, Silence
 from memshare.serve.errors import STATUSES
+from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 
 ERRORS: dict[int, type[MemshareError]] = {status: kind for kind, status in STATUSES if status not in BUSY}
 

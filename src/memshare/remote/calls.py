@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 from memshare.remote.call import Call
 
 if TYPE_CHECKING:
-    from memshare.memory_service.memory import Mode
     from memshare.serve.replies import (
         Accepted,
         AgentReply,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         RubricReply,
         StatsReply,
     )
+    from memshare_memory.memory import Mode
 
 Turns = Sequence[Mapping[str, str]]
 """A conversation that ends with the task: {"role": "user" or "assistant", "content": "…"}."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpcore2
 
-from memshare.broker.errors import BadInput
 from memshare.remote.answers import read
 from memshare.remote.call import Answer, Call, Reply, Silence, wait_before
+from memshare_broker.errors import BadInput
 
 NETWORK = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
 UNSENT = (httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.PoolTimeout)

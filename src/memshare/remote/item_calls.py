@@ -10,7 +10,6 @@ from memshare.remote.call import Call
 from memshare.remote.calls import given
 
 if TYPE_CHECKING:
-    from memshare.memory_service.memory import Mode, Status
     from memshare.serve.replies import (
         Cancelled,
         DeadLetterReply,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         Retried,
         SearchReply,
     )
+    from memshare_memory.memory import Mode, Status
 
 
 def get_journey(journey_id: str, *, wait: float = 0.0) -> Call[JourneyReply]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memshare.broker.errors import BadInput
 from memshare.remote.calls import Turns
+from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
     from memshare.remote.memory import AsyncMemory, Memory

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from memshare.broker.observe.logs import ids
 from memshare.serve.caller import Caller
+from memshare_broker.observe.logs import ids
 
 log = logging.getLogger("memshare.audit")
 

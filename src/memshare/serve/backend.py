@@ -6,18 +6,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from memshare.broker.connection import connect, reaching
-from memshare.broker.presence import AgentCard, require_same_secret
-from memshare.broker.settings import Settings
-from memshare.broker.wire.secret import open_signer
 from memshare.client import Client
-from memshare.llm.limits.budget import Budget
-from memshare.llm.limits.usage import UsageLog
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound, TooLarge
 from memshare.serve.recalls import Recalls
 from memshare.serve.request_limit import RequestLimit
 from memshare.serve.tokens import Tokens
+from memshare_broker.connection import connect, reaching
+from memshare_broker.presence import AgentCard, require_same_secret
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
+from memshare_llm.limits.budget import Budget
+from memshare_llm.limits.usage import UsageLog
 
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
 

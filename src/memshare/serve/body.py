@@ -10,8 +10,8 @@ from typing import Any
 
 from starlette.types import Message, Receive
 
-from memshare.broker.errors import BadInput
 from memshare.serve.errors import TooLarge, TooManyRequests
+from memshare_broker.errors import BadInput
 
 LARGEST_BODY = 2**20  # bytes
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller

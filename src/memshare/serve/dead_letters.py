@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from memshare.broker.delivery.dead_letters import DeadLetter
-from memshare.broker.errors import BadInput
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
 from memshare.serve.replies import DeadLetterReply, Dropped, Retried
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.errors import BadInput
 
 
 def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:

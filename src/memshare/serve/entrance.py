@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memshare.broker.connection import DOWN
-from memshare.broker.errors import MemshareError
 from memshare.serve.authentication import authenticate
 from memshare.serve.backend import Backend
 from memshare.serve.body import Bodies, Gone, with_body
 from memshare.serve.problems import headers_of, problem_of, status_of
+from memshare_broker.connection import DOWN
+from memshare_broker.errors import MemshareError
 
 REST, MCP = "/v1/", "/mcp"
 REFUSED = -32000  # the first code of JSON-RPC that is a server's own

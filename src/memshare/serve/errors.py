@@ -1,8 +1,8 @@
-"""What a door refuses, beside the errors that the whole project has (`memshare.broker.errors`)."""
+"""What a door refuses, beside the errors that the whole project has (`memshare_broker.errors`)."""
 
 from __future__ import annotations
 
-from memshare.broker.errors import BadInput, MemshareError, NotYet, QueueFull, TryAgain, Unreachable
+from memshare_broker.errors import BadInput, MemshareError, NotYet, QueueFull, TryAgain, Unreachable
 
 
 class NoToken(MemshareError):

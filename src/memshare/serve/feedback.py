@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from memshare.broker.app import MEMORY_QUEUE
-from memshare.broker.delivery.keys import journey_key
-from memshare.broker.delivery.packed_json import pack
-from memshare.broker.delivery.stage import Following
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.grades import VerdictTask
-from memshare.broker.wire.messages import Shown, derived_id
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import FeedbackForm
 from memshare.serve.journeys import own_journey
 from memshare.serve.replies import FeedbackTaken
+from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.delivery.keys import journey_key
+from memshare_broker.delivery.packed_json import pack
+from memshare_broker.delivery.stage import Following
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.messages import Shown, derived_id
 
 
 class _Subject(NamedTuple):

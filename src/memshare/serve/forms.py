@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-from memshare.broker.wire.forms import Label, Share, Written
-from memshare.broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
-from memshare.memory_service.door.messages import Word
-from memshare.memory_service.memory import Mode, Status
+from memshare_broker.wire.forms import Label, Share, Written
+from memshare_broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
+from memshare_memory.door.messages import Word
+from memshare_memory.memory import Mode, Status
 
 LONGEST_KEY = 200  # characters of an idempotency key
 Key = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$")]

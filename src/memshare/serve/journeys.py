@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 
 from starlette.concurrency import run_in_threadpool
 
-from memshare.broker.errors import BadInput
 from memshare.journey import Journey
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
 from memshare.serve.replies import Cancelled, JourneyReply
+from memshare_broker.errors import BadInput
 
 LONGEST_WAIT = 60.0  # seconds that a request may wait
 FIRST_LOOK, LAST_LOOK = 0.05, 0.5  # seconds between two looks, which grow

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memshare.memory_service.recall.lift import lifts
-from memshare.scorer.rubric import Rubric, all_rubrics
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
@@ -16,6 +14,8 @@ from memshare.serve.replies import (
     RubricReply,
     StatsReply,
 )
+from memshare_memory.recall.lift import lifts
+from memshare_scorer.rubric import Rubric, all_rubrics
 
 
 def pools(backend: Backend, caller: Caller) -> list[PoolReply]:

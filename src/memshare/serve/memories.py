@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from uuid import UUID
 
-from memshare.broker.errors import BadInput
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-from memshare.memory_service.door.messages import JudgedMemory, SearchRequest
-from memshare.memory_service.memory import Memory, Status
-from memshare.memory_service.recall.lift import memory_lift
-from memshare.memory_service.stores.store import Where
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NoMatch, NotFound, Stale
 from memshare.serve.forms import EditForm, MemoryForm, SearchForm
 from memshare.serve.replies import Forgotten, FoundMemory, MemoriesReply, MemoryReply, SearchReply
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.door.messages import JudgedMemory, SearchRequest
+from memshare_memory.memory import Memory, Status
+from memshare_memory.recall.lift import memory_lift
+from memshare_memory.stores.store import Where
 
 
 def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard
-from memshare.broker.wire.messages import derived_id
-from memshare.broker.wire.offers import OfferedPair
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
@@ -18,6 +12,12 @@ from memshare.serve.forms import OfferForm
 from memshare.serve.once import require_same
 from memshare.serve.recalls import KeptRecall
 from memshare.serve.replies import Accepted
+from memshare_broker.app import SCORER_QUEUE
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.wire.messages import derived_id
+from memshare_broker.wire.offers import OfferedPair
 
 
 def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memshare.broker.delivery.entry import Entry
 from memshare.serve.backend import Backend
 from memshare.serve.errors import Conflict
+from memshare_broker.delivery.entry import Entry
 
 
 def require_same(backend: Backend, entry: Entry, key: str) -> None:

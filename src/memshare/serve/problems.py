@@ -15,10 +15,10 @@ from redis.exceptions import ResponseError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from memshare.broker.connection import DOWN, unreachable
-from memshare.broker.errors import MemshareError
-from memshare.broker.wire.checking import one_line
 from memshare.serve.errors import STATUSES, NoToken
+from memshare_broker.connection import DOWN, unreachable
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.checking import one_line
 
 log = logging.getLogger(__name__)
 

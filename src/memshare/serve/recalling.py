@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import uuid4
 
-from memshare.agents.prompt import build_prompt
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Turn
-from memshare.memory_service.door.messages import Found, JudgedMemory, RecallRequest
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import RecallForm
 from memshare.serve.recalls import KeptRecall
 from memshare.serve.replies import Recalled, RecalledMemory
+from memshare_agents.prompt import build_prompt
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Turn
+from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 
 
 def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import redis
 
-from memshare.broker.delivery.packed_json import pack, unpack
-from memshare.broker.wire.messages import Message, Shown
-from memshare.memory_service.curate.traces import RECALLED
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
+from memshare_broker.delivery.packed_json import pack, unpack
+from memshare_broker.wire.messages import Message, Shown
+from memshare_memory.curate.traces import RECALLED
 
 LONGEST = 30 * 86_400  # seconds; as long as the memory service knows that an outcome was told
 

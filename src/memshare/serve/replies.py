@@ -7,11 +7,11 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.broker.wire.grades import Score
-from memshare.broker.wire.lessons import Lesson
-from memshare.broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
-from memshare.memory_service.memory import Memory, Status
-from memshare.memory_service.recall.lift import Lift
+from memshare_broker.wire.grades import Score
+from memshare_broker.wire.lessons import Lesson
+from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
+from memshare_memory.memory import Memory, Status
+from memshare_memory.recall.lift import Lift
 
 
 class RecalledMemory(Message):

@@ -7,8 +7,8 @@ from limits import RateLimitItemPerMinute
 from limits.storage import RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from memshare.llm.limits.rate_limits import MINUTE, PREFIX, free_in
 from memshare.serve.errors import TooManyRequests
+from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 
 
 class RequestLimit:

@@ -9,14 +9,14 @@ from typing import Literal
 
 import uvicorn
 
-from memshare.broker.errors import BadInput
-from memshare.broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded
-from memshare.broker.http_bounds.connection_count import count_for_this_process
-from memshare.broker.observe.logs import Json, Text
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
 from memshare.serve.problems import problem
 from memshare.serve.this_machine import OF_CONNECTION
+from memshare_broker.errors import BadInput
+from memshare_broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded
+from memshare_broker.http_bounds.connection_count import count_for_this_process
+from memshare_broker.observe.logs import Json, Text
 
 BACKLOG = 2048
 KEEP_ALIVE = 75  # seconds that a connection may be idle

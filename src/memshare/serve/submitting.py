@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from memshare.broker.wire.messages import derived_id
 from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import TaskForm
 from memshare.serve.once import require_same
 from memshare.serve.replies import Accepted
+from memshare_broker.wire.messages import derived_id
 
 
 def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:

@@ -11,11 +11,11 @@ from typing import Annotated
 import redis
 from pydantic import Field, StringConstraints
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.checking import checked
-from memshare.broker.wire.messages import Message, Name
 from memshare.serve.caller import RESERVED, Caller, Right
 from memshare.serve.errors import NoToken
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+from memshare_broker.wire.messages import Message, Name
 
 TOKENS = "memshare:tokens"
 """Hash: name of a token → the `Token`."""

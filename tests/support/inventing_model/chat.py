@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from memshare.broker.errors import GiveUp
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import FirstToken, NoLogprobs, Reply
+from memshare_broker.errors import GiveUp
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer
 from tests.support.inventing_model.answer import Example, answer
@@ -33,7 +33,7 @@ _SKILLS = (
     *(grade, contradict, name_concepts, label, question, write_questions, quote, sum_up),
     *(plan, read_page, summarise, respond, check),  # of the reasoning agent
 )
-_EXAMPLE = "What is known: "  # as agents/prompt.py writes above a memory without a prompt
+_EXAMPLE = "What is known: "  # as agents/memshare_agents/prompt.py writes above a memory without a prompt
 
 Fits = Callable[[dict[str, Any]], bool]
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.agents.roster import Agent, load_roster
-from memshare.agents.tasks import Answering
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall
+from memshare_agents.roster import Agent, load_roster
+from memshare_agents.tasks import Answering
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.word_encoder import WordEncoder

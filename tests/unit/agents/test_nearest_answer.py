@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.agents.nearest_answer import nearest_answer
-from memshare.agents.roster import Agent, load_roster
-from memshare.agents.tasks import Answering
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
-from memshare.broker.wire.questions import QuestionTask
-from memshare.llm.no_model import NoModel, NoModelSet
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.door.messages import Found, Recollection
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall
+from memshare_agents.nearest_answer import nearest_answer
+from memshare_agents.roster import Agent, load_roster
+from memshare_agents.tasks import Answering
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
+from memshare_broker.wire.questions import QuestionTask
+from memshare_llm.no_model import NoModel, NoModelSet
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import Found, Recollection
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 
 ROSTER = load_roster(None)

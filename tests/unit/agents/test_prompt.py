@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from memshare.agents.prompt import build_prompt
-from memshare.broker.wire.messages import AgentTask, Turn
-from memshare.memory_service.memory import Memory
+from memshare_agents.prompt import build_prompt
+from memshare_broker.wire.messages import AgentTask, Turn
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 
 TASK = AgentTask(prompt="A limerick about a lamp").turns

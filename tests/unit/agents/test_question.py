@@ -6,17 +6,17 @@ from contextlib import nullcontext
 import pytest
 import redis
 
-from memshare.agents.question import LONGEST
-from memshare.agents.roster import load_roster
-from memshare.agents.tasks import Answering
-from memshare.broker.errors import BadInput, NotYet
-from memshare.broker.wire.messages import AgentTask, AnsweredTask, Usage
-from memshare.broker.wire.questions import Question, QuestionTask
-from memshare.llm.limits.metered import Metered, unmetered
-from memshare.llm.limits.prices import Prices
-from memshare.llm.limits.usage import UsageLog, Used
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.recall import Recall
+from memshare_agents.question import LONGEST
+from memshare_agents.roster import load_roster
+from memshare_agents.tasks import Answering
+from memshare_broker.errors import BadInput, NotYet
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, Usage
+from memshare_broker.wire.questions import Question, QuestionTask
+from memshare_llm.limits.metered import Metered, unmetered
+from memshare_llm.limits.prices import Prices
+from memshare_llm.limits.usage import UsageLog, Used
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 

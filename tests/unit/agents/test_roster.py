@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.agents.roster import cards, load_roster
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
+from memshare_agents.roster import cards, load_roster
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 
 COOK = """description = "Writes recipes."
 instructions = "You write recipes."

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from memshare.agents.withholding import withhold_one
-from memshare.memory_service.door.messages import Found
+from memshare_agents.withholding import withhold_one
+from memshare_memory.door.messages import Found
 from tests.support.memories import remembered
 
 FOUND = [Found(memory=remembered(f"memory {number}")[0], similarity=0.5) for number in range(3)]

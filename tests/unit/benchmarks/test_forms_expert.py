@@ -5,7 +5,7 @@ from pathlib import Path
 from benchmarks.forms import expert
 from benchmarks.forms.expert import FormExpert
 from benchmarks.forms.tasks import memories, unseen_tasks
-from memshare.scorer.rubric import all_rubrics
+from memshare_scorer.rubric import all_rubrics
 
 
 def test_what_has_another_form_misleads_but_for_a_few_wrong_labels() -> None:

@@ -11,17 +11,17 @@ from pydantic import BaseModel
 from benchmarks.claims import KnowsThePairs
 from benchmarks.support.counts import CountedChat, Tally, kind_of
 from benchmarks.support.replies import Replies
-from memshare.agents.prompt import build_prompt
-from memshare.broker.wire.messages import Turn
-from memshare.concepts.hierarchy import Hierarchy
 from memshare.demo.expert import IGNORANCE, SqlExpert
 from memshare.demo.text_to_sql import Question, Questions, read_questions
-from memshare.llm.providers.strict_schema import strict_schema
-from memshare.memory_service.memory import Memory
-from memshare.retriever_trainer.labels import percentages_schema
-from memshare.scorer.contradiction import comparisons_schema
-from memshare.scorer.criterion import Criterion
-from memshare.scorer.grading import ranges_schema
+from memshare_agents.prompt import build_prompt
+from memshare_broker.wire.messages import Turn
+from memshare_concepts.hierarchy import Hierarchy
+from memshare_llm.providers.strict_schema import strict_schema
+from memshare_memory.memory import Memory
+from memshare_scorer.contradiction import comparisons_schema
+from memshare_scorer.criterion import Criterion
+from memshare_scorer.grading import ranges_schema
+from memshare_trainer.labels import percentages_schema
 
 RIGHT = Criterion(name="right", points=100, description="The rows.")
 

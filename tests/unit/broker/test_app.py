@@ -7,8 +7,8 @@ import redis
 from celery import Celery
 from kombu.exceptions import ContentDisallowed
 
-from memshare.broker.app import MEMORY_QUEUE, kombu_url, lists_of, make_app, queue_named
-from memshare.broker.settings import Settings
+from memshare_broker.app import MEMORY_QUEUE, kombu_url, lists_of, make_app, queue_named
+from memshare_broker.settings import Settings
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from redis import exceptions
 
-from memshare.broker.connection import connect, is_outage, reaching, unreachable, wait_for_redis
-from memshare.broker.errors import Unreachable
-from memshare.broker.redis_server import server_binary
-from memshare.broker.settings import Settings
+from memshare_broker.connection import connect, is_outage, reaching, unreachable, wait_for_redis
+from memshare_broker.errors import Unreachable
+from memshare_broker.redis_server import server_binary
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import redis
 
-from memshare.broker.presence import PREFIX, Presence, announce, present
+from memshare_broker.presence import PREFIX, Presence, announce, present
 
 WORKER = {"node": "new@host", "pid": 1, "life": "l", "queues": ["poem"]}
 CARD = {"name": "poem", "kinds": ["limerick"], "pool": "poem", "model": "m"}

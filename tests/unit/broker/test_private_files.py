@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.connection import connect
-from memshare.broker.private_files import keep_private
-from memshare.broker.settings import Settings
 from memshare.local.own_redis import redis_running
+from memshare_broker.connection import connect
+from memshare_broker.private_files import keep_private
+from memshare_broker.settings import Settings
 from tests.support.nobody import seen_by_nobody
 
 PROMPT = "a prompt that is nobody's business"

@@ -10,12 +10,12 @@ from subprocess import Popen
 import pytest
 import redis
 
-from memshare.broker.app import kombu_url, lists_of, make_app, queue_named
-from memshare.broker.connection import connect
-from memshare.broker.errors import BadInput
-from memshare.broker.redis_server import socket_path, socket_url, start
-from memshare.broker.settings import Settings
-from memshare.broker.sockets import PATH_LIMIT
+from memshare_broker.app import kombu_url, lists_of, make_app, queue_named
+from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput
+from memshare_broker.redis_server import socket_path, socket_url, start
+from memshare_broker.settings import Settings
+from memshare_broker.sockets import PATH_LIMIT
 from tests.support.deployment import wait_for
 
 Start = Callable[[Path], Popen[bytes]]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Role, Settings, load_settings
 from memshare.local.data_folder import tell_models
 from memshare.local.environment import environment_of
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Role, Settings, load_settings
 
 
 def test_nothing_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from memshare.broker import steady_thread
-from memshare.broker.steady_thread import repeat
+from memshare_broker import steady_thread
+from memshare_broker.steady_thread import repeat
 
 
 def failing(ended: threading.Event, *errors: Exception | None) -> Callable[[], None]:

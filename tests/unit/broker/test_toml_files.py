@@ -6,8 +6,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memshare.broker.errors import BadInput
-from memshare.broker.toml_files import load
+from memshare_broker.errors import BadInput
+from memshare_broker.toml_files import load
 
 
 class Dish(BaseModel):

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare.concepts.clusters import Clusters, find_clusters
-from memshare.concepts.flashcards import flashcards
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.names import key
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_concepts.clusters import Clusters, find_clusters
+from memshare_concepts.flashcards import flashcards
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.names import key
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 
 
 class FlashcardPool(NamedTuple):

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from memshare.concepts.answering import answer
-from memshare.concepts.quoting import LONGEST
-from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.memory import Memory
+from memshare_concepts.answering import answer
+from memshare_concepts.quoting import LONGEST
+from memshare_llm.structured import DoesNotFit
+from memshare_memory.memory import Memory
 from tests.support.scripted_chat import ScriptedChat
 
 FAR, NEAR = (

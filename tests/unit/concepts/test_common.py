@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from memshare.concepts.aliases import Aliases
-from memshare.concepts.common import in_common
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.graph.weights import similarity
-from memshare.concepts.pool_graph import PoolConcepts
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Aliases
+from memshare_concepts.common import in_common
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.graph.weights import similarity
+from memshare_concepts.pool_graph import PoolConcepts
+from memshare_memory.memory import Memory
 
 SAILING, ROWING, BAKING, ALONE = (UUID(int=number) for number in range(4))
 

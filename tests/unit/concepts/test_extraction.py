@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from memshare.broker.wire.extractions import Extracted, ExtractTask
-from memshare.concepts.extraction import LONGEST, extract, stored
-from memshare.concepts.hierarchy import Hierarchy
-from memshare.concepts.tasks import Extracting
-from memshare.llm.limits.metered import unmetered
-from memshare.llm.no_model import NoModel
-from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_broker.wire.extractions import Extracted, ExtractTask
+from memshare_concepts.extraction import LONGEST, extract, stored
+from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.tasks import Extracting
+from memshare_llm.limits.metered import unmetered
+from memshare_llm.no_model import NoModel
+from memshare_llm.structured import DoesNotFit
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 

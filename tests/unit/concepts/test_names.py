@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.concepts.names import clean, key, may_merge
+from memshare_concepts.names import clean, key, may_merge
 from tests.support.golden_concepts import cards
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.concepts.aliases import Merge
-from memshare.concepts.decisions import Decisions, similar_id
-from memshare.concepts.gaps.gap import Gap
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.pool_graph import PoolConcepts, encode, levels_of, load
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Merge
+from memshare_concepts.decisions import Decisions, similar_id
+from memshare_concepts.gaps.gap import Gap
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.pool_graph import PoolConcepts, encode, levels_of, load
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.concepts.similar_names import similar_names
+from memshare_concepts.similar_names import similar_names
 
 
 def unit(*angles: float) -> NDArray[np.float32]:

@@ -11,10 +11,10 @@ from typing import Any
 import promql_parser as promql
 import yaml
 
-from tests.unit.deploy.chart import DEPLOY
+from tests.unit.deploy.chart import CHART
 
-ALERTS = DEPLOY / "prometheus" / "alerts.yml"
-DASHBOARD = DEPLOY / "grafana" / "memshare.json"
+ALERTS = CHART / "files" / "alerts.yml"
+DASHBOARD = CHART / "files" / "memshare.json"
 TARGET = frozenset({"namespace", "job"})
 """Labels that Prometheus itself gives to every sample, by where it was scraped."""
 Read = dict[str, set[str]]

@@ -12,7 +12,7 @@ import helm_python
 import pytest
 import yaml
 
-from memshare.broker.settings import Settings
+from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import (
     ALL_OFF,
     ALL_ON,

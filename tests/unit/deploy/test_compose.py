@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from memshare.broker.settings import Settings
+from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import DEPLOY, QUEUES
 
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
@@ -143,7 +143,7 @@ def test_every_file_that_is_mounted_is_there() -> None:
         if volume.startswith(".")
     ]
 
-    assert "../grafana/memshare.json" in mounted
+    assert "../helm/memshare/files/memshare.json" in mounted
     for path in mounted:
         assert (COMPOSE.parent / path).exists(), path
 
@@ -158,7 +158,7 @@ def test_prometheus_scrapes_every_worker_and_grafana_shows_the_dashboard() -> No
     assert "prometheus.yml" in (COMPOSE.parent / "agents" / "README.md").read_text()  # where an added one is named
     grafana = compose()["services"]["grafana"]
     [provider] = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/memshare.yml").read_text())["providers"]
-    assert f"../grafana/memshare.json:{provider['options']['path']}/memshare.json:ro" in grafana["volumes"]
+    assert f"../helm/memshare/files/memshare.json:{provider['options']['path']}/memshare.json:ro" in grafana["volumes"]
     [source] = yaml.safe_load((DEPLOY / "grafana/provisioning/datasources/prometheus.yml").read_text())["datasources"]
     assert source["isDefault"]
-    assert json.loads((DEPLOY / "grafana/memshare.json").read_text())["uid"] == "memshare"
+    assert json.loads((DEPLOY / "helm/memshare/files/memshare.json").read_text())["uid"] == "memshare"

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from memshare.broker.observe.metrics import COUNTED
+from memshare_broker.observe.metrics import COUNTED
 from tests.unit.deploy.queries import TARGET, dashboard, panels, queries, read_by, shown_labels
 
 NOT_COUNTED = {

@@ -11,9 +11,9 @@ from pathlib import Path
 import redis
 import typer
 
-from memshare.broker import redis_server
-from memshare.broker.connection import connect
 from memshare.cli import app
+from memshare_broker import redis_server
+from memshare_broker.connection import connect
 from tests.unit.deploy.chart import DEPLOY
 from tests.unit.deploy.queries import rules
 

@@ -69,8 +69,8 @@ def test_everything_that_is_copied_is_there_and_is_sent_to_the_build() -> None:
 def test_every_package_that_is_built_is_copied() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-    packages = {file.parent.name for file in ROOT.glob("*/__init__.py")}
-    assert {"src", *packages} <= copied()
+    parts = {folder.parent.name for folder in ROOT.glob("*/memshare*") if folder.is_dir()}
+    assert parts <= copied()
     assert project["project"]["readme"] in copied()
 
 
@@ -113,19 +113,27 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
         (
             "light",
             [
-                "worker",
-                "agents.worker",
-                "scorer.worker",
-                "concepts.worker",
-                "local.flower",
-                "commands.metrics",
-                "commands.memories",
-                "commands.serve",
-                "commands.token",
-                "serve.app",
+                "memshare.worker",
+                "memshare_agents.worker",
+                "memshare_scorer.worker",
+                "memshare_concepts.worker",
+                "memshare.local.flower",
+                "memshare.commands.metrics",
+                "memshare.commands.memories",
+                "memshare.commands.serve",
+                "memshare.commands.token",
+                "memshare.serve.app",
             ],
         ),
-        ("full", ["worker", "memory_service.worker", "retriever_trainer.worker", "commands.retriever_status"]),
+        (
+            "full",
+            [
+                "memshare.worker",
+                "memshare_memory.worker",
+                "memshare_trainer.worker",
+                "memshare.commands.retriever_status",
+            ],
+        ),
     ],
 )
 def test_what_an_image_runs_needs_no_package_that_it_lacks(image: str, modules: list[str]) -> None:
@@ -133,7 +141,7 @@ def test_what_an_image_runs_needs_no_package_that_it_lacks(image: str, modules: 
     missing = {module for brought in MODULES.values() for module in brought} - there
     code = (
         f"from tests.support.light_install import hide; hide({missing!r})\n"
-        f"from importlib import import_module; [import_module('memshare.' + one) for one in {modules!r}]"
+        f"from importlib import import_module; [import_module(one) for one in {modules!r}]"
     )
 
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.llm.models import open_chat
+from memshare_broker.errors import BadInput
+from memshare_llm.models import open_chat
 
 # In a process of its own, because another test may have imported the SDKs already.
 _IMPORTED = """
 import sys
-from memshare.llm.models import open_chat
+from memshare_llm.models import open_chat
 open_chat({name!r}, timeout=1, connections=1)
 print(*sorted({{"openai", "mistralai", "httpx2"}} & set(sys.modules)))
 """

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Turn
-from memshare.llm.models import open_chat
-from memshare.llm.no_model import NoModelSet, has_model, require_model
-from memshare.llm.worker import open_limited
-from memshare.scorer.draft import Draft
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Turn
+from memshare_llm.models import open_chat
+from memshare_llm.no_model import NoModelSet, has_model, require_model
+from memshare_llm.worker import open_limited
+from memshare_scorer.draft import Draft
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="user", content="A riddle about rain"),)

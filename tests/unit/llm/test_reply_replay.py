@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from pydantic import BaseModel
 
-from memshare.broker.errors import NotYet, Reason, TryAgain
-from memshare.broker.wire.messages import Turn
-from memshare.llm import reply_replay as resumed
-from memshare.llm.chat import FirstToken, Reply
-from memshare.llm.reply_replay import Unfinished
+from memshare_broker.errors import NotYet, Reason, TryAgain
+from memshare_broker.wire.messages import Turn
+from memshare_llm import reply_replay as resumed
+from memshare_llm.chat import FirstToken, Reply
+from memshare_llm.reply_replay import Unfinished
 from tests.support.scripted_chat import ScriptedChat
 
 BLUE, RED = (Turn(role="user", content="Blue?"),), (Turn(role="user", content="Red?"),)

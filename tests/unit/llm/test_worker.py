@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput, NotYet
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Turn
-from memshare.llm.limits.budget import Cap, Holder
-from memshare.llm.limits.metered import Payer
-from memshare.llm.limits.rate_limited import RateLimited
-from memshare.llm.limits.usage import UsageLog, Used
-from memshare.llm.worker import open_budget, open_limited, open_metering
+from memshare_broker.errors import BadInput, NotYet
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Turn
+from memshare_llm.limits.budget import Cap, Holder
+from memshare_llm.limits.metered import Payer
+from memshare_llm.limits.rate_limited import RateLimited
+from memshare_llm.limits.usage import UsageLog, Used
+from memshare_llm.worker import open_budget, open_limited, open_metering
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
 from tests.support.scripted_chat import ScriptedChat

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.bulk import Line, answers, read_tasks, submit_all
 from memshare.client import BULK, Client
 from memshare.results_file import results_file
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 
 TASKS = [{"agent": "poem", "prompt": f"A limerick about lamp {number}", "kind": "limerick"} for number in range(6)]
@@ -123,7 +123,7 @@ def test_a_task_that_was_given_up_is_an_error_of_its_line(
     client: Client, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     [line] = read(client, written(tmp_path, TASKS[0]))
-    error = {"exc_type": "GiveUp", "exc_module": "memshare.broker.errors", "exc_message": ["It refuses."]}
+    error = {"exc_type": "GiveUp", "exc_module": "memshare_broker.errors", "exc_message": ["It refuses."]}
     tell(redis_client, line.task_id, error, "FAILURE")
 
     assert list(answers(client, [line], BULK, patience=5)) == [

@@ -14,16 +14,16 @@ from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.states import FAILURE, SUCCESS
 
 import memshare
-from memshare.broker.delivery.dead_letters import letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import MESSAGES
-from memshare.broker.errors import BadInput, GiveUp, NotYet, TryAgain, Unreachable
-from memshare.broker.presence import AgentCard, Presence, announce
-from memshare.broker.settings import Settings
 from memshare.client import Client
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import MemoryClient
 from memshare.submission import Submission
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain, Unreachable
+from memshare_broker.presence import AgentCard, Presence, announce
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
 from tests.support.deployment import wait_for
 
 
@@ -210,7 +210,7 @@ def test_an_answer_that_is_not_there_in_time_is_a_time_out_and_a_given_up_task_i
         task.get(timeout=0.05)
     assert (task.state, task.ready()) == ("PENDING", False)
 
-    error = {"exc_type": "GiveUp", "exc_module": "memshare.broker.errors", "exc_message": ["It refuses."]}
+    error = {"exc_type": "GiveUp", "exc_module": "memshare_broker.errors", "exc_message": ["It refuses."]}
     tell(redis_client, task, error, FAILURE)
     with pytest.raises(GiveUp, match="It refuses"):
         task.get(timeout=20)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
 from memshare.files import new_file
+from memshare_broker.errors import BadInput
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:

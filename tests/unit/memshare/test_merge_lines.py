@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.concepts.aliases import Merge
-from memshare.concepts.decisions import Decisions
-from memshare.concepts.flashcards import flashcard_memories
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.pool_graph import load
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
 from memshare.merge_lines import MergeLine, adopt, gone_with, merge_lines, names_of
+from memshare_broker.settings import Settings
+from memshare_concepts.aliases import Merge
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.flashcards import flashcard_memories
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.pool_graph import load
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

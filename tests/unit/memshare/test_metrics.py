@@ -10,23 +10,23 @@ import redis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memshare.broker.connection import connect
-from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import FAILED
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import NotYet, TryAgain
-from memshare.broker.observe.metrics import COUNTED, METRICS, POOLS, count, observe
-from memshare.broker.presence import Presence, announce
-from memshare.broker.wire.messages import Usage
-from memshare.llm.limits.budget import Budget, Cap, Holder
-from memshare.llm.limits.usage import Charge, UsageLog
-from memshare.memory_service.recall.adapter import PublishedAdapter
-from memshare.memory_service.recall.bandit_arms import Arms, Credit
-from memshare.memory_service.recall.credibility import Arm, as_shown
-from memshare.memory_service.recall.retriever import adapter_key, version_key
 from memshare.metrics import SharedMetrics
-from memshare.retriever_trainer.lesson_log import RETRIEVERS
+from memshare_broker.connection import connect
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import FAILED
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import NotYet, TryAgain
+from memshare_broker.observe.metrics import COUNTED, METRICS, POOLS, count, observe
+from memshare_broker.presence import Presence, announce
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.usage import Charge, UsageLog
+from memshare_memory.recall.adapter import PublishedAdapter
+from memshare_memory.recall.bandit_arms import Arms, Credit
+from memshare_memory.recall.credibility import Arm, as_shown
+from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_trainer.lesson_log import RETRIEVERS
 
 Values = dict[tuple[str, ...], float]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.errors import BadInput
 from memshare.json_lines import SHOWN_FAULTS
 from memshare.pairs import read_pairs
+from memshare_broker.errors import BadInput
 from tests.support.memories import remembered
 
 POOLS = {"poem": "verse", "plan": "plan"}

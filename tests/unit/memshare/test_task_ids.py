@@ -8,12 +8,12 @@ from contextlib import closing
 import pytest
 import redis
 
-from memshare.broker.delivery.dead_letters import letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.settings import Settings
 from memshare.client import Client
 from memshare.task_ids import find_letter, find_task, short_id
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.settings import Settings
 
 FIRST = "1c6fa3b2-9d10-4e57-8f6e-0d2b7a9c4e11"
 SECOND = "1c6fa3b2-9d10-4e57-8f6e-0d2b7a9c4e12"

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from memshare.memory_service.door.messages import Credibility, JudgedMemory
-from memshare.memory_service.memory import Memory
 from memshare.untidy import Thin, duplicates, never_of_use, thin
+from memshare_memory.door.messages import Credibility, JudgedMemory
+from memshare_memory.memory import Memory
 from tests.support.memories import at, remembered
 
 DAY = 86_400.0

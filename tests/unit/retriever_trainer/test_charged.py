@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import redis
 
-from memshare.broker.errors import NotYet
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import FirstToken
-from memshare.llm.limits.usage import Kind, UsageLog, Used
-from memshare.llm.worker import open_metering
-from memshare.retriever_trainer.labels import Labeller
+from memshare_broker.errors import NotYet
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import FirstToken
+from memshare_llm.limits.usage import Kind, UsageLog, Used
+from memshare_llm.worker import open_metering
+from memshare_trainer.labels import Labeller
 from tests.support.deployment import wait_for
 from tests.support.lessons import lesson
 from tests.support.scripted_chat import ScriptedChat

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.wire.lessons import Evidence, Lesson
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.retriever_trainer import learner
-from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.learner import Learner, is_held_out_evidence
-from memshare.retriever_trainer.lesson_log import EVIDENCE_KEPT, Change, LessonLog, Update
+from memshare_broker.wire.lessons import Evidence, Lesson
+from memshare_memory.recall.adapter import Adapter
+from memshare_trainer import learner
+from memshare_trainer.labels import Labels
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.learner import Learner, is_held_out_evidence
+from memshare_trainer.lesson_log import EVIDENCE_KEPT, Change, LessonLog, Update
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, let_wait, notice, word
 
 SUBMITTERS = ("ada", "bob", "cleo", "mallory")

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from memshare.broker.errors import TryAgain
-from memshare.broker.wire.lessons import Candidate, LessonTask
-from memshare.broker.wire.messages import Embedding, Turn, Usage, derived_id
-from memshare.llm.providers.strict_schema import strict_schema
-from memshare.llm.structured import DoesNotFit
-from memshare.retriever_trainer.labels import MAX_CHARACTERS, Labeller, percentages_schema, share_of_no
+from memshare_broker.errors import TryAgain
+from memshare_broker.wire.lessons import Candidate, LessonTask
+from memshare_broker.wire.messages import Embedding, Turn, Usage, derived_id
+from memshare_llm.providers.strict_schema import strict_schema
+from memshare_llm.structured import DoesNotFit
+from memshare_trainer.labels import MAX_CHARACTERS, Labeller, percentages_schema, share_of_no
 from tests.support.scripted_chat import ScriptedChat
 
 NOWHERE = Embedding.pack("none", np.zeros(2, dtype=np.float32))

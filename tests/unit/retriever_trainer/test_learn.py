@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.broker.observe.metrics import read_field
-from memshare.broker.wire.lessons import Lesson, LessonTask
-from memshare.llm.no_model import NoModel
-from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.retriever_trainer import reservoir
-from memshare.retriever_trainer.labels import Labeller, Labels
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.lesson_log import LessonLog
-from memshare.retriever_trainer.rollback import roll_back
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.observe.metrics import read_field
+from memshare_broker.wire.lessons import Lesson, LessonTask
+from memshare_llm.no_model import NoModel
+from memshare_llm.structured import DoesNotFit
+from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Retriever
+from memshare_trainer import reservoir
+from memshare_trainer.labels import Labeller, Labels
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.rollback import roll_back
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, make_worse
 from tests.support.word_encoder import WordEncoder
 

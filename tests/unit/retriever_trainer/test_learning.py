@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.retriever_trainer.adapter_state import PRIOR, State
-from memshare.retriever_trainer.example import Example, compare_adapters, scores
-from memshare.retriever_trainer.learning import DECAY, SCALE, SINGLE, TEMPERATURE, step
-from memshare.retriever_trainer.words import Words
+from memshare_memory.recall.adapter import Adapter
+from memshare_trainer.adapter_state import PRIOR, State
+from memshare_trainer.example import Example, compare_adapters, scores
+from memshare_trainer.learning import DECAY, SCALE, SINGLE, TEMPERATURE, step
+from memshare_trainer.words import Words
 
 DIMENSION = 6
 

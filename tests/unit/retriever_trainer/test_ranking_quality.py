@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from memshare.retriever_trainer.figure import Figure
-from memshare.retriever_trainer.ranking_quality import Array, Comparison, compare
+from memshare_trainer.figure import Figure
+from memshare_trainer.ranking_quality import Array, Comparison, compare
 
 GAINS = np.array([0.9, 0.1, 0.0], dtype=np.float32)
 BEST_FIRST = np.array([3, 2, 1], dtype=np.float32)

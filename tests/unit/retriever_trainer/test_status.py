@@ -6,16 +6,16 @@ import sys
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.broker.wire.lessons import LessonTask
-from memshare.memory_service.pool.encoder_names import BEFORE
-from memshare.memory_service.recall.retriever import adapter_key
-from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.lesson_log import LessonLog
-from memshare.retriever_trainer.rewriting import begin_with
-from memshare.retriever_trainer.rollback import roll_back
-from memshare.retriever_trainer.status import PoolStatus, Status, read_status
+from memshare_broker.settings import Settings
+from memshare_broker.wire.lessons import LessonTask
+from memshare_memory.pool.encoder_names import BEFORE
+from memshare_memory.recall.retriever import adapter_key
+from memshare_trainer.labels import Labels
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.rewriting import begin_with
+from memshare_trainer.rollback import roll_back
+from memshare_trainer.status import PoolStatus, Status, read_status
 from tests.support.lessons import ENCODER, FormLabeller, lesson, make_hasty, make_worse
 
 
@@ -160,6 +160,6 @@ def test_a_version_that_no_agent_can_use_is_named(
 
 
 def test_reading_the_status_needs_no_torch() -> None:
-    code = "import sys, memshare.retriever_trainer.status; sys.exit('torch' in sys.modules)"
+    code = "import sys, memshare_trainer.status; sys.exit('torch' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

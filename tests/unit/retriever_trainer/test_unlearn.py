@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.wire.lessons import Evidence, LessonTask
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.retriever_trainer import unlearn as unlearning
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.lesson_log import LessonLog
-from memshare.retriever_trainer.lessons_with import lessons_with
-from memshare.retriever_trainer.unlearn import unlearn
+from memshare_broker.wire.lessons import Evidence, LessonTask
+from memshare_memory.recall.retriever import Retriever
+from memshare_trainer import unlearn as unlearning
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.lessons_with import lessons_with
+from memshare_trainer.unlearn import unlearn
 from tests.support.lessons import ENCODER, FormLabeller, lesson, let_wait, notice, word
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder

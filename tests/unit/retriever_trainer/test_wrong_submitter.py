@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from memshare.broker.wire.lessons import LessonTask
-from memshare.broker.wire.messages import Usage
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.learn import LearnStage
+from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.messages import Usage
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_trainer.labels import Labels
+from memshare_trainer.learn import LearnStage
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

@@ -4,11 +4,11 @@ from contextlib import nullcontext
 
 import redis
 
-from memshare.llm.limits.metered import Metered
-from memshare.llm.limits.prices import Prices
-from memshare.llm.limits.usage import UsageLog, Used
-from memshare.scorer.rubric import find_rubric
-from memshare.scorer.tasks import Scoring
+from memshare_llm.limits.metered import Metered
+from memshare_llm.limits.prices import Prices
+from memshare_llm.limits.usage import UsageLog, Used
+from memshare_scorer.rubric import find_rubric
+from memshare_scorer.tasks import Scoring
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 

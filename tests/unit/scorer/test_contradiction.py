@@ -5,11 +5,11 @@ from uuid import uuid4
 
 import redis
 
-from memshare.broker.wire.comparisons import Compared, CompareTask, Said
-from memshare.llm.no_model import NoModel
-from memshare.memory_service.recall.conflicts import Conflicts
-from memshare.scorer.contradiction import LONGEST, compare
-from memshare.scorer.tasks import Comparing
+from memshare_broker.wire.comparisons import Compared, CompareTask, Said
+from memshare_llm.no_model import NoModel
+from memshare_memory.recall.conflicts import Conflicts
+from memshare_scorer.contradiction import LONGEST, compare
+from memshare_scorer.tasks import Comparing
 from tests.support.scripted_chat import ScriptedChat
 
 ABOUT = "When is the museum closed?"

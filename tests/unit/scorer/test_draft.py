@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.scorer.criterion import band_points
-from memshare.scorer.draft import draft, share_out
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_scorer.criterion import band_points
+from memshare_scorer.draft import draft, share_out
 from tests.support.scripted_chat import ScriptedChat
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.errors import TryAgain
-from memshare.broker.wire.messages import Usage
-from memshare.llm.providers.strict_schema import strict_schema
-from memshare.scorer.grading import Pair, grade, ranges_schema
-from memshare.scorer.rubric import Rubric
+from memshare_broker.errors import TryAgain
+from memshare_broker.wire.messages import Usage
+from memshare_llm.providers.strict_schema import strict_schema
+from memshare_scorer.grading import Pair, grade, ranges_schema
+from memshare_scorer.rubric import Rubric
 from tests.support.scripted_chat import ScriptedChat
 
 RUBRIC = Rubric.model_validate(

@@ -10,13 +10,13 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard
-from memshare.broker.wire.grades import GradedTask
-from memshare.broker.wire.offers import OfferedPair
-from memshare.scorer.known_agents import KnownAgents
-from memshare.scorer.rubric import find_rubric
-from memshare.scorer.tasks import Scoring
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.wire.grades import GradedTask
+from memshare_broker.wire.offers import OfferedPair
+from memshare_scorer.known_agents import KnownAgents
+from memshare_scorer.rubric import find_rubric
+from memshare_scorer.tasks import Scoring
 from tests.support.scripted_chat import ScriptedChat
 
 COOK = 'description = "Cooks."\ninstructions = "You cook."\npool = "kitchen"\nrubric = "plan"\n[kinds.soup]\n'

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.scorer.rubric import BUNDLED, Rubric, all_rubrics, find_rubric
+from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, find_rubric
 
 FILE = """\
 domain = "Recipes"

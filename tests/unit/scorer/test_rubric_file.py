@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.scorer.rubric import Rubric, find_rubric, read_rubric
-from memshare.scorer.rubric_file import approve, write
+from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
+from memshare_scorer.rubric_file import approve, write
 
 RUBRIC = Rubric.model_validate(
     {

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.wire.grades import GradedTask, Score, Settlement
-from memshare.broker.wire.messages import derived_id
-from memshare.llm.no_model import NoModel, NoModelSet
-from memshare.scorer.rubric import BUNDLED, find_rubric
-from memshare.scorer.tasks import Scoring
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.wire.grades import GradedTask, Score, Settlement
+from memshare_broker.wire.messages import derived_id
+from memshare_llm.no_model import NoModel, NoModelSet
+from memshare_scorer.rubric import BUNDLED, find_rubric
+from memshare_scorer.tasks import Scoring
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 

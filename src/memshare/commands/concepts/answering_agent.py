@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import derived_id
 from memshare.client import Client
 from memshare.console import errors
 from memshare.journey import Journey
 from memshare.models_at_work import require_agent_model
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import derived_id
 
 
 class AnsweringAgent(NamedTuple):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
 from memshare.commands.concepts.ask_session import decide
@@ -14,11 +13,12 @@ from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json, short, table
 from memshare.paid_chat import paid_chat
+from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
     from memshare.client import Client
-    from memshare.concepts.asking.round import Round, Rounds, Wanted
-    from memshare.concepts.asking.target import Direction, Target
+    from memshare_concepts.asking.round import Round, Rounds, Wanted
+    from memshare_concepts.asking.target import Direction, Target
 
 HYPOTHESES = "hypotheses"
 GO_ON = "What you decided is kept: `memshare concepts ask` with the same --pool goes on."
@@ -59,8 +59,8 @@ def ask(
         raise BadInput("Give --more-abstract or --more-specific: one of the two.")
     person = submitter or login_name()
     with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
-        from memshare.concepts.asking.proposing import Proposer
-        from memshare.concepts.asking.round import Rounds
+        from memshare_concepts.asking.proposing import Proposer
+        from memshare_concepts.asking.round import Rounds
 
         name = found.concepts.pool
         answering = AnsweringAgent.of(found.client, name, agent, kind, person)
@@ -98,8 +98,8 @@ def ask(
 def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> Wanted:
     from pydantic import ValidationError
 
-    from memshare.broker.wire.checking import readable
-    from memshare.concepts.asking.round import Wanted
+    from memshare_broker.wire.checking import readable
+    from memshare_concepts.asking.round import Wanted
 
     try:
         return Wanted(target=target, count=count, topic=topic, goal=goal)
@@ -108,7 +108,7 @@ def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> 
 
 
 def _target(found: Opened, number: int | None, goal: str | None, size: int | None, direction: Direction) -> Target:
-    from memshare.concepts.asking.target import of_cluster, of_hypotheses
+    from memshare_concepts.asking.target import of_cluster, of_hypotheses
 
     if goal == HYPOTHESES:
         return of_hypotheses(found.concepts, found.clusters(size), number)
@@ -119,7 +119,7 @@ def _target(found: Opened, number: int | None, goal: str | None, size: int | Non
 
 
 def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:
-    from memshare.concepts.asking.round import Round
+    from memshare_concepts.asking.round import Round
 
     with errors.status(f"Writing questions on {wanted.target.name} …"):
         proposals = proposer.propose(wanted, _examples(found, wanted.target))

@@ -12,9 +12,9 @@ from memshare.console import console, errors, panel, short, styled, table
 from memshare.memory_ids import short_id
 
 if TYPE_CHECKING:
-    from memshare.concepts.asking.proposing import Proposer
-    from memshare.concepts.asking.round import Proposal, Round, Rounds
-    from memshare.memory_service.memory import Memory
+    from memshare_concepts.asking.proposing import Proposer
+    from memshare_concepts.asking.round import Proposal, Round, Rounds
+    from memshare_memory.memory import Memory
 
 CHOICES = "Enter or k keeps · d drops · e edits · r: others in place of all that are left"
 

@@ -14,7 +14,7 @@ from memshare.memory_ids import short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
 
 if TYPE_CHECKING:
-    from memshare.concepts.clusters.cluster import Cluster, Clusters
+    from memshare_concepts.clusters.cluster import Cluster, Clusters
 
 _TOPICS = 3  # of a cluster in the table of all
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.commands.concepts.opening import opened
 from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, print_json, short, styled, table
 from memshare.memory_ids import short_id
+from memshare_broker.errors import BadInput
 
 LEAST_WEIGHT, LEAST_SIMILARITY = 0.0005, 0.4
 """Of what is printed."""
@@ -31,7 +31,7 @@ def common(
     """
     with opened("common", pool) as found:
         from memshare.commands.concepts.names import concept_named
-        from memshare.concepts.common import in_common
+        from memshare_concepts.common import in_common
 
         concepts = found.concepts
         meant = list(dict.fromkeys(concept_named(concepts.graph, typed, concepts.pool) for typed in names))

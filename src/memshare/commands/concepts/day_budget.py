@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
-from memshare.llm.limits.budget import in_words
-from memshare.llm.limits.prices import load_prices
-from memshare.llm.limits.usage import UsageLog, Used
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_llm.limits.budget import in_words
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.usage import UsageLog, Used
 
 USUAL_CALLS = 6
 """Of one question: it is written, answered, graded, compared, learnt from, and its concepts are named."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput, TryAgain
 from memshare.commands.concepts.answering_agent import AnsweringAgent, outcome_of, stopping
 from memshare.commands.concepts.ask import HYPOTHESES
 from memshare.commands.concepts.day_budget import DayBudget, require_prices
@@ -18,14 +17,15 @@ from memshare.commands.concepts.gaps import gaps_of
 from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.options import Json, Pool
 from memshare.console import errors, print_json, short
-from memshare.llm.limits.usage import UsageLog
-from memshare.llm.no_model import require_model
 from memshare.paid_chat import paid_chat
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_llm.limits.usage import UsageLog
+from memshare_llm.no_model import require_model
 
 if TYPE_CHECKING:
-    from memshare.concepts.asking.explored import ExploredGaps
-    from memshare.concepts.asking.proposing import Proposer
-    from memshare.concepts.gaps.gap import Gap
+    from memshare_concepts.asking.explored import ExploredGaps
+    from memshare_concepts.asking.proposing import Proposer
+    from memshare_concepts.gaps.gap import Gap
 
 EXPLORER = "explorer"
 
@@ -63,8 +63,8 @@ def explore(
     if budget is None and calls is None:
         raise BadInput("Give a limit: --calls N, or --budget MONEY.")
     with opened("explore", pool, vectors=True) as found:
-        from memshare.concepts.asking.explored import Explored, ExploredGaps
-        from memshare.concepts.asking.proposing import Proposer
+        from memshare_concepts.asking.explored import Explored, ExploredGaps
+        from memshare_concepts.asking.proposing import Proposer
 
         settings, name = found.client.settings, found.concepts.pool
         require_model(settings, "agents", "`memshare concepts explore`")
@@ -122,15 +122,15 @@ def _why_none(limits: DayBudget, asked: int, count: int) -> str:
 
 
 def _not_explored(found: Opened, before: ExploredGaps, size: int | None) -> list[Gap]:
-    from memshare.concepts.decisions import Decisions
+    from memshare_concepts.decisions import Decisions
 
     return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
 def _question(found: Opened, proposer: Proposer, gap: Gap) -> str | None:
     """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
-    from memshare.concepts.asking.round import Wanted
-    from memshare.concepts.asking.target import of_gap
+    from memshare_concepts.asking.round import Wanted
+    from memshare_concepts.asking.target import of_gap
 
     if gap.kind == "asked":
         return gap.names[0]
@@ -143,7 +143,7 @@ def _question(found: Opened, proposer: Proposer, gap: Gap) -> str | None:
 
 def _learnt(found: Opened, gap: Gap, question: str, task_id: str, timeout: float) -> Learnt:
     """What came of a question."""
-    from memshare.concepts.gaps.open_questions import OpenQuestions
+    from memshare_concepts.gaps.open_questions import OpenQuestions
 
     with errors.status(f"{short(question, 80)} …"):
         try:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from memshare.broker.observe.plain_text import plain
 from memshare.console import console, short, table
 from memshare.files import new_file
-from memshare.llm.limits.budget import in_words
-from memshare.llm.limits.usage import Used
 from memshare.memory_ids import short_id
+from memshare_broker.observe.plain_text import plain
+from memshare_llm.limits.budget import in_words
+from memshare_llm.limits.usage import Used
 
 
 @dataclass(frozen=True)

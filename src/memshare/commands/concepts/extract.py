@@ -11,19 +11,19 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from memshare.broker.app import CONCEPTS_QUEUE
-from memshare.broker.connection import reaching
-from memshare.broker.errors import BadInput, Unreachable
-from memshare.broker.wire.messages import derived_id
 from memshare.client import BULK, Client
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json
-from memshare.llm.structured import MOST_CALLS
 from memshare.memory_pages import counted, the_pool
-from memshare.memory_service.admit.asked_concepts import extraction
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
 from memshare.models_at_work import require_scorer_model
+from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_broker.connection import reaching
+from memshare_broker.errors import BadInput, Unreachable
+from memshare_broker.wire.messages import derived_id
+from memshare_llm.structured import MOST_CALLS
+from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 
 AHEAD = 500  # memories that are asked for at once: of the others, messages are not made yet
 LOOK_EVERY = 0.5  # seconds

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json, table
+from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
-    from memshare.concepts.decisions import Decisions
-    from memshare.concepts.gaps.gap import Gap
+    from memshare_concepts.decisions import Decisions
+    from memshare_concepts.gaps.gap import Gap
 
 
 def gaps(
@@ -39,7 +39,7 @@ def gaps(
     if sum((dismiss is not None, bring_back is not None, dismissed)) > 1:
         raise BadInput("Give one of --dismiss, --bring-back and --dismissed.")
     with opened("gaps", pool, vectors=True) as found:
-        from memshare.concepts.decisions import Decisions
+        from memshare_concepts.decisions import Decisions
 
         decisions = Decisions(found.redis, found.concepts.pool)
         if dismissed:
@@ -56,9 +56,9 @@ def gaps(
 
 def gaps_of(found: Opened, decisions: Decisions, size: int | None) -> list[Gap]:
     """The gaps of a pool that was opened with its vectors; questions that somebody asked in vain come first."""
-    from memshare.concepts.gaps.gaps import find_gaps
-    from memshare.concepts.gaps.open_questions import OpenQuestions
-    from memshare.concepts.pool_graph import encode
+    from memshare_concepts.gaps.gaps import find_gaps
+    from memshare_concepts.gaps.open_questions import OpenQuestions
+    from memshare_concepts.pool_graph import encode
 
     asked = [one.gap for one in OpenQuestions(found.redis, found.concepts.pool).all()]
     dismissed = decisions.dismissed()

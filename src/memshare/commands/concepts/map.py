@@ -11,13 +11,13 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput, MemshareError
 from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, print_json
 from memshare.exports import note_export
 from memshare.files import new_file
 from memshare.memory_pages import counted
+from memshare_broker.errors import BadInput, MemshareError
 
 
 def draw_map(
@@ -38,9 +38,9 @@ def draw_map(
     Example: memshare concepts map --pool physics --out physics.html --open
     """
     with opened("map", pool, vectors=True) as found:
-        from memshare.concepts.clusters.clustering import SIZE
-        from memshare.concepts.map.page import Colours, map_page
-        from memshare.concepts.map.sizes import clusters_around
+        from memshare_concepts.clusters.clustering import SIZE
+        from memshare_concepts.map.page import Colours, map_page
+        from memshare_concepts.map.sizes import clusters_around
 
         remembered = {} if person is None else _remembered(found, person)
         size = SIZE if size is None else size
@@ -63,8 +63,8 @@ def draw_map(
 
 def _remembered(found: Opened, person: str) -> dict[UUID, float]:
     """The probability that a person remembers each memory that they reviewed."""
-    from memshare.concepts.reviews.learner import Learner
-    from memshare.concepts.reviews.shelf import Shelf
+    from memshare_concepts.reviews.learner import Learner
+    from memshare_concepts.reviews.shelf import Shelf
 
     concepts = found.concepts
     learner = Learner(Shelf(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})

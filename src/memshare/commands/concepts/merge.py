@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.opening import opened
 from memshare.commands.options import Json, Pool
 from memshare.console import console, print_json
 from memshare.memory_pages import counted
+from memshare_broker.errors import BadInput
 
 By = Annotated[str | None, typer.Option(help="Who says so; your login name, if left out.")]
 
@@ -31,8 +31,8 @@ def merge(
     """
     with opened("merge", pool) as found:
         from memshare.commands.concepts.names import concept_named
-        from memshare.concepts.aliases import Merge
-        from memshare.concepts.decisions import Decisions
+        from memshare_concepts.aliases import Merge
+        from memshare_concepts.decisions import Decisions
 
         graph, aliases = found.concepts.graph, found.concepts.aliases
         if aliases.is_merged(name):
@@ -66,7 +66,7 @@ def split(
     Example: memshare concepts split "Neural Net" --pool physics
     """
     with opened("split", pool) as found:
-        from memshare.concepts.decisions import Decisions
+        from memshare_concepts.decisions import Decisions
 
         decisions = Decisions(found.redis, found.concepts.pool)
         try:

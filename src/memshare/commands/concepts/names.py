@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from memshare.broker.errors import BadInput
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.names import key
+from memshare_broker.errors import BadInput
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.names import key
 
 _SHOWN = 5  # names that are like what was typed
 

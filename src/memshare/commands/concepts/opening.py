@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import redis
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.console import errors
 from memshare.extras import require
 from memshare.local.own_redis import connected
 from memshare.memory_pages import counted, say_unreadable, the_pool
+from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
-    from memshare.concepts.clusters.cluster import Cluster, Clusters
-    from memshare.concepts.pool_graph import PoolConcepts
+    from memshare_concepts.clusters.cluster import Cluster, Clusters
+    from memshare_concepts.pool_graph import PoolConcepts
 
 Size = Annotated[
     int | None, typer.Option(min=2, help="Memories of a cluster of the deepest level, on average. [10]", metavar="N")
@@ -36,8 +36,8 @@ class Opened:
 
     def clusters(self, size: int | None) -> Clusters:
         """The clusters of the pool, which was opened with `vectors`; `size` is the mean of the deepest level."""
-        from memshare.concepts.clusters.clustering import SIZE
-        from memshare.concepts.clusters.kept import clusters_of
+        from memshare_concepts.clusters.clustering import SIZE
+        from memshare_concepts.clusters.kept import clusters_of
 
         with errors.status("Finding clusters…"):
             return clusters_of(self.concepts, self.client.settings.data, SIZE if size is None else size)
@@ -62,7 +62,7 @@ def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator
     Raises `BadInput` for an unknown pool and for one in which no memory has concepts.
     """
     require(f"memshare concepts {command}", "concepts")
-    from memshare.concepts.pool_graph import load  # numpy and scipy take a while to import
+    from memshare_concepts.pool_graph import load  # numpy and scipy take a while to import
 
     with Client() as client, connected(client.settings) as redis_client:
         name = the_pool(client, pool)

@@ -7,16 +7,16 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput
 from memshare.commands.concepts.opening import Opened, opened
 from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, panel, print_json, short, styled, table
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
+from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
-    from memshare.concepts.graph.concept_graph import Link
-    from memshare.concepts.pool_graph import PoolConcepts
+    from memshare_concepts.graph.concept_graph import Link
+    from memshare_concepts.pool_graph import PoolConcepts
 
 GENERAL = 0.5
 """A neighbour is more general where its level is so much higher on average; with less difference it stands beside."""

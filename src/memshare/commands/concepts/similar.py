@@ -13,8 +13,8 @@ from memshare.commands.options import Json, Pool, Rows
 from memshare.console import console, errors, print_json, short, table
 
 if TYPE_CHECKING:
-    from memshare.concepts.decisions import Decisions
-    from memshare.concepts.similar_names import SimilarNames
+    from memshare_concepts.decisions import Decisions
+    from memshare_concepts.similar_names import SimilarNames
 
 BY = "similarity"
 """Who merged, where nobody was asked."""
@@ -37,7 +37,7 @@ def similar(
     Example: memshare concepts similar --pool physics --merge
     """
     with opened("similar", pool) as found:
-        from memshare.concepts.decisions import Decisions
+        from memshare_concepts.decisions import Decisions
 
         decisions = Decisions(found.redis, found.concepts.pool)
         if apart is not None:
@@ -69,9 +69,9 @@ def similar(
 
 def _find(found: Opened, decisions: Decisions) -> list[SimilarNames]:
     """Pairs of names that are similar, by falling cosine, without those that a person keeps apart."""
-    from memshare.concepts.decisions import similar_id
-    from memshare.concepts.pool_graph import encode
-    from memshare.concepts.similar_names import similar_names
+    from memshare_concepts.decisions import similar_id
+    from memshare_concepts.pool_graph import encode
+    from memshare_concepts.similar_names import similar_names
 
     graph = found.concepts.graph
     names = graph.concepts()
@@ -83,7 +83,7 @@ def _find(found: Opened, decisions: Decisions) -> list[SimilarNames]:
 
 def _merge(decisions: Decisions, pairs: list[SimilarNames]) -> list[SimilarNames]:
     """Merge pairs, the most similar first; returns those that were not one concept already by the merges before."""
-    from memshare.concepts.aliases import Merge
+    from memshare_concepts.aliases import Merge
 
     merged = []
     aliases = decisions.aliases()

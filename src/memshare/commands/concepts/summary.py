@@ -8,19 +8,19 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import MemshareError
 from memshare.commands.change_memories import login_name
 from memshare.commands.concepts.opening import Opened, Size, opened
 from memshare.commands.options import Json, Pool
 from memshare.console import console, errors, moment, panel, print_json, styled, table
 from memshare.memory_ids import short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
-from memshare.memory_service.stores.store import Where
 from memshare.paid_chat import paid_chat
+from memshare_broker.errors import MemshareError
+from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
-    from memshare.concepts.clusters.cluster import Cluster
-    from memshare.concepts.summaries.summary import Summary
+    from memshare_concepts.clusters.cluster import Cluster
+    from memshare_concepts.summaries.summary import Summary
 
 
 def summary(
@@ -58,7 +58,7 @@ def summary(
 
 def kept_summary(found: Opened, one: Cluster) -> Summary | None:
     """The summary of a cluster that was written before, if there is one."""
-    from memshare.concepts.summaries.summaries import Summaries
+    from memshare_concepts.summaries.summaries import Summaries
 
     return Summaries(found.redis, found.concepts.pool).of(one.memories)
 
@@ -89,8 +89,8 @@ def summary_as_json(said: Summary, one: Cluster) -> dict[str, Any]:
 
 
 def _written(found: Opened, one: Cluster, payer: str) -> Summary:
-    from memshare.concepts.summaries.summaries import Summaries
-    from memshare.concepts.summaries.writing import reading, summarise
+    from memshare_concepts.summaries.summaries import Summaries
+    from memshare_concepts.summaries.writing import reading, summarise
 
     settings, concepts = found.client.settings, found.concepts
     read = reading(concepts.graph, one, concepts.memories)

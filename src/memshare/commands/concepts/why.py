@@ -9,8 +9,6 @@ from uuid import UUID
 
 import typer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Shown
 from memshare.client import Client
 from memshare.commands.concepts.opening import Opened, opened
 from memshare.commands.options import Json
@@ -19,9 +17,11 @@ from memshare.console import console, print_json, short, styled, table
 from memshare.journey import Journey
 from memshare.memory_ids import short_id
 from memshare.memory_pages import concept_names
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores.store import Where
 from memshare.task_ids import find_task
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Shown
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
 
 Missing = Literal["forgotten", "no concepts yet"]
 
@@ -83,7 +83,7 @@ def _read(client: Client, ids: list[UUID]) -> dict[UUID, Memory]:
 
 def _of_task(found: Opened, journey: Journey) -> tuple[list[str], str]:
     """The concepts of a task, and where they come from."""
-    from memshare.concepts.mentions import mentioned
+    from memshare_concepts.mentions import mentioned
 
     graph = found.concepts.graph
     if journey.memory_id is not None:
@@ -96,7 +96,7 @@ def _of_task(found: Opened, journey: Journey) -> tuple[list[str], str]:
 def _compare(
     found: Opened, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
-    from memshare.concepts.graph.weights import contributions
+    from memshare_concepts.graph.weights import contributions
 
     graph = found.concepts.graph
     own = graph.vector_of(concepts)

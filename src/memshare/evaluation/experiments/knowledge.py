@@ -11,8 +11,8 @@ from memshare.evaluation.data import Item, Split
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab, Marks
 from memshare.evaluation.queues import Change, Pair
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.memory import folded
+from memshare_memory.curate.requests import Forget
+from memshare_memory.memory import folded
 
 SHORT = 12  # words; who asks for a sonnet does not expect to be told one
 

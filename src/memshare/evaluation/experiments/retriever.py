@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from memshare.broker.connection import connect
-from memshare.broker.errors import BadInput
 from memshare.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab, Measured
 from memshare.evaluation.queues import Change
 from memshare.local import consolidating
-from memshare.memory_service.recall.retriever import version_key
-from memshare.memory_service.stores.store import Where
-from memshare.retriever_trainer.consolidation.outcome import Job, Worse
+from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput
+from memshare_memory.recall.retriever import version_key
+from memshare_memory.stores.store import Where
+from memshare_trainer.consolidation.outcome import Job, Worse
 
 ASIDE = ":aside"
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.broker.wire.messages import Message
-from memshare.memory_service.memory import Status
 from memshare.quoted_answer import whose_answer
 from memshare.serve.replies import FoundMemory, JourneyReply
+from memshare_broker.wire.messages import Message
+from memshare_memory.memory import Status
 
 
 class AgentAnswer(Message):

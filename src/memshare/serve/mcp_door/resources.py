@@ -10,12 +10,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from pydantic import BaseModel, TypeAdapter
 
-from memshare.broker.errors import MemshareError
 from memshare.serve import looking
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
 from memshare.serve.replies import AgentReply, PoolReply, RubricReply
+from memshare_broker.errors import MemshareError
 
 JSON = "application/json"
 

@@ -10,12 +10,12 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
-from memshare.broker.errors import MemshareError
-from memshare.broker.wire.checking import readable
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.mcp_door.resources import add_resources
 from memshare.serve.mcp_door.tools import add_tools
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.checking import readable
 
 INSTRUCTIONS = """\
 memshare is a memory that many agents share. Its memories are answers that were graded as good.

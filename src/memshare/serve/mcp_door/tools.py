@@ -13,7 +13,6 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from memshare.broker.wire.checking import checked
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.feedback import give_feedback
@@ -26,6 +25,7 @@ from memshare.serve.offering import offer as offer_pair
 from memshare.serve.recalling import recall as recall_memories
 from memshare.serve.replies import Accepted, FeedbackTaken, Forgotten, JourneyReply, Recalled
 from memshare.serve.submitting import submit
+from memshare_broker.wire.checking import checked
 
 T = TypeVar("T", bound=Callable[..., Any])
 

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Response
 
-from memshare.broker.wire.forms import Label
-from memshare.memory_service.memory import Status
 from memshare.serve import memories
 from memshare.serve.authentication import BackendNow, CallerNow
 from memshare.serve.forms import EditForm, MemoryForm, SearchForm
 from memshare.serve.problems import RESPONSES
 from memshare.serve.replies import Forgotten, MemoriesReply, MemoryReply, SearchReply
+from memshare_broker.wire.forms import Label
+from memshare_memory.memory import Status
 
 router = APIRouter(prefix="/memories", tags=["memories"], responses=RESPONSES)
 

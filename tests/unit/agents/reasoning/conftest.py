@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from memshare.agents.reasoning.engine import Engine
-from memshare.agents.reasoning.knowledge import Knowledge
-from memshare.agents.reasoning.limits import Limits
-from memshare.agents.reasoning.registry import OPERATORS
-from memshare.agents.reasoning.sources import Sources
-from memshare.llm.chat import Chat
-from memshare.memory_service.door.client import MemoryClient
+from memshare_agents.reasoning.engine import Engine
+from memshare_agents.reasoning.knowledge import Knowledge
+from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.registry import OPERATORS
+from memshare_agents.reasoning.sources import Sources
+from memshare_llm.chat import Chat
+from memshare_memory.door.client import MemoryClient
 from tests.support.shelf import sources
 
 MakeEngine = Callable[..., Engine]

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare.agents.reasoning.browser import Summary
-from memshare.agents.reasoning.engine import Engine, Run
-from memshare.agents.reasoning.short_term import tokens_of
-from memshare.agents.reasoning.sources import Sources
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import Reply
+from memshare_agents.reasoning.browser import Summary
+from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.short_term import tokens_of
+from memshare_agents.reasoning.sources import Sources
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Reply
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import CHECK, RESPOND, answered, browse, judged, planned, search, sources, told
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.agents.reasoning.budget import Budget, Paid, UsedUp
-from memshare.agents.reasoning.limits import Limits
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import Reply, UselessReply
+from memshare_agents.reasoning.budget import Budget, Paid, UsedUp
+from memshare_agents.reasoning.limits import Limits
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Reply, UselessReply
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="user", content="Well?"),)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from memshare.agents.reasoning.engine import Engine, Run
-from memshare.agents.reasoning.operator import Arguments, Context, Operator, Result
-from memshare.agents.reasoning.registry import OPERATORS
-from memshare.broker.errors import TryAgain
-from memshare.broker.wire.messages import Usage
-from memshare.llm.chat import Reply
+from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.registry import OPERATORS
+from memshare_broker.errors import TryAgain
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Reply
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import (
     CHECK,

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare.agents.reasoning.engine import Engine, Run
-from memshare.agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
-from memshare.broker.wire.messages import Learnt
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall
+from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
+from memshare_broker.wire.messages import Learnt
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import (

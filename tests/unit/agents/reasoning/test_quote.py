@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from memshare.agents.reasoning.engine import Engine
-from memshare.memory_service.recall.recall import Recall
+from memshare_agents.reasoning.engine import Engine
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import CHECK, RESPOND, answered, browse, coordinate, judged, planned, search, sources, told

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare.agents.reasoning.limits import Limits
-from memshare.agents.reasoning.reasoner import Reasoner
-from memshare.agents.roster import Agent, load_roster
-from memshare.agents.tasks import Answering
-from memshare.broker.delivery.stage import Outcome
-from memshare.broker.errors import BadInput, NotYet
-from memshare.broker.wire.grades import VerdictTask
-from memshare.broker.wire.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage
-from memshare.llm.chat import Chat, Reply
-from memshare.llm.limits.metered import Payer
-from memshare.llm.reply_replay import Unfinished
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall
+from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.reasoner import Reasoner
+from memshare_agents.roster import Agent, load_roster
+from memshare_agents.tasks import Answering
+from memshare_broker.delivery.stage import Outcome
+from memshare_broker.errors import BadInput, NotYet
+from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage
+from memshare_llm.chat import Chat, Reply
+from memshare_llm.limits.metered import Payer
+from memshare_llm.reply_replay import Unfinished
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import (

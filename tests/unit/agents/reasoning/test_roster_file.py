@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.agents.reasoning.limits import limits_of
-from memshare.agents.roster import load_roster
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
+from memshare_agents.reasoning.limits import limits_of
+from memshare_agents.roster import load_roster
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 
 COOK = """description = "Answers about food."
 instructions = "Answer."

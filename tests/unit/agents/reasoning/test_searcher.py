@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from memshare.agents.reasoning.engine import Engine
-from memshare.agents.reasoning.knowledge import Filters, Knowledge
-from memshare.agents.reasoning.sources import Link, Sources
-from memshare.broker.errors import TryAgain
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_agents.reasoning.engine import Engine
+from memshare_agents.reasoning.knowledge import Filters, Knowledge
+from memshare_agents.reasoning.sources import Link, Sources
+from memshare_broker.errors import TryAgain
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.shelf import CHECK, RESPOND, Links, answered, judged, planned, search, sources

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.agents.reasoning.short_term import DECAY, THRESHOLD, Item, ShortTerm, cut, tokens_of
+from memshare_agents.reasoning.short_term import DECAY, THRESHOLD, Item, ShortTerm, cut, tokens_of
 
 
 def item(text: str, **more: object) -> Item:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare.agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.engine import Engine, Run
 from tests.support.inventing_model.chat import InventingChat
 from tests.support.shelf import sources
 

@@ -10,18 +10,18 @@ import redis
 from celery import Celery
 from celery.exceptions import Ignore
 
-from memshare.broker.app import lists_of, make_app
-from memshare.broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import IdTaken, Ledger
-from memshare.broker.delivery.stage import Outcome, Stage
-from memshare.broker.delivery.stage_task import StageServices, add_stage
-from memshare.broker.delivery.sweeper import sweep
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.presence import Presence, announce, require_same_secret, withdraw
-from memshare.broker.settings import Settings
-from memshare.broker.wire.grades import MemoriesCredited
-from memshare.broker.wire.signing import SIGNATURE, Signer
+from memshare_broker.app import lists_of, make_app
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import IdTaken, Ledger
+from memshare_broker.delivery.stage import Outcome, Stage
+from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.sweeper import sweep
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.presence import Presence, announce, require_same_secret, withdraw
+from memshare_broker.settings import Settings
+from memshare_broker.wire.grades import MemoriesCredited
+from memshare_broker.wire.signing import SIGNATURE, Signer
 
 OURS, THEIRS = Signer((b"ours",)), Signer((b"theirs",))
 TASK = "memory_service.count"

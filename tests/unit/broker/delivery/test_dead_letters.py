@@ -9,12 +9,12 @@ import pytest
 import redis
 from celery import Celery
 
-from memshare.broker.app import lists_of, make_app
-from memshare.broker.delivery.dead_letters import UNREADABLE, DeadLetter, DeadLetters, Kind, letter_for, unreadable
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import BadInput, GiveUp, TryAgain
-from memshare.broker.settings import Settings
+from memshare_broker.app import lists_of, make_app
+from memshare_broker.delivery.dead_letters import UNREADABLE, DeadLetter, DeadLetters, Kind, letter_for, unreadable
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.settings import Settings
 
 
 @pytest.fixture

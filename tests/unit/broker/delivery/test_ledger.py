@@ -3,10 +3,10 @@
 import pytest
 import redis
 
-from memshare.broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Result
-from memshare.broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import NotYet, QueueFull
+from memshare_broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Result
+from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import NotYet, QueueFull
 
 
 @pytest.fixture

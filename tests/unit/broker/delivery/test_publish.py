@@ -14,12 +14,12 @@ import redis
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
 
-from memshare.broker.app import PRIORITY_STEPS, kombu_url, lists_of, make_app
-from memshare.broker.delivery.entry import Entry, Result
-from memshare.broker.delivery.keys import MESSAGES
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.publish import outgoing, publish
-from memshare.broker.settings import Settings
+from memshare_broker.app import PRIORITY_STEPS, kombu_url, lists_of, make_app
+from memshare_broker.delivery.entry import Entry, Result
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.publish import outgoing, publish
+from memshare_broker.settings import Settings
 
 FIRST = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer")
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from memshare.broker.delivery.stage_task import BACK_OFF_CAP, _countdown
-from memshare.broker.errors import TryAgain
-from memshare.broker.wire.checking import readable
-from memshare.broker.wire.messages import AgentTask, Name
+from memshare_broker.delivery.stage_task import BACK_OFF_CAP, _countdown
+from memshare_broker.errors import TryAgain
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import AgentTask, Name
 
 
 @pytest.mark.parametrize("asked", [0, 7.5, 86_400])

@@ -16,20 +16,20 @@ from celery.exceptions import Ignore
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from memshare.broker.app import REPR_LENGTH, lists_of, make_app
-from memshare.broker.delivery.dead_letters import DeadLetters
-from memshare.broker.delivery.entry import Committed, Entry
-from memshare.broker.delivery.keys import PARKED
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
-from memshare.broker.delivery.publish import publish
-from memshare.broker.delivery.stage import Following, Outcome, Stage
-from memshare.broker.delivery.stage_task import StageServices, add_stage
-from memshare.broker.errors import GiveUp, TryAgain
-from memshare.broker.observe import tracing
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import AgentTask, derived_id
-from memshare.broker.wire.signing import SIGNATURE, Signer
+from memshare_broker.app import REPR_LENGTH, lists_of, make_app
+from memshare_broker.delivery.dead_letters import DeadLetters
+from memshare_broker.delivery.entry import Committed, Entry
+from memshare_broker.delivery.keys import PARKED
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.errors import GiveUp, TryAgain
+from memshare_broker.observe import tracing
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import AgentTask, derived_id
+from memshare_broker.wire.signing import SIGNATURE, Signer
 
 KEY = "sk-proj-abcdefgh12345678"
 BODY: dict[str, Any] = {"prompt": f"A limerick. My key is {KEY}, password=hunter2. " + "Make it rhyme. " * 100}

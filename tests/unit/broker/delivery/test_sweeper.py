@@ -10,16 +10,16 @@ import pytest
 import redis
 from celery import Celery
 
-from memshare.broker.app import lists_of, make_app
-from memshare.broker.delivery import sweeper
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, SWEEPING, SWEPT, UNACKED, open_key
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.publish import publish
-from memshare.broker.delivery.sweeper import sweep
-from memshare.broker.errors import NotYet
-from memshare.broker.presence import INTERVAL, LIFETIME, PREFIX, Presence, announce, withdraw
-from memshare.broker.settings import Settings
+from memshare_broker.app import lists_of, make_app
+from memshare_broker.delivery import sweeper
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, SWEEPING, SWEPT, UNACKED, open_key
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.sweeper import sweep
+from memshare_broker.errors import NotYet
+from memshare_broker.presence import INTERVAL, LIFETIME, PREFIX, Presence, announce, withdraw
+from memshare_broker.settings import Settings
 
 
 @pytest.fixture

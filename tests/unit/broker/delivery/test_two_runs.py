@@ -3,13 +3,13 @@
 import pytest
 import redis
 
-from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.entry import Committed, Entry, Outgoing
-from memshare.broker.delivery.keys import DEAD, MESSAGES, journey_key, open_key, since_key
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.outcome_record import read_outcomes
-from memshare.broker.errors import GiveUp
-from memshare.broker.observe.metrics import DEAD_REASONS, METRICS, count
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare_broker.delivery.entry import Committed, Entry, Outgoing
+from memshare_broker.delivery.keys import DEAD, MESSAGES, journey_key, open_key, since_key
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.outcome_record import read_outcomes
+from memshare_broker.errors import GiveUp
+from memshare_broker.observe.metrics import DEAD_REASONS, METRICS, count
 
 TASK = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer", begins=True)
 FOLLOWING = Entry(id="t2", task="scorer.score", queue="scorer", body={}, journey="t1", stage="score")

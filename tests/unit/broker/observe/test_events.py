@@ -10,9 +10,9 @@ import redis
 from celery import Celery
 from kombu import Queue
 
-from memshare.broker.app import make_app
-from memshare.broker.observe.events import MOST, Dispatcher
-from memshare.broker.settings import Settings
+from memshare_broker.app import make_app
+from memshare_broker.observe.events import MOST, Dispatcher
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 
 THREADS, EACH = 8, 400

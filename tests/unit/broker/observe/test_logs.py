@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from memshare.broker.observe.logs import Json, Text, ids
+from memshare_broker.observe.logs import Json, Text, ids
 
 
 def record(message: str, *args: object, **more: object) -> logging.LogRecord:
-    made = logging.LogRecord("memshare.agents.tasks", logging.INFO, "tasks.py", 1, message, args, None)
+    made = logging.LogRecord("memshare_agents.tasks", logging.INFO, "tasks.py", 1, message, args, None)
     made.__dict__.update(more)
     return made
 
@@ -42,7 +42,7 @@ def test_a_json_line_has_the_ids_as_fields() -> None:
 
     assert line.pop("time").startswith("1970-01-01T00:00:01.")
     assert line == {
-        "level": "info", "logger": "memshare.agents.tasks", "message": "Answered with 3 memories.", "task_id": "t1",
+        "level": "info", "logger": "memshare_agents.tasks", "message": "Answered with 3 memories.", "task_id": "t1",
     }  # fmt: skip
 
 

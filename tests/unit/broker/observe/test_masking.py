@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare.broker.app import REPR_LENGTH
-from memshare.broker.observe.masking import READ, cut, masked, shortened
+from memshare_broker.app import REPR_LENGTH
+from memshare_broker.observe.masking import READ, cut, masked, shortened
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import since_key
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import GiveUp, NotYet, TryAgain
-from memshare.broker.observe.metrics import METRICS, NOW, count, observe, read_field
-from memshare.broker.wire.messages import Usage
-from memshare.llm.limits.usage import Charge, UsageLog
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import since_key
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import GiveUp, NotYet, TryAgain
+from memshare_broker.observe.metrics import METRICS, NOW, count, observe, read_field
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.usage import Charge, UsageLog
 
 ENDED = count("memshare_tasks_total", stage="answer", outcome="answered")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memshare.broker.observe.plain_text import plain, plain_json, plain_line
+from memshare_broker.observe.plain_text import plain, plain_json, plain_line
 
 HOSTILE = {
     "\x1b]0;owned\x07": r"\x1b]0;owned\x07",

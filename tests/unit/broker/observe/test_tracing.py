@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
-from memshare.broker.errors import BadInput
-from memshare.broker.observe import tracing
-from memshare.broker.observe.tracing_sdk import Sdk, _Evenly
+from memshare_broker.errors import BadInput
+from memshare_broker.observe import tracing
+from memshare_broker.observe.tracing_sdk import Sdk, _Evenly
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_without_the_packages_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
-    monkeypatch.setitem(sys.modules, "memshare.broker.observe.tracing_sdk", None)
+    monkeypatch.setitem(sys.modules, "memshare_broker.observe.tracing_sdk", None)
     forget_the_exporter()
     try:
         with caplog.at_level(logging.WARNING):

@@ -11,17 +11,17 @@ from contextlib import suppress
 
 import redis
 
-from memshare.broker.delivery.keys import INCARNATIONS
-from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare_broker.delivery.keys import INCARNATIONS
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 
 SLOW = """
 import time
-from memshare.broker.delivery.stage import Outcome, Stage
-from memshare.broker.delivery.stage_task import add_stage
-from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
-from memshare.broker.wire.messages import AgentTask
+from memshare_broker.delivery.stage import Outcome, Stage
+from memshare_broker.delivery.stage_task import add_stage
+from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.wire.messages import AgentTask
 
 def slow(_journey, task):
     time.sleep(1)

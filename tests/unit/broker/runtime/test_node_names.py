@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import redis
 
-from memshare.broker.presence import present
-from memshare.broker.settings import Settings
+from memshare_broker.presence import present
+from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT, wait_for
 
-COMMAND = (sys.executable, "-m", "celery", "-A", "memshare.scorer.worker", "worker", "--without-mingle")
+COMMAND = (sys.executable, "-m", "celery", "-A", "memshare_scorer.worker", "worker", "--without-mingle")
 
 
 @contextmanager

@@ -13,18 +13,18 @@ import redis
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
 
-from memshare.broker.app import make_app
-from memshare.broker.delivery.dead_letters import DeadLetters
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.publish import publish
-from memshare.broker.delivery.stage import Following, Outcome, Stage
-from memshare.broker.delivery.stage_task import StageServices, add_stage
-from memshare.broker.errors import GiveUp
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Message
-from memshare.broker.wire.signing import Signer
+from memshare_broker.app import make_app
+from memshare_broker.delivery.dead_letters import DeadLetters
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Message
+from memshare_broker.wire.signing import Signer
 from tests.support.deployment import wait_for
 
 MANY = 30

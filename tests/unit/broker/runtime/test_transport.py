@@ -13,15 +13,15 @@ import redis
 from celery import Celery
 from kombu.transport import redis as kombu_redis
 
-from memshare.broker import redis_server
-from memshare.broker.app import kombu_url, list_of, make_app, queue_named
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.publish import ACKNOWLEDGED, publish
-from memshare.broker.presence import WORKER_INCARNATION
-from memshare.broker.runtime.transport import SentinelTransport, Transport
-from memshare.broker.settings import Settings
+from memshare_broker import redis_server
+from memshare_broker.app import kombu_url, list_of, make_app, queue_named
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.publish import ACKNOWLEDGED, publish
+from memshare_broker.presence import WORKER_INCARNATION
+from memshare_broker.runtime.transport import SentinelTransport, Transport
+from memshare_broker.settings import Settings
 from tests.faults.line import line
 from tests.support.deployment import wait_for
 

@@ -14,14 +14,14 @@ import redis
 from celery import Celery, signals
 from celery.bootsteps import CLOSE, RUN
 
-from memshare.broker.app import make_app
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import open_key
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.presence import PREFIX, present
-from memshare.broker.runtime import watch as watch_module
-from memshare.broker.runtime.watch import Pulse, Watch, takes_tasks
-from memshare.broker.settings import Settings
+from memshare_broker.app import make_app
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import open_key
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.presence import PREFIX, present
+from memshare_broker.runtime import watch as watch_module
+from memshare_broker.runtime.watch import Pulse, Watch, takes_tasks
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of
 

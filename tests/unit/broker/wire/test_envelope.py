@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memshare.broker.wire.envelope import UNREADABLE, Unreadable, check_payload, read_envelope, read_headers
+from memshare_broker.wire.envelope import UNREADABLE, Unreadable, check_payload, read_envelope, read_headers
 from tests.support.message_shapes import encoded, good, shapes
 
 GOOD = good("t1", "poem", "agents.poem")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from memshare.broker.wire.messages import AgentTask, Embedding, Turn, Usage, derived_id
+from memshare_broker.wire.messages import AgentTask, Embedding, Turn, Usage, derived_id
 
 TALK = [
     {"role": "user", "content": "A limerick"},

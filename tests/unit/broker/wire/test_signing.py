@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
-from memshare.broker.wire.secret import FILE, find_signer, open_signer
-from memshare.broker.wire.signing import Signer, digest
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings, load_settings
+from memshare_broker.wire.secret import FILE, find_signer, open_signer
+from memshare_broker.wire.signing import Signer, digest
 
 OLD, NEW = "o" * 32, "n" * 40
 BODY = {"b": [1, 2.5, None], "a": "深 \ud83d"}

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from memshare.concepts.asking.proposing import CALLS, TOO_ALIKE, Proposer
-from memshare.concepts.asking.round import Wanted
-from memshare.concepts.asking.target import Target
-from memshare.memory_service.door.client import MemoryClient
+from memshare_concepts.asking.proposing import CALLS, TOO_ALIKE, Proposer
+from memshare_concepts.asking.round import Wanted
+from memshare_concepts.asking.target import Target
+from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 

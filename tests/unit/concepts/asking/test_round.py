@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import redis
 
-from memshare.concepts.asking.round import Near, Proposal, Round, Rounds, Wanted
-from memshare.concepts.asking.target import Target
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
+from memshare_concepts.asking.round import Near, Proposal, Round, Rounds, Wanted
+from memshare_concepts.asking.target import Target
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 
 ONE, OTHER = Proposal.of("Is 1 a number?", ()), Proposal.of("Is 12 a number?", ())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.concepts.aliases import Aliases
-from memshare.concepts.asking.target import of_cluster, of_hypotheses
-from memshare.concepts.pool_graph import PoolConcepts
+from memshare_broker.errors import BadInput
+from memshare_concepts.aliases import Aliases
+from memshare_concepts.asking.target import of_cluster, of_hypotheses
+from memshare_concepts.pool_graph import PoolConcepts
 from tests.unit.concepts.conftest import FlashcardPool
 
 

@@ -6,10 +6,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memshare.concepts.clusters import Clusters, find_clusters
-from memshare.concepts.clusters.leiden import partition
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.map.layout import lay_out
+from memshare_concepts.clusters import Clusters, find_clusters
+from memshare_concepts.clusters.leiden import partition
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.map.layout import lay_out
 from tests.unit.concepts.conftest import FlashcardPool
 
 pytestmark = pytest.mark.slow

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.concepts.aliases import Merge
-from memshare.concepts.clusters import Clusters, find_clusters
-from memshare.concepts.clusters.clustering import SIZE
-from memshare.concepts.clusters.kept import FOLDER, KEPT, clusters_by_size, clusters_of
-from memshare.concepts.decisions import Decisions
-from memshare.concepts.pool_graph import PoolConcepts, load
-from memshare.memory_service.curate.requests import Edit, Forget
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Merge
+from memshare_concepts.clusters import Clusters, find_clusters
+from memshare_concepts.clusters.clustering import SIZE
+from memshare_concepts.clusters.kept import FOLDER, KEPT, clusters_by_size, clusters_of
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.pool_graph import PoolConcepts, load
+from memshare_memory.curate.requests import Edit, Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 
 SUBJECTS = ("Light", "Sea", "Wood", "Wind")

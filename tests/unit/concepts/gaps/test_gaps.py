@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare.concepts.clusters import Cluster, Clusters, Topic
-from memshare.concepts.flashcards import flashcards
-from memshare.concepts.gaps import find_gaps
-from memshare.concepts.gaps.between_clusters import thin, unconnected
-from memshare.concepts.gaps.unexplained import unexplained
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.names import key
+from memshare_concepts.clusters import Cluster, Clusters, Topic
+from memshare_concepts.flashcards import flashcards
+from memshare_concepts.gaps import find_gaps
+from memshare_concepts.gaps.between_clusters import thin, unconnected
+from memshare_concepts.gaps.unexplained import unexplained
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.names import key
 from tests.unit.concepts.conftest import FlashcardPool
 
 IDS = [UUID(int=number) for number in range(40)]

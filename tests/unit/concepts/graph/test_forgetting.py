@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.graph.concept_index import KEPT_FROM
-from memshare.concepts.graph.consistent import ConsistentVectors
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.graph.concept_index import KEPT_FROM
+from memshare_concepts.graph.consistent import ConsistentVectors
 from tests.support.golden_concepts import card_id, levels
 
 ALL = list(range(540))

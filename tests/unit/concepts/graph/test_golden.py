@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.graph.consistent import ConsistentVectors
-from memshare.concepts.graph.weights import similarity
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.graph.consistent import ConsistentVectors
+from memshare_concepts.graph.weights import similarity
 from tests.support.golden_concepts import card_id, golden, levels, verbatim_graph
 from tests.support.shipped_embedding import Vector, shipped_embedding, shipped_union
 

@@ -7,14 +7,14 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memshare.concepts.aliases import Aliases
-from memshare.concepts.clusters import find_clusters
-from memshare.concepts.clusters.kept import FOLDER
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.map.similarities import MOST, similarities
-from memshare.concepts.map.sizes import clusters_around
-from memshare.concepts.pool_graph import PoolConcepts
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Aliases
+from memshare_concepts.clusters import find_clusters
+from memshare_concepts.clusters.kept import FOLDER
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.map.similarities import MOST, similarities
+from memshare_concepts.map.sizes import clusters_around
+from memshare_concepts.pool_graph import PoolConcepts
+from memshare_memory.memory import Memory
 
 
 def pool(count: int) -> PoolConcepts:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from memshare.concepts.reviews.card import GRADES, Review, replayed, scheduler_of, standing_of
+from memshare_concepts.reviews.card import GRADES, Review, replayed, scheduler_of, standing_of
 from tests.support.golden_concepts import golden
 
 STEPS = golden()["fsrs_6.3.2"]

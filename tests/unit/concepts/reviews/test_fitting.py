@@ -6,10 +6,10 @@ from math import log
 
 import pytest
 
-from memshare.broker.errors import MemshareError
-from memshare.concepts.reviews import fitting
-from memshare.concepts.reviews.card import Review, replayed, scheduler_of, standing_of
-from memshare.concepts.reviews.fitting import DAY, fit_apart, log_loss
+from memshare_broker.errors import MemshareError
+from memshare_concepts.reviews import fitting
+from memshare_concepts.reviews.card import Review, replayed, scheduler_of, standing_of
+from memshare_concepts.reviews.fitting import DAY, fit_apart, log_loss
 from tests.support.reviews import forgetful
 
 

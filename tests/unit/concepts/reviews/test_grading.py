@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from memshare.concepts.quoting import LONGEST
-from memshare.concepts.reviews.combined import combine
-from memshare.concepts.reviews.grading import grade
-from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.memory import Memory
+from memshare_concepts.quoting import LONGEST
+from memshare_concepts.reviews.combined import combine
+from memshare_concepts.reviews.grading import grade
+from memshare_llm.structured import DoesNotFit
+from memshare_memory.memory import Memory
 from tests.support.scripted_chat import ScriptedChat
 
 THREE = [

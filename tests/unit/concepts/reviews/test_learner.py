@@ -7,13 +7,13 @@ from pathlib import Path
 
 import redis
 
-from memshare.concepts.reviews.card import Ungraded
-from memshare.concepts.reviews.fitting import DAY
-from memshare.concepts.reviews.learner import Learner
-from memshare.concepts.reviews.shelf import Fitted, Shelf
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_concepts.reviews.card import Ungraded
+from memshare_concepts.reviews.fitting import DAY
+from memshare_concepts.reviews.learner import Learner
+from memshare_concepts.reviews.shelf import Fitted, Shelf
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 
 NOW = 1.7e9

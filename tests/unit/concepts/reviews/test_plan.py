@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memshare.concepts.reviews.card import Standing
-from memshare.concepts.reviews.plan import Plan, plan
+from memshare_concepts.reviews.card import Standing
+from memshare_concepts.reviews.plan import Plan, plan
 
 NOW = 1_000_000.0
 A, B, C, D, E = (UUID(int=number) for number in range(1, 6))

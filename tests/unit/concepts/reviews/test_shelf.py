@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import redis
 
-from memshare.concepts.reviews.card import Review, Ungraded
-from memshare.concepts.reviews.shelf import Fitted, Shelf
-from memshare.memory_service.curate.reviews import drop_cards, forget_person
+from memshare_concepts.reviews.card import Review, Ungraded
+from memshare_concepts.reviews.shelf import Fitted, Shelf
+from memshare_memory.curate.reviews import drop_cards, forget_person
 
 ONE, OTHER, THIRD = uuid4(), uuid4(), uuid4()
 

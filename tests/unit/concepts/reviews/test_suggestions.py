@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.hierarchy import Levels
-from memshare.concepts.reviews.suggestions import suggestions
-from memshare.memory_service.memory import Memory
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.hierarchy import Levels
+from memshare_concepts.reviews.suggestions import suggestions
+from memshare_memory.memory import Memory
 
 
 def remembered(score: float | None = None) -> Memory:

@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.concepts.summaries.summaries import MOST, Summaries
-from memshare.concepts.summaries.summary import Sentence, Summary
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
+from memshare_concepts.summaries.summaries import MOST, Summaries
+from memshare_concepts.summaries.summary import Sentence, Summary
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 
 IDS = [UUID(int=number) for number in range(100)]

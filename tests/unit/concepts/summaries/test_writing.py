@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from memshare.concepts.clusters.cluster import Cluster, Topic
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.pool_graph import levels_of
-from memshare.concepts.quoting import LONGEST
-from memshare.concepts.summaries.summary import Summary
-from memshare.concepts.summaries.writing import MOST_CHARACTERS, MOST_READ, reading, summarise
-from memshare.llm.structured import DoesNotFit
-from memshare.memory_service.memory import Memory
+from memshare_concepts.clusters.cluster import Cluster, Topic
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.pool_graph import levels_of
+from memshare_concepts.quoting import LONGEST
+from memshare_concepts.summaries.summary import Summary
+from memshare_concepts.summaries.writing import MOST_CHARACTERS, MOST_READ, reading, summarise
+from memshare_llm.structured import DoesNotFit
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 

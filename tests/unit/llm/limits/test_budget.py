@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.broker.errors import NotYet
-from memshare.broker.wire.messages import Usage
-from memshare.llm.limits.budget import JITTER, Budget, Cap, Holder
-from memshare.llm.limits.usage import Charge, UsageLog, Used
+from memshare_broker.errors import NotYet
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.budget import JITTER, Budget, Cap, Holder
+from memshare_llm.limits.usage import Charge, UsageLog, Used
 
 POEM, ADA = Holder("agent", "poem"), Holder("submitter", "Ada Lovelace")
 EIGHT = 1_795_262_400.0 + 8 * 3_600  # Unix time of 2026-11-21 20:00 UTC

@@ -7,13 +7,13 @@ import pytest
 import redis
 from pydantic import BaseModel
 
-from memshare.broker.errors import GiveUp, NotYet, TryAgain
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
-from memshare.llm.limits.metered import Metered, Payer, unmetered
-from memshare.llm.limits.prices import Prices
-from memshare.llm.limits.usage import UsageLog, Used
-from memshare.llm.structured import ask
+from memshare_broker.errors import GiveUp, NotYet, TryAgain
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
+from memshare_llm.limits.metered import Metered, Payer, unmetered
+from memshare_llm.limits.prices import Prices
+from memshare_llm.limits.usage import UsageLog, Used
+from memshare_llm.structured import ask
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="user", content="Write about the sea."),)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.wire.messages import Usage
-from memshare.llm.limits.prices import Price, Prices, load_prices
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.prices import Price, Prices, load_prices
 
 FILE = """\
 currency = "USD"

@@ -7,12 +7,12 @@ import pytest
 import redis
 from pydantic import BaseModel
 
-from memshare.broker.errors import NotYet
-from memshare.broker.rate_limits import RateLimit
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import Reply, UselessReply
-from memshare.llm.limits.rate_limited import FIRST_GUESS, RateLimited, estimate_tokens
-from memshare.llm.limits.rate_limits import SharedLimit
+from memshare_broker.errors import NotYet
+from memshare_broker.rate_limits import RateLimit
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Reply, UselessReply
+from memshare_llm.limits.rate_limited import FIRST_GUESS, RateLimited, estimate_tokens
+from memshare_llm.limits.rate_limits import SharedLimit
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="system", content="x" * 300), Turn(role="user", content="x" * 100))

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import redis
 
-from memshare.broker.connection import connect
-from memshare.broker.rate_limits import RateLimit
-from memshare.broker.settings import Settings
-from memshare.llm.limits.rate_limits import SharedLimit, free_in
+from memshare_broker.connection import connect
+from memshare_broker.rate_limits import RateLimit
+from memshare_broker.settings import Settings
+from memshare_llm.limits.rate_limits import SharedLimit, free_in
 from tests.support.deployment import wait_for
 
 

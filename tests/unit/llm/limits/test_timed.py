@@ -2,9 +2,9 @@
 
 import pytest
 
-from memshare.broker.wire.messages import Turn, Usage
-from memshare.llm.chat import FirstToken, NoLogprobs, Reply, UselessReply
-from memshare.llm.limits.timed import Timed
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import FirstToken, NoLogprobs, Reply, UselessReply
+from memshare_llm.limits.timed import Timed
 
 TURNS = [Turn(role="user", content="x")]
 

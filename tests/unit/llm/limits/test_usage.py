@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker import redis_server
-from memshare.broker.connection import connect
-from memshare.broker.observe.metrics import METRICS
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Usage
-from memshare.llm.limits.usage import Charge, UsageLog, Used, day_of, seconds_left
+from memshare_broker import redis_server
+from memshare_broker.connection import connect
+from memshare_broker.observe.metrics import METRICS
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.usage import Charge, UsageLog, Used, day_of, seconds_left
 from tests.support.deployment import wait_for
 
 NOON = 1_795_262_400.0  # Unix time of 2026-11-21 12:00 UTC
@@ -113,11 +113,11 @@ def test_what_calls_used_is_written_in_a_moment_by_itself(redis_client: redis.Re
 
 ENDS = """
 import os, sys
-from memshare.broker.connection import connect
-from memshare.broker.runtime.last_steps import take_last_steps
-from memshare.broker.wire.messages import Usage
-from memshare.llm.limits import usage_writer
-from memshare.llm.limits.usage import Charge, UsageLog
+from memshare_broker.connection import connect
+from memshare_broker.runtime.last_steps import take_last_steps
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits import usage_writer
+from memshare_llm.limits.usage import Charge, UsageLog
 usage_writer.EVERY = 60
 UsageLog(connect(sys.argv[1])).add(Charge("poem", "ada", "openai:small", Usage(prompt_tokens=10), 0.25))
 """

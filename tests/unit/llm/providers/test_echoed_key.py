@@ -7,14 +7,14 @@ import traceback
 import pytest
 import redis
 
-from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import GiveUp, TryAgain
-from memshare.broker.observe.masking import hide, masked
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import NoLogprobs
-from memshare.llm.models import open_chat
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import GiveUp, TryAgain
+from memshare_broker.observe.masking import hide, masked
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import NoLogprobs
+from memshare_llm.models import open_chat
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 

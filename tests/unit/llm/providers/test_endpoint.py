@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.llm.providers.endpoint import find_endpoint
+from memshare_broker.errors import BadInput
+from memshare_llm.providers.endpoint import find_endpoint
 
 OWN = "https://api.example.com/v1"
 

@@ -6,7 +6,7 @@ import time
 import httpx2
 import pytest
 
-from memshare.llm.providers.http_client import MAX_REPLY_BYTES, ReplyTooLong, open_client
+from memshare_llm.providers.http_client import MAX_REPLY_BYTES, ReplyTooLong, open_client
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.model_faults import http

@@ -7,9 +7,9 @@ import random
 import httpx2
 import pytest
 
-from memshare.broker.errors import GiveUp, TryAgain
-from memshare.llm.providers.http_client import ReplyTooLong
-from memshare.llm.providers.http_errors import retry_after, translate
+from memshare_broker.errors import GiveUp, TryAgain
+from memshare_llm.providers.http_client import ReplyTooLong
+from memshare_llm.providers.http_errors import retry_after, translate
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import tracemalloc
 
 import pytest
 
-from memshare.broker.errors import GiveUp, TryAgain
-from memshare.broker.wire.messages import Turn
-from memshare.llm.chat import Chat, Reply
-from memshare.llm.completion import MOST_TOKENS
-from memshare.llm.models import open_chat
+from memshare_broker.errors import GiveUp, TryAgain
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import Chat, Reply
+from memshare_llm.completion import MOST_TOKENS
+from memshare_llm.models import open_chat
 from tests.support.model_faults import FAULTS, Fault, packed
 from tests.support.raw_server import raw_server
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.broker.wire.comparisons import CompareTask
-from memshare.memory_service.admit.comparisons import rivals_of
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.memory import KNOWLEDGE
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.conflicts import Conflicts
-from memshare.memory_service.recall.recall import Recall
+from memshare_broker.wire.comparisons import CompareTask
+from memshare_memory.admit.comparisons import rivals_of
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.memory import KNOWLEDGE
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.conflicts import Conflicts
+from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.wire.grades import GradedTask, MemoriesCredited, VerdictTask
-from memshare.broker.wire.messages import Shown
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.memory import FLOOR, Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms, Graded
-from memshare.memory_service.recall.credibility import ALPHA
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.reward import Usual, usual
+from memshare_broker.wire.grades import GradedTask, MemoriesCredited, VerdictTask
+from memshare_broker.wire.messages import Shown
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.memory import FLOOR, Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.credibility import ALPHA
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.reward import Usual, usual
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

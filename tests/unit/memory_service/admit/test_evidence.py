@@ -9,17 +9,17 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.stage import Following
-from memshare.broker.wire.grades import GradedTask, VerdictTask
-from memshare.broker.wire.lessons import Evidence, LessonTask
-from memshare.broker.wire.messages import Shown
-from memshare.memory_service.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms, Graded
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import waiting_key
+from memshare_broker.delivery.stage import Following
+from memshare_broker.wire.grades import GradedTask, VerdictTask
+from memshare_broker.wire.lessons import Evidence, LessonTask
+from memshare_broker.wire.messages import Shown
+from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import waiting_key
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

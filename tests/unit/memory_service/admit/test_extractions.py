@@ -8,20 +8,20 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.stage import Following
-from memshare.broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
-from memshare.broker.wire.grades import GradedTask
-from memshare.broker.wire.messages import Learnt
-from memshare.memory_service.admit.extractions import note_concepts
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.delivery.stage import Following
+from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
+from memshare_broker.wire.grades import GradedTask
+from memshare_broker.wire.messages import Learnt
+from memshare_memory.admit.extractions import note_concepts
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.wire.grades import GradedTask, VerdictTask
-from memshare.broker.wire.messages import Shown
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.memory import FLOOR, Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms, Graded
-from memshare.memory_service.recall.credibility import ALPHA
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.wire.grades import GradedTask, VerdictTask
+from memshare_broker.wire.messages import Shown
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Forget
+from memshare_memory.memory import FLOOR, Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.credibility import ALPHA
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

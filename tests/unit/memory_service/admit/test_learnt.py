@@ -7,16 +7,16 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.stage import Outcome
-from memshare.broker.wire.comparisons import CompareTask
-from memshare.broker.wire.grades import GradedTask, Settlement
-from memshare.broker.wire.messages import Learnt
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.memory import KNOWLEDGE, Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.delivery.stage import Outcome
+from memshare_broker.wire.comparisons import CompareTask
+from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.messages import Learnt
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 
 PARENT = UUID(int=5)

@@ -5,12 +5,12 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.wire.lessons import LessonTask
-from memshare.memory_service.admit.lessons import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SHARE, Lessons, worth_learning
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import retriever_key
+from memshare_broker.wire.lessons import LessonTask
+from memshare_memory.admit.lessons import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SHARE, Lessons, worth_learning
+from memshare_memory.admit.settle import Settle
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import retriever_key
 from tests.support.graded import graded
 
 

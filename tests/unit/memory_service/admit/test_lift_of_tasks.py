@@ -7,16 +7,16 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.wire.grades import GradedTask
-from memshare.broker.wire.messages import Shown
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.requests import Edit
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.lift import lift_key, memory_lift, pool_lift
-from memshare.memory_service.recall.recall import Recall
+from memshare_broker.wire.grades import GradedTask
+from memshare_broker.wire.messages import Shown
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.requests import Edit
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.lift import lift_key, memory_lift, pool_lift
+from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

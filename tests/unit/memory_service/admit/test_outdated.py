@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.wire.grades import Settlement
-from memshare.broker.wire.lessons import LessonTask
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.outdated import outdated
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.door.messages import Found
-from memshare.memory_service.memory import KNOWLEDGE, Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.wire.grades import Settlement
+from memshare_broker.wire.lessons import LessonTask
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.outdated import outdated
+from memshare_memory.admit.settle import Settle
+from memshare_memory.door.messages import Found
+from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

@@ -7,18 +7,18 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.stage import Outcome
-from memshare.broker.wire.grades import GradedTask, Settlement
-from memshare.broker.wire.messages import AnsweredTask, PartAnswer, Shown
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.delivery.stage import Outcome
+from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.messages import AnsweredTask, PartAnswer, Shown
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Forget
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Arms
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

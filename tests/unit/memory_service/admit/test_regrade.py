@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.broker.wire.grades import GradedTask, Score, Settlement
-from memshare.broker.wire.messages import AnsweredTask, Usage
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.requests import Edit
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
+from memshare_broker.wire.grades import GradedTask, Score, Settlement
+from memshare_broker.wire.messages import AnsweredTask, Usage
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.requests import Edit
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
 from tests.support.memories import remembered
 
 

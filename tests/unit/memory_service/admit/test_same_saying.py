@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.wire.grades import Settlement
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, RestoreForgotten
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms, Credit
-from memshare.memory_service.recall.credibility import in_general
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.wire.grades import Settlement
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Edit, Forget, RestoreForgotten
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Arms, Credit
+from memshare_memory.recall.credibility import in_general
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.memory_service.admit.seeds import note_seeds, seeds_mean
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Page, Store, Where
+from memshare_memory.admit.seeds import note_seeds, seeds_mean
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Page, Store, Where
 from tests.support.memories import remembered
 
 

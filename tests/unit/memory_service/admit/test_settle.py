@@ -8,17 +8,17 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.wire.grades import GradedTask, Settlement
-from memshare.broker.wire.lessons import LessonTask
-from memshare.memory_service.admit.lessons import FEWEST_CANDIDATES, Lessons
-from memshare.memory_service.admit.same_saying import NEAR_DUPLICATE, SAME_ANSWERS, that_stands
-from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.admit.settle import Settle, memory_of
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Arms
-from memshare.memory_service.recall.recall import CANDIDATES, Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.lessons import LessonTask
+from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
+from memshare_memory.admit.same_saying import NEAR_DUPLICATE, SAME_ANSWERS, that_stands
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.admit.settle import Settle, memory_of
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Arms
+from memshare_memory.recall.recall import CANDIDATES, Recall
+from memshare_memory.stores.store import Where
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

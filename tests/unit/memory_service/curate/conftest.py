@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.pool.pool import Pool
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.pool.pool import Pool
 
 
 @pytest.fixture

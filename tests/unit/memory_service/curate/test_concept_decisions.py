@@ -8,13 +8,13 @@ import pytest
 import redis
 
 from memshare.backup.kept_key import lasts
-from memshare.concepts.aliases import Merge
-from memshare.concepts.decisions import Decisions
-from memshare.concepts.gaps.gap import Gap
-from memshare.memory_service.curate.concept_decisions import dismissed_key, merges_key
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Merge
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.gaps.gap import Gap
+from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)

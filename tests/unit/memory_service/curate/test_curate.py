@@ -11,23 +11,23 @@ import redis
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from memshare.broker.errors import BadInput
-from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory
-from memshare.memory_service.curate.write import BATCH
-from memshare.memory_service.memory import Memory, Mode
-from memshare.memory_service.pool.encoder_names import ENCODER
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.pool.write_gate import WRITERS
-from memshare.memory_service.recall.bandit_arms import Credit
-from memshare.memory_service.recall.credibility import in_general
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Hit, Layout, Store, Where
+from memshare_broker.errors import BadInput
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.curate.write import BATCH
+from memshare_memory.memory import Memory, Mode
+from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.pool.pool import Pool
+from memshare_memory.pool.write_gate import WRITERS
+from memshare_memory.recall.bandit_arms import Credit
+from memshare_memory.recall.credibility import in_general
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Hit, Layout, Store, Where
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

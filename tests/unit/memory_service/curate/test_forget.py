@@ -6,13 +6,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Forget, NewMemory
-from memshare.memory_service.memory import Memory, Mode
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Hit, Where
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Forget, NewMemory
+from memshare_memory.memory import Memory, Mode
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Hit, Where
 from tests.support.memories import remembered
 
 

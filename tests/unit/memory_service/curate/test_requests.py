@@ -8,7 +8,7 @@ import sys
 
 def test_who_only_asks_loads_neither_numpy_nor_an_engine_nor_redis() -> None:
     script = (
-        "import sys, memshare.memory_service.curate.requests, memshare.memory_service.stores.store;"
+        "import sys, memshare_memory.curate.requests, memshare_memory.stores.store;"
         "print({'numpy', 'redis', 'qdrant_edge', 'qdrant_client', 'torch'} & set(sys.modules))"
     )
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.memory_service.recall.recall import Recall
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
 from tests.support.memories import remembered
 

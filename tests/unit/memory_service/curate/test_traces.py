@@ -9,16 +9,16 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import JOURNEY
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.delivery.packed_json import unpack
-from memshare.broker.errors import GiveUp
-from memshare.broker.observe.metrics import DEAD_REASONS
-from memshare.broker.wire.messages import AgentTask, Usage, derived_id
-from memshare.llm.limits.usage import Charge, UsageLog
-from memshare.memory_service.curate.traces import RESULT, remove_traces
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import JOURNEY
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.packed_json import unpack
+from memshare_broker.errors import GiveUp
+from memshare_broker.observe.metrics import DEAD_REASONS
+from memshare_broker.wire.messages import AgentTask, Usage, derived_id
+from memshare_llm.limits.usage import Charge, UsageLog
+from memshare_memory.curate.traces import RESULT, remove_traces
 
 SECRET = "the zebra at the gate"
 MEMORY, OTHER = derived_id("a memory"), derived_id("another one")

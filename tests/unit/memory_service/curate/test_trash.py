@@ -8,20 +8,20 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput
-from memshare.memory_service.admit.seeds import seeds_mean
-from memshare.memory_service.curate.answers import Forgotten
-from memshare.memory_service.curate.curate import Curate
-from memshare.memory_service.curate.forgetting import Forgetting
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
-from memshare.memory_service.curate.trash import INDEX, KEEP_SECONDS
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.bandit_arms import Credit
-from memshare.memory_service.recall.credibility import in_general
-from memshare.memory_service.recall.credibility_ranking import Credibility, CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Store, Where
+from memshare_broker.errors import BadInput
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.curate.answers import Forgotten
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare_memory.curate.trash import INDEX, KEEP_SECONDS
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import Credit
+from memshare_memory.recall.credibility import in_general
+from memshare_memory.recall.credibility_ranking import Credibility, CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Store, Where
 from tests.support.memories import remembered
 
 

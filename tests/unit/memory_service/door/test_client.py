@@ -7,14 +7,14 @@ from uuid import uuid4
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard, Presence, announce
-from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
-from memshare.memory_service.door.client import BATCH, MemoryClient
-from memshare.memory_service.door.messages import RecallRequest, SearchRequest
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard, Presence, announce
+from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare_memory.door.client import BATCH, MemoryClient
+from memshare_memory.door.messages import RecallRequest, SearchRequest
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

@@ -13,13 +13,13 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memshare.broker.errors import GiveUp
-from memshare.memory_service.door.messages import RecallRequest
-from memshare.memory_service.door.recalls import Recalls
-from memshare.memory_service.encoders.windows import MOST
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.store import Query, Store
+from memshare_broker.errors import GiveUp
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.door.recalls import Recalls
+from memshare_memory.encoders.windows import MOST
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.store import Query, Store
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

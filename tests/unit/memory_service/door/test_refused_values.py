@@ -7,9 +7,9 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from memshare.broker.wire.grades import GradedTask, VerdictTask
-from memshare.memory_service.door import methods
-from memshare.memory_service.door.methods import Method
+from memshare_broker.wire.grades import GradedTask, VerdictTask
+from memshare_memory.door import methods
+from memshare_memory.door.methods import Method
 from tests.support.memories import remembered
 
 CRITERIA = '{"rhyme": {"low": -1, "high": 1, "points": 10}}'

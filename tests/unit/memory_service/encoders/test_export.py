@@ -15,13 +15,13 @@ from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 from tokenizers import Tokenizer
 
-from memshare.broker.errors import BadInput, MemshareError
-from memshare.memory_service.encoders.export import export
-from memshare.memory_service.encoders.export_check import TEXTS, reference_vectors, why_refused
-from memshare.memory_service.encoders.export_folder import export_folder, file_hash, read_export
-from memshare.memory_service.encoders.onnx_encoder import OnnxEncoder
-from memshare.memory_service.encoders.open_model import open_model
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_memory.encoders.export import export
+from memshare_memory.encoders.export_check import TEXTS, reference_vectors, why_refused
+from memshare_memory.encoders.export_folder import export_folder, file_hash, read_export
+from memshare_memory.encoders.onnx_encoder import OnnxEncoder
+from memshare_memory.encoders.open_model import open_model
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from tests.support.word_encoder import WordEncoder
 
 OTHER_TEXTS = ["A lamp by the Sea", "two", "Regen am See", "a text of many words " * 40]
@@ -129,7 +129,7 @@ def test_what_a_killed_process_has_left_behind_is_no_export(small_model: Sentenc
 
 def test_two_processes_at_once_make_one_export(small_model: SentenceTransformer, tmp_path: Path) -> None:
     path, folder = saved(small_model, tmp_path / "model"), tmp_path / "exports" / "one"
-    command = [sys.executable, "-X", "importtime", "-m", "memshare.memory_service.encoders.export"]
+    command = [sys.executable, "-X", "importtime", "-m", "memshare_memory.encoders.export"]
 
     def run(_: int) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

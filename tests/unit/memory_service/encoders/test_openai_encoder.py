@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare.broker.errors import BadInput, GiveUp, TryAgain
-from memshare.memory_service.encoders.encoder import open_encoder
-from memshare.memory_service.encoders.openai_encoder import LARGEST_BATCH, LONGEST_TEXT, OpenAIEncoder
+from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_memory.encoders.encoder import open_encoder
+from memshare_memory.encoders.openai_encoder import LARGEST_BATCH, LONGEST_TEXT, OpenAIEncoder
 from tests.support.embedding_server import (
     DIMENSION,
     KEY,

@@ -7,8 +7,8 @@ import tracemalloc
 
 import pytest
 
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.memory_service.encoders.openai_encoder import OpenAIEncoder
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_memory.encoders.openai_encoder import OpenAIEncoder
 from tests.support.model_faults import FAULTS, Fault, http
 from tests.support.raw_server import raw_server
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.memory_service.encoders.encoder import UNLIMITED, Encoder
-from memshare.memory_service.encoders.reach import Reach, WithinReach, within_reach
+from memshare_memory.encoders.encoder import UNLIMITED, Encoder
+from memshare_memory.encoders.reach import Reach, WithinReach, within_reach
 
 NEAR = Reach(np.array([[1, 0]], dtype=np.float32), 0.9)
 

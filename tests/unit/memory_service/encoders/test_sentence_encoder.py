@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 
-from memshare.broker.errors import BadInput
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_broker.errors import BadInput
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare.broker.errors import GiveUp
-from memshare.memory_service.encoders.shared_batches import LARGEST_SHARED, SharedBatches
-from memshare.memory_service.encoders.windows import MOST
+from memshare_broker.errors import GiveUp
+from memshare_memory.encoders.shared_batches import LARGEST_SHARED, SharedBatches
+from memshare_memory.encoders.windows import MOST
 from tests.support.word_encoder import WordEncoder
 
 THREADS = 32

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare.broker.wire.conversation import asked, written
-from memshare.memory_service.encoders.encoder import Encoder, open_encoder
-from memshare.memory_service.encoders.shared_batches import LARGEST_SHARED, SharedBatches
-from memshare.memory_service.encoders.windows import MOST, cost, pieces, spread
+from memshare_broker.wire.conversation import asked, written
+from memshare_memory.encoders.encoder import Encoder, open_encoder
+from memshare_memory.encoders.shared_batches import LARGEST_SHARED, SharedBatches
+from memshare_memory.encoders.windows import MOST, cost, pieces, spread
 
 OWLS = "The barn owl hunts mice over the fields at night, and flies without a sound. "
 QUESTION = "What does a bank pay on savings?"

@@ -10,14 +10,14 @@ import redis
 import torch
 from sentence_transformers import SentenceTransformer
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
-from memshare.memory_service.encoders.reach import Reach
-from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
-from memshare.memory_service.pool.encoder_generation import encoder_named, name_in_use, open_pool
-from memshare.memory_service.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
-from memshare.memory_service.stores.open_store import layout_in_use
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_memory.encoders.reach import Reach
+from memshare_memory.encoders.sentence_encoder import BUNDLED, bundled_folder
+from memshare_memory.pool.encoder_generation import encoder_named, name_in_use, open_pool
+from memshare_memory.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
+from memshare_memory.stores.open_store import layout_in_use
+from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
 
 TUNED = f"{BUNDLED}@0123abcd"

@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.move import Move
-from memshare.memory_service.recall.recall import vectors_of
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Page, Store, Where, every
+from memshare_memory.memory import Memory
+from memshare_memory.pool.move import Move
+from memshare_memory.recall.recall import vectors_of
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Page, Store, Where, every
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
-from memshare.memory_service.pool import owner
-from memshare.memory_service.pool.owner import OWNER, Claim, claim
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_memory.pool import owner
+from memshare_memory.pool.owner import OWNER, Claim, claim
 from tests.support.deployment import wait_for
 
 Claiming = Callable[[str], Claim]

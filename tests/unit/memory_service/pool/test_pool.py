@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.errors import TryAgain, Unreachable
-from memshare.memory_service.pool.encoder_names import ENCODER
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout
+from memshare_broker.errors import TryAgain, Unreachable
+from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout
 from tests.support.word_encoder import WordEncoder
 
 Open = Callable[[str], Recall]
@@ -66,7 +66,7 @@ def test_what_cannot_be_opened_leaves_readers_where_they_are_and_lets_nobody_wri
     pool = Pool(redis_client, recall, closed)
     redis_client.set(ENCODER, "tests/others")
 
-    with caplog.at_level(logging.ERROR, "memshare.memory_service.pool.pool"):
+    with caplog.at_level(logging.ERROR, "memshare_memory.pool.pool"):
         assert [pool() for _ in range(5)] == [recall] * 5
     with pytest.raises(TryAgain, match="'tests/others'"), pool.writing():
         pytest.fail("it was written to the old one")

@@ -4,12 +4,12 @@ import json
 
 import redis
 
-from memshare.broker.delivery.keys import DONE
-from memshare.broker.observe.metrics import POOLS
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool_sizes import PoolSizes
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Store
+from memshare_broker.delivery.keys import DONE
+from memshare_broker.observe.metrics import POOLS
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool_sizes import PoolSizes
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Store
 from tests.support.memories import remembered
 
 

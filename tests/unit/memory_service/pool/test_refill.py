@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.pool.refill import refill
-from memshare.memory_service.pool.refill_job import RefillJob
-from memshare.memory_service.stores.open_store import open_store
-from memshare.memory_service.stores.store import Where, every
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Embedding
+from memshare_memory.pool.refill import refill
+from memshare_memory.pool.refill_job import RefillJob
+from memshare_memory.stores.open_store import open_store
+from memshare_memory.stores.store import Where, every
 from tests.support.memories import LAYOUT, Item, at, remembered
 from tests.support.qdrant_server import serving
 

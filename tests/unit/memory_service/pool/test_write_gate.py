@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import redis
 
-from memshare.broker.errors import TryAgain
-from memshare.memory_service.pool import write_gate as gate
-from memshare.memory_service.pool.encoder_names import ENCODER
-from memshare.memory_service.pool.write_gate import WriteGate
+from memshare_broker.errors import TryAgain
+from memshare_memory.pool import write_gate as gate
+from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.pool.write_gate import WriteGate
 from tests.support.deployment import wait_for
 
 

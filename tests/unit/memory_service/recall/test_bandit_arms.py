@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.broker.connection import connect
-from memshare.broker.settings import Settings
-from memshare.memory_service.recall.bandit_arms import Arms, Credit
-from memshare.memory_service.recall.credibility import Arm, D
+from memshare_broker.connection import connect
+from memshare_broker.settings import Settings
+from memshare_memory.recall.bandit_arms import Arms, Credit
+from memshare_memory.recall.credibility import Arm, D
 
 PROCESSES, TASKS = 8, 250
 MEMORIES = [UUID(int=number) for number in range(5)]

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.adapter import Adapter
-from memshare.memory_service.recall.bandit_arms import Credit
-from memshare.memory_service.recall.credibility import features
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
+from memshare_memory.memory import Memory
+from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.bandit_arms import Credit
+from memshare_memory.recall.credibility import features
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
 

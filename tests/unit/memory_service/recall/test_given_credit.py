@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.memory_service.recall.bandit_arms import Arms, Credit, Graded
-from memshare.memory_service.recall.given_credit import INDEX, GivenCredit, less
-from memshare.memory_service.recall.reward import Usual, usual
+from memshare_memory.recall.bandit_arms import Arms, Credit, Graded
+from memshare_memory.recall.given_credit import INDEX, GivenCredit, less
+from memshare_memory.recall.reward import Usual, usual
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)
 X = np.array([0.7, 0.1, 0.2, 0.3, 0.4, 0.5])

@@ -8,14 +8,14 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memshare.broker.wire.messages import Embedding
-from memshare.memory_service.memory import Memory, folded
-from memshare.memory_service.recall.adapter import Adapter, PublishedAdapter
-from memshare.memory_service.recall.recall import Mode, Recall
-from memshare.memory_service.recall.retriever import adapter_key, standings_key, version_key
-from memshare.memory_service.recall.search_steps import CANDIDATES_RANKED, SPARE
-from memshare.memory_service.recall.standings import Standing, Standings
-from memshare.memory_service.stores.store import Hit, Query
+from memshare_broker.wire.messages import Embedding
+from memshare_memory.memory import Memory, folded
+from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.recall import Mode, Recall
+from memshare_memory.recall.retriever import adapter_key, standings_key, version_key
+from memshare_memory.recall.search_steps import CANDIDATES_RANKED, SPARE
+from memshare_memory.recall.standings import Standing, Standings
+from memshare_memory.stores.store import Hit, Query
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
 

@@ -10,20 +10,20 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
-from memshare.memory_service.recall.adapter import Adapter, PublishedAdapter
-from memshare.memory_service.recall.retriever import (
+from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.retriever import (
     Retriever,
     adapter_key,
     standings_key,
     standings_number_key,
     version_key,
 )
-from memshare.memory_service.recall.standings import Standing, Standings
+from memshare_memory.recall.standings import Standing, Standings
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
 Publish = Callable[[PublishedAdapter], None]
-LOGGER = "memshare.memory_service.recall.retriever"
+LOGGER = "memshare_memory.recall.retriever"
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from memshare.memory_service.recall.search_steps import choose, used_up
-from memshare.memory_service.stores.store import Hit
+from memshare_memory.recall.search_steps import choose, used_up
+from memshare_memory.stores.store import Hit
 from tests.support.memories import prompts, remembered
 
 

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from memshare.memory_service.stores import bm25
+from memshare_memory.stores import bm25
 
 
 def test_words_are_told_apart_by_anything_but_letters_and_digits_whatever_their_case() -> None:

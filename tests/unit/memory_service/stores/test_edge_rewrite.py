@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import vectors_of
-from memshare.memory_service.stores import edge_folder
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Where
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import vectors_of
+from memshare_memory.stores import edge_folder
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Where
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import qdrant_edge as edge
 
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.memory_service.stores import edge_folder, edge_requests, points
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_memory.stores import edge_folder, edge_requests, points
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Where
 from tests.support.memories import LAYOUT, at, remembered
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
@@ -24,8 +24,8 @@ DiskUsage = namedtuple("DiskUsage", "total used free")
 ANOTHER = """
 import os, sys
 from pathlib import Path
-from memshare.broker.errors import MemshareError
-from memshare.memory_service.stores.edge_store import EdgeStore
+from memshare_broker.errors import MemshareError
+from memshare_memory.stores.edge_store import EdgeStore
 from tests.support.memories import LAYOUT, at, remembered
 
 folder, then = Path(sys.argv[1]), sys.argv[2]

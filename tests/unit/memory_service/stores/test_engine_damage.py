@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.stores import tally
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.engine_damage import Damaged, no_panic
-from memshare.memory_service.stores.store import Where, every
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_memory.memory import Memory
+from memshare_memory.stores import tally
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.engine_damage import Damaged, no_panic
+from memshare_memory.stores.store import Where, every
 from tests.support.damage import harm
 from tests.support.memories import LAYOUT, Item, at, remembered
 

@@ -11,9 +11,9 @@ from typing import get_args
 
 import pytest
 
-from memshare.memory_service.memory import Status
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Where
+from memshare_memory.memory import Status
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Where
 from tests.support.memories import LAYOUT, Item, remembered
 
 POOLS, STATUSES = ("poem", "logic", "plan"), get_args(Status)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput, Unreachable
-from memshare.broker.settings import Settings
-from memshare.memory_service.stores.open_store import layout_in_use, open_store, put_in_use
-from memshare.memory_service.stores.store import Layout, Where
+from memshare_broker.errors import BadInput, Unreachable
+from memshare_broker.settings import Settings
+from memshare_memory.stores.open_store import layout_in_use, open_store, put_in_use
+from memshare_memory.stores.store import Layout, Where
 from tests.support.memories import LAYOUT, remembered
 from tests.support.qdrant_server import serving
 

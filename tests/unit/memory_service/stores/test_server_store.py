@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from qdrant_client import QdrantClient, models
 
-from memshare.broker.errors import BadInput, GiveUp, TryAgain, Unreachable
-from memshare.memory_service.stores.points import KEYWORDS, NUMBERS, WORDS
-from memshare.memory_service.stores.server_store import ServerStore
-from memshare.memory_service.stores.store import Where
+from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
+from memshare_memory.stores.points import KEYWORDS, NUMBERS, WORDS
+from memshare_memory.stores.server_store import ServerStore
+from memshare_memory.stores.store import Where
 from tests.support.memories import LAYOUT, remembered
 from tests.support.qdrant_server import serving
 

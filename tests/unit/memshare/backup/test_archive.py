@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memshare.backup.archive import AGENTS, FORMAT, POOL, REDIS, Manifest, new_archive, open_archive
-from memshare.broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput, TryAgain
 
 
 def written(path: Path, *, form: int = FORMAT) -> Path:

@@ -11,15 +11,15 @@ import redis
 
 from memshare.backup.read_redis import nobody_writes, read_keys
 from memshare.backup.write_redis import is_used, remove_keys, write_keys
-from memshare.broker.app import list_of
-from memshare.broker.connection import connect
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.keys import MESSAGES, PARKED, QUEUES, journey_key, open_key
-from memshare.broker.errors import MemshareError
-from memshare.broker.settings import Settings
-from memshare.broker.wire.signing import Signer
-from memshare.memory_service.pool.restoring import RESTORING
 from memshare.serve.tokens import Tokens
+from memshare_broker.app import list_of
+from memshare_broker.connection import connect
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import MESSAGES, PARKED, QUEUES, journey_key, open_key
+from memshare_broker.errors import MemshareError
+from memshare_broker.settings import Settings
+from memshare_broker.wire.signing import Signer
+from memshare_memory.pool.restoring import RESTORING
 
 BYTES = bytes(range(256))
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from memshare.bootstrap.bootstrap import Bootstrapped
 from memshare.bootstrap.bootstrap_report import figures
-from memshare.broker.delivery.outcome_record import OutcomeRecord
-from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.settings import Settings
 
 
 def test_an_answer_that_its_agent_could_not_verify_is_counted_as_such(redis_folder: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from memshare.bootstrap.standard_answers import StandardAnswer, read_standard_answers
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.client import Client
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 
 LAMP = StandardAnswer(agent="poem", kind="limerick", answer="There was a lamp")
 

@@ -8,13 +8,13 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.errors import BadInput, MemshareError, NotYet
-from memshare.broker.wire.messages import Usage
 from memshare.commands.budget import app
-from memshare.llm.limits.budget import Budget, Holder
-from memshare.llm.limits.usage import Charge, UsageLog
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import BadInput, MemshareError, NotYet
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.budget import Budget, Holder
+from memshare_llm.limits.usage import Charge, UsageLog
 
 PRICES = """\
 currency = "USD"

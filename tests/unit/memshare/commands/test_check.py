@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.encoders.bundled import BUNDLED
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.recall import Recall, sparse_of
-from memshare.memory_service.stores import points
-from memshare.memory_service.stores.edge_store import EdgeStore
-from memshare.memory_service.stores.store import Layout, Vectors, Where, every
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.stores import points
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.store import Layout, Vectors, Where, every
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

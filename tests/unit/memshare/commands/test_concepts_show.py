@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from memshare.commands.concepts.show import show_concept, show_memory
-from memshare.concepts.aliases import Aliases
-from memshare.concepts.flashcards import flashcard_memories
-from memshare.concepts.graph.concept_graph import ConceptGraph
-from memshare.concepts.pool_graph import PoolConcepts, levels_of
 from memshare.memory_pages import concept_names
-from memshare.memory_service.memory import Memory
+from memshare_concepts.aliases import Aliases
+from memshare_concepts.flashcards import flashcard_memories
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.pool_graph import PoolConcepts, levels_of
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 
 PAGE = Path(__file__).parents[4] / "docs" / "concepts.md"

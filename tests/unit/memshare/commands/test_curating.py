@@ -15,16 +15,16 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.dead_letters import letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import GiveUp
-from memshare.broker.settings import Settings
 from memshare.client import Client
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
 from tests.support.deployment import ROOT, wait_for
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, let_wait, notice, word

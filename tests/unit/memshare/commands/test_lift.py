@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.recall.lift import LiftSums
+from memshare_broker.settings import Settings
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_memory.recall.lift import LiftSums
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

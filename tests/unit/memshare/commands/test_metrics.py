@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from memshare.broker.settings import Settings
+from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT
 
 

@@ -13,11 +13,11 @@ from uuid import UUID
 
 import pytest
 
-from memshare.broker.settings import Settings
 from memshare.commands.rephrase import differing
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer, serving
 from tests.support.deployment import ROOT

@@ -9,14 +9,14 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
-from memshare.broker.errors import MemshareError
-from memshare.broker.presence import Presence, announce
-from memshare.broker.settings import Settings, load_settings
 from memshare.commands.retriever import app
-from memshare.memory_service.pool.encoder_names import BEFORE, ENCODER
-from memshare.memory_service.stores.open_store import open_store
-from memshare.memory_service.stores.store import Layout
-from memshare.retriever_trainer.learn import LearnStage
+from memshare_broker.errors import MemshareError
+from memshare_broker.presence import Presence, announce
+from memshare_broker.settings import Settings, load_settings
+from memshare_memory.pool.encoder_names import BEFORE, ENCODER
+from memshare_memory.stores.open_store import open_store
+from memshare_memory.stores.store import Layout
+from memshare_trainer.learn import LearnStage
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, make_worse
 

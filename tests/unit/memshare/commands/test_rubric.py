@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from memshare.broker.errors import BadInput
 from memshare.commands.rubric import app
-from memshare.scorer.rubric import BUNDLED, read_rubric
+from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import BUNDLED, read_rubric
 
 
 def run(*arguments: str) -> Result:

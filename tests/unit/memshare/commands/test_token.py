@@ -9,11 +9,11 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
-from memshare.broker.errors import BadInput
 from memshare.commands.token import app
-from memshare.llm.limits.budget import Budget, Cap, Holder
-from memshare.llm.limits.usage import UsageLog
 from memshare.serve.tokens import Tokens
+from memshare_broker.errors import BadInput
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.usage import UsageLog
 
 
 @pytest.fixture(autouse=True)

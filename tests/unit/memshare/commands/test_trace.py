@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import AgentTask, Answer, Shown, Usage
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import AgentTask, Answer, Shown, Usage
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from rich.console import Console
 
-from memshare.broker.wire.messages import Step, Usage
 from memshare.commands.trace_tree import draw
+from memshare_broker.wire.messages import Step, Usage
 
 
 def step(number: int, parent: int | None, operator: str, **more: Any) -> Step:

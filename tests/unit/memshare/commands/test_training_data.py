@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.ledger import Ledger
-from memshare.broker.settings import Settings
-from memshare.broker.wire.grades import Score
-from memshare.broker.wire.messages import Answer, Usage
-from memshare.memory_service.door.client import MemoryClient
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.settings import Settings
+from memshare_broker.wire.grades import Score
+from memshare_broker.wire.messages import Answer, Usage
+from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.conflicts import Conflicts
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.conflicts import Conflicts
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memshare.agents.roster import load_roster
 from memshare.demo.gain import AGENT, POOL
 from memshare.demo.library_agent import write_agent
 from memshare.demo.text_to_sql import read_questions
-from memshare.scorer.checking.programs import require_checks
-from memshare.scorer.checks.sql import Tables
-from memshare.scorer.grading import PROGRAM, Pair, grade
-from memshare.scorer.rubric import find_rubric
+from memshare_agents.roster import load_roster
+from memshare_scorer.checking.programs import require_checks
+from memshare_scorer.checks.sql import Tables
+from memshare_scorer.grading import PROGRAM, Pair, grade
+from memshare_scorer.rubric import find_rubric
 from tests.support.scripted_chat import ScriptedChat
 
 

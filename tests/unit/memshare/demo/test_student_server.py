@@ -10,8 +10,8 @@ import pytest
 from memshare.demo.expert import IGNORANCE, SqlExpert
 from memshare.demo.student_server import completion, reply
 from memshare.demo.text_to_sql import read_questions
-from memshare.llm.chat import RefusedReply
-from memshare.llm.completion import read_completion
+from memshare_llm.chat import RefusedReply
+from memshare_llm.completion import read_completion
 
 LIBRARY = read_questions()
 TASK = LIBRARY.of("test")[0]

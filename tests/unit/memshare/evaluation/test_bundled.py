@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.evaluation.expect import expect
 from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.complex import passages
 from memshare.evaluation.request import Request, request_of
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 
 
 def wanted(name: str, folder: Path, *files: Path, data: Settings | None = None) -> Request:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.presence import AgentCard
 from memshare.evaluation.data import read_items, same_text, split
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
 
 AGENTS = {"logic": AgentCard(name="logic", kinds=("riddle", "pun"), pool="logic", model="offline")}
 

@@ -8,9 +8,9 @@ from unittest.mock import sentinel
 
 import pytest
 
-from memshare.broker.settings import load_settings
 from memshare.evaluation.deployment import environment_for
 from memshare.evaluation.request import Request
+from memshare_broker.settings import load_settings
 
 
 def test_an_experiment_has_the_users_settings_and_places_of_its_own(

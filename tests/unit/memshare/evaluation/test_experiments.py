@@ -6,10 +6,6 @@ from uuid import uuid4
 
 import pytest
 
-from memshare.agents.roster import load_roster
-from memshare.broker.errors import BadInput, MemshareError
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import derived_id
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import no_version, prepare, thresholds
 from memshare.evaluation.experiments import EXPERIMENTS
@@ -22,7 +18,11 @@ from memshare.evaluation.queues import Graded, Pair
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
-from memshare.scorer.rubric import find_rubric
+from memshare_agents.roster import load_roster
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import derived_id
+from memshare_scorer.rubric import find_rubric
 from tests.support.experiments import cell
 
 

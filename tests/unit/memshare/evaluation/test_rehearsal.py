@@ -7,8 +7,6 @@ from typing import Literal
 
 import pytest
 
-from memshare.agents.roster import load_roster
-from memshare.broker.settings import Settings
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.expect import expect
@@ -19,6 +17,8 @@ from memshare.evaluation.lab import Lab
 from memshare.evaluation.queues import Pair, Settled, Task
 from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import Request
+from memshare_agents.roster import load_roster
+from memshare_broker.settings import Settings
 
 SEEDS, QUERIES, TEST = 4, 8, 8
 

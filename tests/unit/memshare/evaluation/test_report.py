@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from memshare.broker.errors import BadInput
 from memshare.cli import app
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.report import write_report
+from memshare_broker.errors import BadInput
 from tests.support.experiments import cell, write_experiment
 
 SCRIPT = "<script>document.title = 'taken'</script>"

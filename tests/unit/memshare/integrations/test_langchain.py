@@ -9,8 +9,8 @@ import redis
 from langchain_core.prompts import FewShotPromptTemplate, PromptTemplate
 
 from memshare import BadInput, Memory
-from memshare.broker.delivery.keys import MESSAGES
 from memshare.integrations.langchain import MemoryExampleSelector
+from memshare_broker.delivery.keys import MESSAGES
 
 TASK = "new lamp by the sea"
 

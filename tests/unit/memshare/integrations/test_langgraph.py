@@ -14,8 +14,8 @@ from langgraph.graph import START, MessagesState, StateGraph
 from typing_extensions import TypedDict
 
 from memshare import BadInput, Memory
-from memshare.broker.delivery.keys import MESSAGES
 from memshare.integrations.langgraph import Sharing, sharing_nodes
+from memshare_broker.delivery.keys import MESSAGES
 
 TASK = "new lamp by the sea"
 

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare import Memory
-from memshare.broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.keys import MESSAGES
 from tests.support.agents_sdk import agents_sdk
 
 sdk: Any = agents_sdk()

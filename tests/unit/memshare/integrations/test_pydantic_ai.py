@@ -11,8 +11,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from memshare import Memory
-from memshare.broker.delivery.keys import MESSAGES
 from memshare.integrations.pydantic_ai import memory_toolset
+from memshare_broker.delivery.keys import MESSAGES
 
 TASK = "new lamp by the sea"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.settings import Settings
 from memshare.local.data_folder import tell_models
+from memshare_broker.settings import Settings
 
 
 def test_a_second_terminal_has_the_agents_of_what_runs_and_no_longer(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.connection import connect
-from memshare.broker.errors import MemshareError, Unreachable
-from memshare.broker.settings import Settings
 from memshare.local.data_folder import hold_folder
 from memshare.local.own_redis import connected, redis_running
+from memshare_broker.connection import connect
+from memshare_broker.errors import MemshareError, Unreachable
+from memshare_broker.settings import Settings
 
 
 def test_a_redis_is_there_for_the_block_alone_and_keeps_what_it_was_told(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.local.preflight import check
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 
 AGENT = 'description = "x"\ninstructions = "x"\npool = "p"\nrubric = "nowhere"\n'
 
@@ -88,7 +88,7 @@ domain = "Sums"
 name = "right"
 points = 100
 description = "It is right."
-check = "memshare.scorer.checks.texts:no_such_check"
+check = "memshare_scorer.checks.texts:no_such_check"
 options = {texts = ["42"]}
 """
 

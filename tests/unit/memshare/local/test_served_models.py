@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings
 from memshare.local.served_models import try_models
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer, serving
 from tests.support.terminal import Terminal

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.errors import BadInput
-from memshare.broker.settings import Settings, load_settings
 from memshare.local.supervisor import Supervisor, is_loopback
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings, load_settings
 
 
 @pytest.mark.parametrize(

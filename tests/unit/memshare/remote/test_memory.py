@@ -15,9 +15,9 @@ import redis
 
 import memshare
 from memshare import AsyncMemory, BadInput, Forbidden, Memory, NotFound, NoToken, Stale, TooLarge, TryAgain
-from memshare.broker.delivery.dead_letters import letter_for, unreadable
-from memshare.broker.delivery.keys import MESSAGES
 from memshare.serve.backend import Backend
+from memshare_broker.delivery.dead_letters import letter_for, unreadable
+from memshare_broker.delivery.keys import MESSAGES
 from tests.unit.memshare.serve.conftest import bury
 
 TASK = "new lamp by the sea"

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from memshare import Memory, NotFound, TryAgain, Unreachable
-from memshare.broker.delivery.keys import MESSAGES
 from memshare.remote.call import Answer, Call, Silence, wait_before
+from memshare_broker.delivery.keys import MESSAGES
 from tests.support.raw_server import raw_server
 from tests.support.served import losing_answers
 

@@ -11,19 +11,19 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.broker.delivery.dead_letters import letter_for
-from memshare.broker.delivery.entry import Entry
-from memshare.broker.errors import GiveUp
-from memshare.broker.settings import Settings
-from memshare.broker.wire.secret import open_signer
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.credibility_ranking import CredibilityRanking
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.store import Store
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.store import Store
 from tests.support.word_encoder import WordEncoder
 
 Tokened = Callable[..., TestClient]

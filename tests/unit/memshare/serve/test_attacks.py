@@ -13,17 +13,17 @@ import redis
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from memshare.broker.delivery.keys import MESSAGES
-from memshare.broker.wire.grades import VerdictTask
-from memshare.broker.wire.lessons import Evidence
-from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
-from memshare.memory_service.curate.requests import NewMemory
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import FLOOR
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.retriever import waiting_key
 from memshare.serve.backend import Backend
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.lessons import Evidence
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import FLOOR
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.retriever import waiting_key
 from tests.support.served import served
 from tests.unit.memshare.serve.conftest import Tokened
 

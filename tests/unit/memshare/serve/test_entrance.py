@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memshare.broker.http_bounds.bounded_connection import LARGEST_HEAD
 from memshare.serve.backend import Backend
 from memshare.serve.body import LARGEST_BODY, MOST_UNFINISHED
+from memshare_broker.http_bounds.bounded_connection import LARGEST_HEAD
 from tests.support.raw_http import Address, address_of, answer_of, asking, read_all
 from tests.support.served import served
 from tests.unit.memshare.serve.test_tokens import OPERATIONS

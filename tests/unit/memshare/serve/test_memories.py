@@ -8,7 +8,7 @@ from uuid import UUID
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.memory_service.recall.lift import LiftSums
+from memshare_memory.recall.lift import LiftSums
 from tests.unit.memshare.serve.conftest import Tokened
 
 

@@ -9,11 +9,11 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.broker.delivery.keys import MESSAGES
-from memshare.memory_service.curate.requests import Forget
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.recall.recall import Recall
 from memshare.serve.backend import Backend
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.unit.memshare.serve.conftest import Tokened
 

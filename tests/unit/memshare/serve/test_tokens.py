@@ -13,16 +13,16 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.agents.reasoning.sources.passages import SUBMITTER
-from memshare.broker.errors import BadInput
-from memshare.broker.observe.masking import masked
-from memshare.broker.settings import Settings
-from memshare.broker.wire.messages import AgentTask
 from memshare.journey import _begun
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
 from memshare.serve.caller import RESERVED
 from memshare.serve.tokens import TOKENS
+from memshare_agents.reasoning.sources.passages import SUBMITTER
+from memshare_broker.errors import BadInput
+from memshare_broker.observe.masking import masked
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import AgentTask
 from tests.unit.memshare.serve.conftest import Tokened, bury
 
 OPERATIONS = [

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from memshare.broker.presence import Presence
-from memshare.broker.settings import Settings
-from memshare.memory_service.encoders.bundled import BUNDLED
-from memshare.memory_service.stores.open_store import open_store
-from memshare.memory_service.stores.store import Layout
-from memshare.retriever_trainer.consolidation.automatic import is_at_hand, is_trainable
+from memshare_broker.presence import Presence
+from memshare_broker.settings import Settings
+from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.stores.open_store import open_store
+from memshare_memory.stores.store import Layout
+from memshare_trainer.consolidation.automatic import is_at_hand, is_trainable
 
 
 def worker(host: str, queue: str) -> Presence:
@@ -62,7 +62,7 @@ def test_an_encoder_that_is_not_that_of_the_settings_is_left_alone(encoder: str,
 def test_a_process_that_would_end_with_its_trainer_ends_well_when_its_work_is_done(ends_first: str, code: int) -> None:
     work = f"""
 import threading, time
-from memshare.retriever_trainer.consolidation.__main__ import end_with_input
+from memshare_trainer.consolidation.__main__ import end_with_input
 
 threading.Thread(target=end_with_input, daemon=True).start()
 time.sleep({0.2 if ends_first == "the work" else 60})

@@ -8,17 +8,17 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memshare.broker.wire.lessons import Candidate, Evidence, LessonTask, UsedMemory
-from memshare.broker.wire.messages import Embedding, Usage, derived_id
-from memshare.memory_service.encoders.encoder import Encoder
-from memshare.retriever_trainer.consolidation import check as checking
-from memshare.retriever_trainer.consolidation.check import Check, check
-from memshare.retriever_trainer.consolidation.pool_record import PoolRecord
-from memshare.retriever_trainer.figure import Figure
-from memshare.retriever_trainer.kept_lesson import KeptLesson
-from memshare.retriever_trainer.labels import Labels
-from memshare.retriever_trainer.ranking_quality import Comparison
-from memshare.retriever_trainer.relearn import relearn
+from memshare_broker.wire.lessons import Candidate, Evidence, LessonTask, UsedMemory
+from memshare_broker.wire.messages import Embedding, Usage, derived_id
+from memshare_memory.encoders.encoder import Encoder
+from memshare_trainer.consolidation import check as checking
+from memshare_trainer.consolidation.check import Check, check
+from memshare_trainer.consolidation.pool_record import PoolRecord
+from memshare_trainer.figure import Figure
+from memshare_trainer.kept_lesson import KeptLesson
+from memshare_trainer.labels import Labels
+from memshare_trainer.ranking_quality import Comparison
+from memshare_trainer.relearn import relearn
 from tests.support.word_encoder import WordEncoder
 
 FORMS = ("haiku", "recipe", "riddle", "letter")

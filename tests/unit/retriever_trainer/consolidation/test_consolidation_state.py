@@ -5,15 +5,15 @@ import os
 import pytest
 import redis
 
-from memshare.broker.errors import MemshareError
-from memshare.retriever_trainer.consolidation.consolidation_state import (
+from memshare_broker.errors import MemshareError
+from memshare_trainer.consolidation.consolidation_state import (
     ALIVE,
     STATE,
     clear_killed,
     read_state,
     recorded,
 )
-from memshare.retriever_trainer.consolidation.outcome import Consolidated, Worse
+from memshare_trainer.consolidation.outcome import Consolidated, Worse
 
 DONE = Consolidated(encoder_before="a", encoder="a@1", pools=("poem",), lessons=90, memories=7)
 

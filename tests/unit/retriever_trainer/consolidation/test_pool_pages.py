@@ -7,16 +7,16 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.errors import BadInput, MemshareError, Unreachable
-from memshare.broker.presence import Presence, announce
-from memshare.broker.settings import Settings
-from memshare.memory_service.memory import Memory, memory_id
-from memshare.memory_service.pool.encoder_names import ENCODER
-from memshare.memory_service.pool.move import Pages
-from memshare.memory_service.recall.recall import vectors_of
-from memshare.memory_service.stores.open_store import open_store
-from memshare.memory_service.stores.store import Layout
-from memshare.retriever_trainer.consolidation.pool_pages import PAGE, pool_pages
+from memshare_broker.errors import BadInput, MemshareError, Unreachable
+from memshare_broker.presence import Presence, announce
+from memshare_broker.settings import Settings
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.pool.move import Pages
+from memshare_memory.recall.recall import vectors_of
+from memshare_memory.stores.open_store import open_store
+from memshare_memory.stores.store import Layout
+from memshare_trainer.consolidation.pool_pages import PAGE, pool_pages
 from tests.support.word_encoder import WordEncoder
 
 

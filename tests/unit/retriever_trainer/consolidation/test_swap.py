@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.broker.settings import Settings
-from memshare.broker.wire.lessons import Candidate, LessonTask
-from memshare.memory_service.encoders.sentence_encoder import BUNDLED, bundled_folder
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.encoder_generation import name_in_use, open_pool
-from memshare.memory_service.pool.encoder_names import BEFORE, folder_of
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.stores.store import Where
-from memshare.retriever_trainer.consolidation.consolidation import Consolidation
-from memshare.retriever_trainer.learn import LearnStage
-from memshare.retriever_trainer.lesson_log import LessonLog
+from memshare_broker.settings import Settings
+from memshare_broker.wire.lessons import Candidate, LessonTask
+from memshare_memory.encoders.sentence_encoder import BUNDLED, bundled_folder
+from memshare_memory.memory import Memory
+from memshare_memory.pool.encoder_generation import name_in_use, open_pool
+from memshare_memory.pool.encoder_names import BEFORE, folder_of
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
+from memshare_trainer.consolidation.consolidation import Consolidation
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
 from tests.support.lessons import FormLabeller
 from tests.support.memories import remembered
 from tests.support.qdrant_server import serving

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.llm.no_model import NoModel
-from memshare.scorer.checking.programs import require_checks
-from memshare.scorer.grading import PROGRAM, Pair, grade
-from memshare.scorer.rubric import Rubric, find_rubric
-from memshare.scorer.tasks import Scoring
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_llm.no_model import NoModel
+from memshare_scorer.checking.programs import require_checks
+from memshare_scorer.grading import PROGRAM, Pair, grade
+from memshare_scorer.rubric import Rubric, find_rubric
+from memshare_scorer.tasks import Scoring
 from tests.support.answered import a_task
 from tests.support.deployment import wait_for
 from tests.support.scripted_chat import ScriptedChat
@@ -158,7 +158,7 @@ def test_a_command_that_takes_too_long_is_ended_with_what_it_runs(folder: Path) 
 
 def test_a_check_knows_no_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefgh12345678")
-    from memshare.scorer.checking import programs
+    from memshare_scorer.checking import programs
 
     programs._processes(os.getpid()).close()
     assert grade(ScriptedChat(), rubric(folder, {"check": "own_checks:knows_a_key"}), 81, PAIR, votes=1).total == 0
@@ -218,7 +218,7 @@ def test_pairs_are_checked_one_after_the_other_by_the_same_processes(folder: Pat
     for _ in range(50):
         grade(ScriptedChat(), sums, 81, PAIR, votes=1)
     living = [one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE]
-    mine = [one for one in living if "memshare.scorer.checking.child" in one.cmdline()]
+    mine = [one for one in living if "memshare_scorer.checking.child" in one.cmdline()]
     assert len(mine) <= (os.cpu_count() or 1), time.monotonic() - began
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.scorer.checks.documents import fits_schema
-from memshare.scorer.checks.sql import MOST_STEPS, Tables, same_rows
-from memshare.scorer.checks.texts import contains, matches
+from memshare_scorer.checks.documents import fits_schema
+from memshare_scorer.checks.sql import MOST_STEPS, Tables, same_rows
+from memshare_scorer.checks.texts import contains, matches
 
 BOOKS = "CREATE TABLE books (id, title); INSERT INTO books VALUES (1, 'A'), (2, 'B'), (3, 'C');"
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -83,5 +83,5 @@ def test_a_query_changes_nothing_and_reaches_no_file(tmp_path: Path) -> None:
 
 
 def test_a_query_without_end_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memshare.scorer.checks.sql.MOST_STEPS", MOST_STEPS // 100)
+    monkeypatch.setattr("memshare_scorer.checks.sql.MOST_STEPS", MOST_STEPS // 100)
     assert Tables(BOOKS).rows(ENDLESS) is None

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
-from memshare.agents.reasoning.parsing import processes
-from memshare.agents.reasoning.parsing.processes import parse
-from memshare.broker.child_processes import serving
-from memshare.broker.errors import GiveUp
+from memshare_agents.reasoning.parsing import processes
+from memshare_agents.reasoning.parsing.processes import parse
+from memshare_broker.child_processes import serving
+from memshare_broker.errors import GiveUp
 from tests.support.deployment import wait_for
 
 WELL = b"<html><head><title>The lamp</title></head><body><p>Ada Marsh lit it in 1874.</p></body></html>"
@@ -60,7 +60,7 @@ def parsing() -> list[psutil.Process]:
     found = []
     for one in psutil.Process().children():
         try:
-            if "memshare.agents.reasoning.parsing.child" in one.cmdline():
+            if "memshare_agents.reasoning.parsing.child" in one.cmdline():
                 found.append(one)
         except psutil.Error:  # it has just ended
             continue
@@ -117,8 +117,8 @@ def test_a_process_that_is_killed_takes_its_page_with_it_and_no_other() -> None:
 def soon_idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Processes that end at once when they have nothing to do."""
     command = (
-        "from memshare.agents.reasoning.parsing.child import read; "
-        "import memshare.broker.child_processes.serving as s; s.IDLE = 0.05; s.serve(read)"
+        "from memshare_agents.reasoning.parsing.child import read; "
+        "import memshare_broker.child_processes.serving as s; s.IDLE = 0.05; s.serve(read)"
     )
     processes.processes(os.getpid()).close()
     processes.processes.cache_clear()

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from memshare.agents.reasoning.sources.fetch import Fetcher
+from memshare_agents.reasoning.sources.fetch import Fetcher
 from tests.support.page_server import PageServer
 
 

@@ -4,8 +4,8 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from memshare.agents.reasoning.sources.addresses import permitted, resolve
-from memshare.broker.errors import GiveUp, TryAgain
+from memshare_agents.reasoning.sources.addresses import permitted, resolve
+from memshare_broker.errors import GiveUp, TryAgain
 
 REFUSED = [
     "127.0.0.1",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.agents.reasoning.sources import Browser
-from memshare.agents.reasoning.sources.documents import Documents
-from memshare.agents.reasoning.sources.fetch import Fetcher
-from memshare.broker.errors import BadInput, GiveUp
+from memshare_agents.reasoning.sources import Browser
+from memshare_agents.reasoning.sources.documents import Documents
+from memshare_agents.reasoning.sources.fetch import Fetcher
+from memshare_broker.errors import BadInput, GiveUp
 from tests.support.page_server import PageServer
 
 FETCHER = Fetcher([ip_network("127.0.0.0/8")], seconds=5, most=100_000)

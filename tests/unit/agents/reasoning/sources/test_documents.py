@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.agents.reasoning.sources.documents import Documents
-from memshare.broker.errors import BadInput, GiveUp
+from memshare_agents.reasoning.sources.documents import Documents
+from memshare_broker.errors import BadInput, GiveUp
 
 MOST = 10_000
 

@@ -8,8 +8,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from memshare.agents.reasoning.sources.fetch import MAX_REDIRECTS, Fetcher
-from memshare.broker.errors import GiveUp, TryAgain
+from memshare_agents.reasoning.sources.fetch import MAX_REDIRECTS, Fetcher
+from memshare_broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 
 

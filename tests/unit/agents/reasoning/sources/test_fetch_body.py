@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from memshare.agents.reasoning.sources.fetch import Fetcher
-from memshare.broker.errors import GiveUp, TryAgain
+from memshare_agents.reasoning.sources.fetch import Fetcher
+from memshare_broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 
 MOST = 100_000

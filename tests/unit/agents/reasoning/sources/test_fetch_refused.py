@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from memshare.agents.reasoning.sources.fetch import Fetcher
-from memshare.broker.errors import BadInput, GiveUp
+from memshare_agents.reasoning.sources.fetch import Fetcher
+from memshare_broker.errors import BadInput, GiveUp
 from tests.support.page_server import PageServer
 
 

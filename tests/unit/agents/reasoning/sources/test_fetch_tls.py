@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.agents.reasoning.sources.fetch import Fetcher
-from memshare.broker.errors import GiveUp, TryAgain
+from memshare_agents.reasoning.sources.fetch import Fetcher
+from memshare_broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")

@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.agents.reasoning.parsing import processes
-from memshare.agents.reasoning.sources import Library, Passage
-from memshare.agents.reasoning.sources.documents import Documents
-from memshare.agents.reasoning.sources.indexing import index
-from memshare.agents.reasoning.sources.passages import LENGTH, pool_of
-from memshare.broker.errors import BadInput, TryAgain
-from memshare.broker.settings import Settings
-from memshare.memory_service.door.client import MemoryClient
-from memshare.memory_service.memory import Memory
-from memshare.memory_service.pool.pool import Pool
-from memshare.memory_service.recall.recall import Recall
-from memshare.memory_service.recall.retriever import Retriever
-from memshare.memory_service.stores.store import Store, Vectors, Where, every
+from memshare_agents.reasoning.parsing import processes
+from memshare_agents.reasoning.sources import Library, Passage
+from memshare_agents.reasoning.sources.documents import Documents
+from memshare_agents.reasoning.sources.indexing import index
+from memshare_agents.reasoning.sources.passages import LENGTH, pool_of
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.settings import Settings
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.store import Store, Vectors, Where, every
 from tests.support.doors import open_door
 from tests.support.word_encoder import WordEncoder
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.agents.reasoning.sources import open_sources
-from memshare.broker.errors import BadInput, GiveUp
-from memshare.broker.settings import Settings, load_settings
-from memshare.memory_service.door.client import MemoryClient
+from memshare_agents.reasoning.sources import open_sources
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.settings import Settings, load_settings
+from memshare_memory.door.client import MemoryClient
 from tests.support.page_server import PageServer
 
 

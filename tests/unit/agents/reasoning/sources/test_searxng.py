@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from memshare.agents.reasoning.sources import Link
-from memshare.agents.reasoning.sources.searxng import SearXNG
-from memshare.broker.errors import GiveUp, TryAgain
+from memshare_agents.reasoning.sources import Link
+from memshare_agents.reasoning.sources.searxng import SearXNG
+from memshare_broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 
 

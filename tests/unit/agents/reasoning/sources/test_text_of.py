@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare.agents.reasoning.sources.page import MAX_TITLE
-from memshare.agents.reasoning.sources.text_of import MAX_TEXT, page_of
-from memshare.broker.errors import GiveUp
+from memshare_agents.reasoning.sources.page import MAX_TITLE
+from memshare_agents.reasoning.sources.text_of import MAX_TEXT, page_of
+from memshare_broker.errors import GiveUp
 
 HTML = """<!doctype html><html><head><title>The harbour
 of Lumen</title><script>alert('no')</script></head><body>

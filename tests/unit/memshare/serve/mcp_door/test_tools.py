@@ -11,8 +11,8 @@ import pytest
 import redis
 from mcp import Client, MCPError
 
-from memshare.broker.delivery.keys import MESSAGES
 from memshare.serve.backend import Backend
+from memshare_broker.delivery.keys import MESSAGES
 from tests.unit.memshare.serve.mcp_door.conftest import Connect
 
 TASK = "new lamp by the sea"

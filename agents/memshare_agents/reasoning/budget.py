@@ -1,0 +1,78 @@
+"""The calls, the tokens and the time of one run, and the chat model that draws on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from pydantic import BaseModel
+
+from memshare_agents.reasoning.limits import Limits
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Chat, FirstToken, RefusedReply, Reply, UselessReply
+
+
+class UsedUp(Exception):
+    """A budget of the run is used up; the message says which."""
+
+
+class Budget:
+    """What a run has used so far."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self.usage = Usage()
+        self.calls = 0
+        self._limits = limits
+        self._clock = clock
+        self._end = clock() + limits.seconds
+
+    def check(self) -> None:
+        """Raise `UsedUp` where nothing is left."""
+        if self.usage.prompt_tokens + self.usage.completion_tokens >= self._limits.tokens:
+            raise UsedUp(f"its budget of {self._limits.tokens:,} tokens is used up")
+        if self.calls >= self._limits.calls:
+            raise UsedUp(f"its {self._limits.calls} calls of models are used up")
+        if self._clock() >= self._end:
+            raise UsedUp(f"its time of {self._limits.seconds:g} seconds is over")
+
+    def pay(self, usage: Usage) -> None:
+        self.usage += usage
+
+
+class Paid:
+    """A chat model for one step of a run. A call raises `UsedUp` where it would begin without a budget.
+
+    The last call may exceed the tokens, as its length is known only afterwards.
+    """
+
+    def __init__(self, chat: Chat, budget: Budget) -> None:
+        self.name = chat.name
+        self.usage = Usage()
+        self.asked = False
+        self._chat = chat
+        self._budget = budget
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        self._begin()
+        try:
+            reply = self._chat.reply(turns, schema)
+        except (UselessReply, RefusedReply) as error:
+            self._pay(error.usage)
+            raise
+        self._pay(reply.usage)
+        return reply
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        self._begin()
+        token = self._chat.first_token(turns)
+        self._pay(token.usage)
+        return token
+
+    def _begin(self) -> None:
+        self._budget.check()
+        self._budget.calls += 1
+        self.asked = True
+
+    def _pay(self, usage: Usage) -> None:
+        self.usage += usage
+        self._budget.pay(usage)

@@ -1,0 +1,75 @@
+"""The coordinator: turns the question and what is known so far into the list of what to do next."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.plan import COORDINATOR, calls_in, plan_schema
+from memshare_agents.reasoning.quote import conversation, quoted
+from memshare_llm.structured import ask
+
+STEPS_SHOWN = 10  # of those that were done, the last ones
+SAID_SHOWN = 200  # characters of each
+
+INSTRUCTIONS = """\
+You plan how a question is answered, step by step. `question` is what was asked, `goal` what this plan is for, \
+`operators` what each kind of step does, `places` what can be searched, `knowledge` what was found so far, `failed` \
+the answers that were rejected and why, `done` the last steps, `left` how many steps and levels remain.
+
+Write the list of the next steps. It takes the place of this step, and what waits after it goes on. Where the \
+question has parts, give each a coordinator whose `goal` is that part as a question of its own: a coordinator before \
+the end of the list has it answered and checked, and the steps after it find its answer in `knowledge`. A \
+coordinator at the end of the list plans on for `question` itself. Where `part_of` is there, `question` is such a \
+part of it: plan for `question` alone. Search for what is missing before you answer; where the second search depends \
+on what the first finds, plan the first alone and a coordinator after it. Open a page only if it is the `source` of \
+an item or stands in the question. Do not repeat a step that is done. As soon as the knowledge is enough: responder, \
+then discriminator. After a rejected answer mend its reason, by another search or another page. With few steps left, \
+answer from what there is."""
+
+
+class CoordinatorArguments(Arguments):
+    """What to plan for."""
+
+    goal: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] = Field(
+        description="what the next plan is to find out, in a sentence"
+    )
+
+
+def run(arguments: CoordinatorArguments, context: Context) -> Result:
+    operators = tuple(context.operators.values())
+    turns = conversation(INSTRUCTIONS, document(arguments.goal, context))
+    plan = ask(context.chat, turns, plan_schema(operators)).value
+    calls = calls_in(plan, arguments.goal)
+    thought: str = plan.thought  # type: ignore[attr-defined]
+    names = " → ".join(call.operator for call in calls)
+    return Result(said=f"{names}: {thought}", read=tuple(item.name for item in context.known), plan=calls)
+
+
+def document(goal: str, context: Context) -> dict[str, Any]:
+    """What the model is told."""
+    sources = context.sources
+    places = {"memory": True, "documents": sources.library is not None, "web": sources.web is not None}
+    return {
+        **context.asked,
+        "goal": goal,
+        "operators": {one.name: one.does for one in context.operators.values()},
+        "places": [name for name, there in places.items() if there],
+        "knowledge": quoted(context.known),
+        "failed": quoted(context.failed),
+        "done": [
+            {"operator": step.operator, "arguments": step.arguments, "said": step.said[:SAID_SHOWN]}
+            for step in context.done[-STEPS_SHOWN:]
+        ],
+        "left": {"steps": context.steps_left, "levels": context.depth_left},
+    }
+
+
+coordinator = Operator(
+    name=COORDINATOR,
+    does="Answers a part of the question, its `goal`, by a plan of its own; last in the list, it plans on.",
+    arguments=CoordinatorArguments,
+    run=run,
+)

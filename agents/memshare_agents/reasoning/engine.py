@@ -1,0 +1,139 @@
+"""The engine: a queue of operators that runs until an answer is verified or a budget is used up.
+
+After DynaMind (arXiv 2310.14248, 3.1), from its description: the list that a coordinator returns replaces the
+coordinator in the queue, and what waited after it goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memshare_agents.reasoning.budget import Budget, Paid, UsedUp
+from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.operator import Call, Context, Operator, Proposal, Result, Verdict
+from memshare_agents.reasoning.plan import COORDINATOR
+from memshare_agents.reasoning.run_state import Attempt, Part, RunState, Waiting
+from memshare_agents.reasoning.short_term import Item, ShortTerm
+from memshare_agents.reasoning.steps import record
+from memshare_broker.wire.messages import Step, Usage
+from memshare_llm.chat import Chat
+from memshare_llm.structured import DoesNotFit
+
+if TYPE_CHECKING:
+    from memshare_agents.reasoning.knowledge import Knowledge
+    from memshare_agents.reasoning.sources import Sources
+
+FIRST = Call(COORDINATOR, {"goal": "Answer the question."})
+ANEW = Call(COORDINATOR, {"goal": "Go on without the step that failed."})
+
+
+@dataclass(frozen=True)
+class Run:
+    """What became of a question. Where `verified` is false, `end` says why the run ended."""
+
+    proposal: Proposal | None
+    verdict: Verdict | None
+    end: str
+    items: tuple[Item, ...]
+    attempts: tuple[Attempt, ...]
+    """Every answer that was checked, in order, also those to sub-questions."""
+    steps: tuple[Step, ...]
+    usage: Usage
+
+    @property
+    def verified(self) -> bool:
+        return self.verdict is not None and self.verdict.verified
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Runs questions; `chat_of` gives the model of an operator by its name."""
+
+    operators: Mapping[str, Operator[Any]]
+    limits: Limits
+    chat_of: Callable[[str], Chat]
+    knowledge: Knowledge
+    sources: Sources
+    documents: tuple[str, ...] = ()
+
+    def run(self, question: str, instructions: str) -> Run:
+        """Answer a question, told how by `instructions`; raises what a model raises, but for replies that do not fit.
+
+        It ends by a verified answer to the whole question, or else when nothing waits or a budget is used up.
+        """
+        limits, whole = self.limits, Part(question, is_whole=True)
+        budget = Budget(limits)
+        memory = ShortTerm(limits.context, decay=limits.decay, threshold=limits.threshold)
+        state = RunState(whole, memory, deque([Waiting(FIRST, whole, 0, None)]))
+        end = "its plan came to an end"
+        while state.queue:
+            waiting = state.queue.popleft()
+            if waiting.depth > limits.depth:
+                end = f"it reached its limit of {limits.depth} levels of depth"
+                state.give_up(waiting.part)
+                continue  # with what is less deep
+            if len(state.steps) >= limits.steps:
+                end = f"it reached its limit of {limits.steps} steps"
+                break
+            try:
+                self._step(state, waiting, budget, instructions)
+            except UsedUp as error:
+                end = str(error)
+                break
+            if whole.verdict is not None and whole.verdict.verified:
+                end = "verified"
+                break
+        attempts, steps = tuple(state.attempts), tuple(state.steps)
+        return Run(whole.proposal, whole.verdict, end, state.memory.items, attempts, steps, budget.usage)
+
+    def _step(self, state: RunState, waiting: Waiting, budget: Budget, instructions: str) -> None:
+        """Run one operator and record it, also where a budget ends it half-way."""
+        operator, part = self.operators[waiting.call.operator], waiting.part
+        paid, number, started = Paid(self.chat_of(operator.name), budget), len(state.steps) + 1, time.monotonic()
+        context = Context(
+            question=part.question,
+            whole=state.whole.question,
+            instructions=instructions,
+            items=state.memory.shown(),
+            sources_found=frozenset(item.source for item in state.memory.items if item.source),
+            proposal=part.proposal if part.verdict is None else None,
+            done=tuple(state.steps),
+            depth_left=self.limits.depth - waiting.depth,
+            steps_left=self.limits.steps - number,
+            room=self.limits.context,
+            chat=paid,
+            operators=self.operators,
+            knowledge=self.knowledge,
+            sources=self.sources,
+            documents=self.documents,
+            is_part=not part.is_whole,
+        )
+        result = Result(said="Stopped: a budget of the run was used up.")
+        try:
+            budget.check()
+            result = operator.run(operator.arguments.model_validate(waiting.call.arguments), context)
+        except DoesNotFit as error:
+            result = Result(said=f"Failed: {error}", plan=(ANEW,))
+        finally:
+            recalled = [item.memory_id for item in state.memory.items if item.label in result.recalled]
+            ids = [*recalled, *(item.memory_id for item in result.items)]
+            step = record(
+                number=number,
+                parent=waiting.parent,
+                depth=waiting.depth,
+                operator=operator.name,
+                arguments=waiting.call.arguments,
+                read=result.read,
+                said=result.said,
+                knowledge=tuple(one for one in ids if one is not None),
+                verified=result.verdict.verified if result.verdict else None,
+                model=paid.name if paid.asked else None,
+                usage=paid.usage,
+                seconds=round(time.monotonic() - started, 3),
+            )
+            state.steps.append(step)
+        state.take(result, waiting, number)

@@ -1,0 +1,125 @@
+"""An operator: one kind of step that the engine can take, with typed arguments and a typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from memshare_agents.reasoning.short_term import Item
+from memshare_broker.wire.messages import Step
+from memshare_llm.chat import Chat
+
+if TYPE_CHECKING:
+    from memshare_agents.reasoning.knowledge import Knowledge
+    from memshare_agents.reasoning.sources import Sources
+
+
+class Arguments(BaseModel):
+    """The parent of every operator's arguments; the descriptions of its fields are what the coordinator reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+class Call(NamedTuple):
+    """An operator to run, with its arguments as JSON; the engine validates them."""
+
+    operator: str
+    arguments: dict[str, Any]
+
+
+class Proposal(NamedTuple):
+    """An answer that waits for its verdict: the labels of the items it rests on, and the model that wrote it."""
+
+    answer: str
+    used: tuple[str, ...]
+    model: str
+
+
+class Verdict(NamedTuple):
+    """Whether the answer holds, why, and the share of each item in it by label (each 0 to 1, together at most 1)."""
+
+    verified: bool
+    reason: str
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a step may see and use."""
+
+    question: str
+    """The one at hand: the task's own, or a sub-question of it."""
+    whole: str
+    """The task's own question."""
+    instructions: str
+    """How the agent is to answer."""
+    items: tuple[Item, ...]
+    """Short-term memory, as much of it as a model is shown."""
+    sources_found: frozenset[str]
+    """What a search has named: besides what stands in the question, all that may be opened."""
+    proposal: Proposal | None
+    done: tuple[Step, ...]
+    depth_left: int
+    steps_left: int
+    room: int
+    """Tokens that a model may be shown at once, beside the question."""
+    chat: Chat
+    operators: Mapping[str, Operator[Any]]
+    knowledge: Knowledge
+    sources: Sources
+    documents: tuple[str, ...] = ()
+    """The documents and folders that the task is about; none: all there are."""
+    is_part: bool = False
+    """Whether the question at hand is a sub-question."""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The question as a model is told it."""
+        return {"question": self.question, **({"part_of": self.whole} if self.is_part else {})}
+
+    @property
+    def about(self) -> str:
+        """What answers to the question at hand are marked with: nothing for the task's own."""
+        return self.question if self.is_part else ""
+
+    @property
+    def failed(self) -> list[Item]:
+        """The answers to this question that were rejected."""
+        return [item for item in self.items if item.kind == "failed answer" and item.about == self.about]
+
+    @property
+    def known(self) -> list[Item]:
+        return [item for item in self.items if item.kind != "failed answer"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a step has done. `plan` takes its place in the queue; a verified `verdict` ends the question at hand."""
+
+    said: str
+    read: tuple[str, ...] = ()
+    items: tuple[Item, ...] = ()
+    recalled: tuple[str, ...] = ()
+    """Labels of the items that it used."""
+    plan: tuple[Call, ...] | None = None
+    proposal: Proposal | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Operator(Generic[A]):
+    """A kind of step. `does` tells the coordinator in a sentence what it is for.
+
+    `run` raises what its model raises; what is wrong with a source, it says in its result.
+    """
+
+    name: str
+    does: str
+    arguments: type[A]
+    run: Callable[[A, Context], Result]

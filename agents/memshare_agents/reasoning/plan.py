@@ -1,0 +1,53 @@
+"""A coordinator's list: the schema that its model fills, made from the operators that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from memshare_agents.reasoning.operator import Arguments, Call, Operator
+
+LONGEST = 8  # calls in one list
+COORDINATOR, RESPONDER, DISCRIMINATOR = "coordinator", "responder", "discriminator"
+
+
+class _Named(Arguments):
+    operator: str
+
+
+@lru_cache(maxsize=128)
+def plan_schema(operators: tuple[Operator[Any], ...]) -> type[BaseModel]:
+    """A model with one form of step for each operator: its name and its arguments."""
+    step = reduce(or_, map(_form, operators))
+    choice: Any = Annotated[step, Field(discriminator="operator")] if len(operators) > 1 else step
+    schema: type[BaseModel] = create_model(
+        "Plan",
+        __config__=ConfigDict(extra="forbid"),
+        thought=(str, Field(max_length=2_000, description="why this list, in a sentence or two")),
+        steps=(list[choice], Field(min_length=1, max_length=LONGEST, description="what to do, in this order")),
+    )
+    return schema
+
+
+def _form(operator: Operator[Any]) -> Any:
+    named: Any = (Literal[operator.name], ...)
+    return create_model(f"{operator.name}_step", __base__=(operator.arguments, _Named), operator=named)
+
+
+def calls_in(plan: BaseModel, goal: str) -> tuple[Call, ...]:
+    """The calls of a filled schema, completed so that the list ends with a verdict or with another plan."""
+    steps: Sequence[BaseModel] = plan.steps  # type: ignore[attr-defined]
+    calls = []
+    for step in steps:
+        arguments = step.model_dump(mode="json")
+        calls.append(Call(arguments.pop("operator"), arguments))
+    last = calls[-1].operator
+    if last == RESPONDER:
+        calls.append(Call(DISCRIMINATOR, {}))
+    elif last not in (COORDINATOR, DISCRIMINATOR):
+        calls.append(Call(COORDINATOR, {"goal": goal}))
+    return tuple(calls)

@@ -1,0 +1,116 @@
+"""The state of a run: the queue of operators, the questions on their way to an answer, and what is known."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memshare_agents.reasoning.operator import Call, Proposal, Result, Verdict
+from memshare_agents.reasoning.plan import COORDINATOR
+from memshare_agents.reasoning.short_term import Item, ShortTerm
+from memshare_broker.wire.messages import Step
+
+Grounds = tuple[tuple[Item, float], ...]
+"""What an answer rests on: items that were found, each with its share in the answer."""
+
+
+@dataclass(eq=False)
+class Part:
+    """A question on its way to an answer: the task's own, or a sub-question of it."""
+
+    question: str
+    is_whole: bool = False
+    """Whether it is the task's own question."""
+    proposal: Proposal | None = None
+    verdict: Verdict | None = None
+    """Of the last proposal."""
+    given_up: bool = False
+
+
+class Waiting(NamedTuple):
+    """A call in the queue: the question that it works on, how deep it is, and the number of the step that made it."""
+
+    call: Call
+    part: Part
+    depth: int
+    parent: int | None
+
+
+class Attempt(NamedTuple):
+    """An answer that was checked, to the whole question or to a part of it, and what it rests on."""
+
+    whole: bool
+    question: str
+    answer: str
+    verified: bool
+    grounds: Grounds
+
+
+@dataclass
+class RunState:
+    """A run on its way."""
+
+    whole: Part
+    memory: ShortTerm
+    queue: deque[Waiting]
+    steps: list[Step] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def take(self, result: Result, waiting: Waiting, number: int) -> None:
+        """Let a step's result change what is known, what is proposed and what waits."""
+        part, before = waiting.part, self.memory.items
+        self.memory = self.memory.recall(result.recalled).fade().hold(result.items)
+        if result.proposal is not None:
+            part.proposal, part.verdict = result.proposal, None
+        if result.verdict is not None:
+            part.verdict = result.verdict
+            grounds = grounds_of(before, result.verdict.shares)
+            answer = part.proposal.answer if part.proposal else ""
+            self.attempts.append(Attempt(part.is_whole, part.question, answer, result.verdict.verified, grounds))
+            if result.verdict.verified and not part.is_whole:
+                self._answered(part, answer, grounds)
+        if result.plan is not None:
+            self._splice(result.plan, waiting, number)
+
+    def give_up(self, part: Part) -> None:
+        """Note that a sub-question stays without an answer, as it went too deep."""
+        if not (part.is_whole or part.given_up):
+            part.given_up = True
+            self.memory = self.memory.hold([Item("not there", f"No answer to this was verified: {part.question}")])
+
+    def _answered(self, part: Part, answer: str, grounds: Grounds) -> None:
+        """A sub-question has its answer: what follows can read it, and nothing more is done for it."""
+        self.memory = self.memory.hold([Item("answer", answer, about=part.question, rests_on=grounds)])
+        self.queue = deque(waiting for waiting in self.queue if waiting.part is not part)
+
+    def _splice(self, plan: Sequence[Call], waiting: Waiting, number: int) -> None:
+        """Put a list where the operator was that made it: before all that waits."""
+        last = len(plan) - 1
+        calls = [
+            # A coordinator that others of its list wait for has a question of its own; the last one plans on.
+            Waiting(
+                call,
+                Part(str(call.arguments["goal"])) if call.operator == COORDINATOR and place < last else waiting.part,
+                waiting.depth + 1,
+                number,
+            )
+            for place, call in enumerate(plan)
+        ]
+        self.queue.extendleft(reversed(calls))
+
+
+def grounds_of(items: Sequence[Item], shares: Mapping[str, float]) -> Grounds:
+    """The items with a share by their labels; an answer to a sub-question passes its share on to what it rests on."""
+    return tuple(
+        (leaf, part * shares[item.label]) for item in items if item.label in shares for leaf, part in leaves(item)
+    )
+
+
+def leaves(item: Item) -> Iterator[tuple[Item, float]]:
+    """What was found, as far as an item is no more than what was made of that; each with its part."""
+    if item.kind == "answer":
+        yield from item.rests_on
+    else:
+        yield item, 1.0

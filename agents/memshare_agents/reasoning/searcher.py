@@ -1,0 +1,66 @@
+"""The searcher: finds memories of the pool, passages of documents and, where it is set up, pages of the web."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from memshare_agents.reasoning.knowledge import Filters
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.short_term import Item
+from memshare_broker.errors import BadInput, GiveUp, TryAgain
+
+FOUND = 5  # passages and pages a search
+
+Place = Literal["memory", "documents", "web"]
+
+
+class SearcherArguments(Arguments):
+    """What to look for, and where."""
+
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)] = Field(
+        description="the words to search for: names and terms rather than a whole question"
+    )
+    places: list[Place] = Field(default=["memory", "documents"], min_length=1, max_length=3)
+    filters: Filters = Field(default=Filters(), description="conditions on memories; null where there are none")
+
+
+def run(arguments: SearcherArguments, context: Context) -> Result:
+    library, web = context.sources.library, context.sources.web
+
+    def in_documents() -> list[Item]:
+        found = library.search(arguments.query, FOUND, context.documents) if library else []
+        return [Item("passage", one.text, one.source, one.title, one.memory_id, one.similarity) for one in found]
+
+    def in_web() -> list[Item]:
+        found = web.search(arguments.query, FOUND) if web else []
+        return [Item("link", one.snippet, one.url, one.title) for one in found]
+
+    ways: dict[Place, Callable[[], list[Item]]] = {
+        "memory": lambda: context.knowledge.search(arguments.query, arguments.filters),
+        "documents": in_documents,
+        "web": in_web,
+    }
+    items: list[Item] = []
+    said = []
+    for place in dict.fromkeys(arguments.places):
+        try:
+            found = ways[place]()
+        except (BadInput, TryAgain, GiveUp) as error:
+            if place == "memory":
+                raise  # the pool is no source that one can do without
+            said.append(f"{place}: {error}")
+            continue
+        items += found
+        said.append(f"{place}: {len(found)} found")
+    return Result(said="; ".join(said), read=tuple(item.name for item in items), items=tuple(items))
+
+
+searcher = Operator(
+    name="searcher",
+    does="Searches the memories, the documents or the web (see `places`) by words and by meaning.",
+    arguments=SearcherArguments,
+    run=run,
+)

@@ -1,0 +1,68 @@
+"""The main text of HTML, PDF and plain text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Literal
+
+from memshare_agents.reasoning.parsing.processes import parse
+from memshare_agents.reasoning.sources.page import Page, one_line
+from memshare_broker.errors import GiveUp
+
+Kind = Literal["html", "pdf", "plain"]
+
+KINDS: dict[str, Kind] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "application/pdf": "pdf",
+    "text/plain": "plain",
+    "text/markdown": "plain",
+}
+"""The content types that can be read."""
+
+MAX_TEXT = 1_000_000
+"""Characters that are kept of one source."""
+
+# Python knows encodings that are no character sets, some of them slow for long texts.
+_CHARSET = re.compile(
+    r"(utf[-_]?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows|cp)-?125\d|koi8-[ru]|gb\w+|big5\w*|euc-\w+|shift_jis)",
+    re.IGNORECASE,
+)
+
+
+def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> Page:
+    """The page that a body holds; raises `GiveUp` for one that cannot be read or has no text.
+
+    `charset` is the character encoding that its sender named, if any.
+    """
+    known = _known(charset)
+    if kind == "plain":
+        text = data.decode(known or "utf-8-sig", "replace")
+        title = _first_heading(text)
+    else:
+        title, text = parse(source, data, kind, known, MAX_TEXT)
+    text = _storable(text.replace("\x00", "").strip()[:MAX_TEXT])
+    if not text:
+        raise GiveUp(f"There is no text in {source!r}.", "malformed")
+    return Page(
+        source=source, title=one_line(_storable(title)) or one_line(source.rsplit("/", 1)[-1]) or source, text=text
+    )
+
+
+def _storable(text: str) -> str:
+    """A text without halves of characters, as PDFs can have them, which no message can carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _known(charset: str | None) -> str | None:
+    try:
+        return codecs.lookup(charset).name if charset and _CHARSET.fullmatch(charset) else None
+    except LookupError:
+        return None
+
+
+def _first_heading(text: str) -> str:
+    """The heading with which a Markdown text begins."""
+    found = re.match(r"\s*#{1,6}\s+(.+)", text)
+    return found[1] if found else ""

@@ -1,0 +1,92 @@
+"""The roster: every agent is a TOML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
+
+from memshare_agents.reasoning.limits import Limits
+from memshare_broker.agent_files import agent_files
+from memshare_broker.app import STAGE_QUEUES
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.settings import Settings
+from memshare_broker.toml_files import load
+from memshare_broker.wire.messages import MAX_MEMORIES, Name
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+RecallMode = Literal["dense", "hybrid"]
+
+
+class Kind(BaseModel):
+    """A kind of task that an agent knows, with instructions of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    instructions: Text
+    recall: RecallMode | None = Field(default=None, description="where it differs from the agent's")
+
+
+class Agent(BaseModel):
+    """One agent: what it is told, where its memories live and how many it is shown."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name = ""
+    description: Text
+    instructions: Text = Field(description="used when a task names no kind")
+    pool: Name
+    rubric: Name
+    memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
+    recall: RecallMode = "dense"
+    model: str | None = None
+    kinds: dict[Name, Kind] = {}
+    engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
+    models: dict[Name, str] = Field(default={}, description="by operator of the engine, where it differs")
+    limits: Limits = Field(default=Limits(), description="of one run of the engine")
+
+    @model_validator(mode="after")
+    def _engine_has_what_it_is_given(self) -> Agent:
+        if self.engine is None and self.model_fields_set & {"models", "limits"}:
+            raise ValueError('models and limits are of an engine: add engine = "reasoning", or leave them out')
+        return self
+
+    def kind(self, name: str | None) -> Kind:
+        """The kind of a task; without a name, the agent's general instructions. `BadInput` if unknown."""
+        if name is None:
+            return Kind(instructions=self.instructions, recall=self.recall)
+        if name not in self.kinds:
+            known = ", ".join(self.kinds) or "none; leave the kind out"
+            raise BadInput(f"Agent {self.name!r} has no kind {name!r}. It has: {known}.")
+        return self.kinds[name]
+
+    def card(self, model: str) -> AgentCard:
+        kinds = tuple(self.kinds)
+        return AgentCard(name=self.name, kinds=kinds, pool=self.pool, model=self.model or model, rubric=self.rubric)
+
+
+def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
+    """The bundled agents and those of the user's folder, by name; the user's file wins over a bundled one.
+
+    Raises `BadInput` as FILE:LINE: reason for a file that cannot be used.
+    """
+    return {name: _load_agent(name, file) for name, file in sorted(agent_files(agents_dir).items())}
+
+
+def cards(settings: Settings) -> list[AgentCard]:
+    """What clients have to know of the agents of this machine."""
+    model = settings.model_for("agents")
+    return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
+
+
+def _load_agent(name: str, file: Path) -> Agent:
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValidationError as error:
+        raise BadInput(f"{file}:1: an agent's file is named NAME.toml with NAME of a-z, 0-9, _ and -.") from error
+    if name in STAGE_QUEUES:
+        raise BadInput(f"{file}:1: an agent cannot be called {name!r}: the queue of that name is taken.")
+    agent = load(file, Agent)
+    return agent.model_copy(update={"name": name})

@@ -1,0 +1,240 @@
+"""The Celery tasks of the agents' queues: `agents.NAME` answers a task, `agents.NAME.question` asks for an answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from celery import Celery
+
+from memshare_agents.answered import Answered
+from memshare_agents.nearest_answer import nearest_answer
+from memshare_agents.prompt import build_prompt
+from memshare_agents.question import ask_for_question
+from memshare_agents.reasoning.knowledge import Knowledge
+from memshare_agents.reasoning.reasoner import Reasoner
+from memshare_agents.roster import Agent
+from memshare_agents.withholding import Withholding, withhold_one
+from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
+from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.errors import BadInput
+from memshare_broker.observe import tracing
+from memshare_broker.observe.logs import ids
+from memshare_broker.observe.metrics import Sample, observe
+from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn
+from memshare_broker.wire.questions import Question, QuestionTask
+from memshare_llm.chat import Chat
+from memshare_llm.limits.metered import Metering, Payer, unmetered
+from memshare_llm.no_model import NoModelSet, has_model, needs_model
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import RecallRequest
+
+log = logging.getLogger(__name__)
+
+
+def uncapped(agent: str, submitter: str) -> None:
+    """The check where nothing is capped."""
+
+
+@dataclass(frozen=True)
+class Answering:
+    """An agent at work, with its model and the memory service."""
+
+    agent: Agent
+    chat: Chat
+    memory: MemoryClient
+    prompt_limit: int
+    metering: Metering = unmetered
+    check_caps: Callable[[str, str], None] = uncapped
+    """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
+    reasoner: Reasoner | None = None
+    """The engine of an agent that has one; it takes the place of the single call."""
+    withhold: float = 0.0
+    """Share of the tasks from which one memory is withheld at random; never from those of an engine."""
+
+    def run(self, journey: str, task: AgentTask) -> Outcome:
+        """Recall memories, ask the model or run the engine, and hand the pair on to be graded.
+
+        Without a model the answer is that of the nearest memory.
+        """
+        started = time.monotonic()
+        kind = self.agent.kind(task.kind)
+        text = task.text
+        if len(text) > self.prompt_limit:
+            raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
+        if task.documents and self.reasoner is None:
+            raise BadInput(f"Agent {self.agent.name!r} reads no documents; submit the task to one with an engine.")
+        # Here alone: what was answered is still graded and learnt from.
+        self.check_caps(self.agent.name, task.submitter)
+
+        k = self.agent.memories if task.memories is None else task.memories
+        payer = Payer(journey, self.agent.name, task.submitter)
+        mode = kind.recall or self.agent.recall
+        if self.reasoner is None or not has_model(self.chat):
+            began = time.monotonic()
+            wanted = RecallRequest(
+                pool=self.agent.pool,
+                text=text,
+                k=k,
+                mode=mode,
+                not_shown=task.not_shown,
+                new_pool=True,
+                submitter=task.submitter,
+            )
+            with tracing.span("recall"):
+                recalled = self.memory.recall(wanted)
+            recalls, embedding = [time.monotonic() - began], recalled.embedding
+            if has_model(self.chat):
+                withholding = withhold_one(journey, recalled.found, self.withhold if task.remember else 0.0)
+                turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
+                said = self._ask(turns, withholding, recalled.retriever_version, payer)
+            else:
+                said = nearest_answer(recalled, journey, self.agent.pool)
+        else:
+            embedding = self.memory.embed(text, task.submitter) if k else None
+            knowledge = Knowledge(
+                self.memory,
+                self.agent.pool,
+                k,
+                mode,
+                not_shown=task.not_shown,
+                asked_by=task.submitter,
+            )
+            said = self.reasoner.answer(task, kind.instructions, knowledge, self.metering, payer)
+            recalls = knowledge.seconds
+
+        answer = Answer(
+            task_id=journey,
+            agent=self.agent.name,
+            kind=task.kind,
+            answer=said.text,
+            model=said.model,
+            memories=said.shown,
+            retriever_version=said.retriever_version,
+            usage=said.usage,
+            seconds=round(time.monotonic() - started, 3),
+            steps=said.steps,
+            withheld=said.withheld,
+            quoted=said.quoted,
+        )
+        log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
+        counted = self._counted(recalls, said.shown)
+        blamed = self._blamed(journey, task, said)
+        if said.verified:
+            graded = self._graded_next(journey, task, text, said.text, embedding, said)
+            return Outcome(answer, (graded, blamed) if blamed else graded, "answered", counted)
+        log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
+        kept = {"outcome": "not verified"}  # its journey ends here
+        return Outcome(answer, blamed, "unverified", counted, kept)
+
+    def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
+        name = self.agent.name
+        searches = (observe("memshare_recall_seconds", seconds, agent=name) for seconds in recalls)
+        similarities = (observe("memshare_shown_similarity", min(one.similarity, 1.0), agent=name) for one in shown)
+        return tuple(sample for samples in (*searches, *similarities) for sample in samples)
+
+    def ask(self, journey: str, task: QuestionTask) -> Outcome:
+        """Ask the model for a question to a standard answer, and hand both on to be graded."""
+        started = time.monotonic()
+        if not has_model(self.chat):
+            raise NoModelSet(needs_model("A question to a standard answer"))
+        kind = self.agent.kind(task.kind)
+        if len(task.answer) > self.prompt_limit:
+            raise BadInput(f"The answer has {len(task.answer):,} characters; at most {self.prompt_limit:,} are taken.")
+        self.check_caps(self.agent.name, task.submitter)
+
+        with self.metering(self.chat, Payer(journey, self.agent.name, task.submitter)) as chat:
+            asked = ask_for_question(chat, kind.instructions, task)
+        text = asked.value.question
+        seconds = round(time.monotonic() - started, 3)
+        log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
+        question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
+        embedding = self.memory.embed(text, task.submitter)
+        return Outcome(question, self._graded_next(journey, task, text, task.answer, embedding), "asked")
+
+    def _graded_next(
+        self,
+        journey: str,
+        task: AgentTask | QuestionTask,
+        prompt: str,
+        answer: str,
+        embedding: Embedding | None,
+        said: Answered | None = None,
+    ) -> Following:
+        """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
+        pair = AnsweredTask(
+            journey=journey,
+            agent=self.agent.name,
+            kind=task.kind,
+            pool=self.agent.pool,
+            rubric=self.agent.rubric,
+            prompt=prompt,
+            answer=answer,
+            model=said.model if said else None,
+            submitter=task.submitter,
+            shown=said.shown if said else (),
+            withheld=said.withheld if said else None,
+            randomized=said is not None and said.randomized,
+            embedding=embedding,
+            remember=task.remember,
+            learnt=said.learnt if said else (),
+            parts=said.parts if said else (),
+            seed=said is None,
+        )
+        return Following("scorer.score", SCORER_QUEUE, "score", pair)
+
+    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> Following | None:
+        """What the memory service learns of rejected answers: on which memories they rested, if that was judged."""
+        if not task.remember or not any(one.share for one in said.rejected):
+            return None
+        verdict = VerdictTask(
+            journey=journey,
+            pool=self.agent.pool,
+            prompt=task.text,
+            submitter=task.submitter,
+            shown=said.rejected,
+            verdict=0.0,
+        )
+        return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
+
+    def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> Answered:
+        with self.metering(self.chat, payer) as chat:
+            reply = chat.reply(turns)
+        return Answered(
+            reply.text,
+            reply.model,
+            tuple(one.shown for one in withholding.shown),
+            retriever_version,
+            reply.usage,
+            withheld=withholding.withheld.shown if withholding.withheld else None,
+            randomized=withholding.randomized,
+        )
+
+
+def register(
+    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], Answering]
+) -> None:
+    """Register an agent's tasks; what they need is built when the first message comes."""
+    answer = Stage(
+        f"agents.{agent.name}",
+        "answer",
+        AgentTask,
+        lambda journey, task: answering().run(journey, task),
+        begins=True,
+        from_outside=True,
+        has_result=True,
+    )
+    add_stage(app, answer, services)
+    question = Stage(
+        f"{answer.task}.question",
+        "question",
+        QuestionTask,
+        lambda journey, task: answering().ask(journey, task),
+        begins=True,
+        kept=("question",),
+    )
+    add_stage(app, question, services)

@@ -1,0 +1,65 @@
+"""Builds the agents and serves their queues; `celery -A memshare_agents.worker worker -Q poem` runs them alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from celery import Celery
+
+from memshare_agents.reasoning.limits import limits_of
+from memshare_agents.reasoning.reasoner import Reasoner
+from memshare_agents.reasoning.sources import open_sources
+from memshare_agents.roster import Agent, cards, load_roster
+from memshare_agents.tasks import Answering, register
+from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.settings import Settings
+from memshare_llm.chat import Chat
+from memshare_llm.worker import open_budget, open_limited, open_metering
+from memshare_memory.door.client import MemoryClient
+
+
+@functools.cache
+def _memory(settings: Settings) -> MemoryClient:
+    return MemoryClient(settings)
+
+
+@functools.cache
+def _answering(settings: Settings, name: str) -> Answering:
+    agent = load_roster(settings.agents_dir)[name]
+    model = agent.model or settings.model_for("agents")
+    chat = open_limited(settings, model, connections=settings.concurrency)
+    metering, check_caps = open_metering(settings), open_budget(settings).check
+    reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
+    limit, withhold = settings.prompt_limit, settings.withhold
+    return Answering(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, withhold)
+
+
+def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:
+    """The engine of an agent; operators that share a model share its connections."""
+    chats = {model: chat}
+    for name in agent.models.values():
+        if name not in chats:
+            chats[name] = open_limited(settings, name, connections=settings.concurrency)
+    by_operator = {operator: chats[name] for operator, name in agent.models.items()}
+    return Reasoner(limits_of(agent.limits, settings), chat, by_operator, open_sources(settings, _memory(settings)))
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    for name, agent in load_roster(settings.agents_dir).items():
+        register(app, agent, lambda: open_stage_services(settings), functools.partial(_answering, settings, name))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    for name in load_roster(settings.agents_dir):
+        if name in queues:
+            _answering(settings, name)
+
+
+part = Part(
+    queues=lambda settings: list(load_roster(settings.agents_dir)),
+    register=_register,
+    warm=_warm,
+    cards=cards,
+)
+app = worker_app(part)

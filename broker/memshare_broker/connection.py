@@ -1,0 +1,178 @@
+"""The connection to Redis, for what the project itself keeps there."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import redis
+from kombu.exceptions import OperationalError
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.connection import SSLConnection
+from redis.exceptions import (
+    AuthenticationError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from memshare_broker.errors import Unreachable
+from memshare_broker.sentinels import SCHEME, parse_sentinels
+
+log = logging.getLogger(__name__)
+
+DOWN = (RedisConnectionError, RedisTimeoutError)
+T = TypeVar("T")
+
+MOST_CONNECTIONS = 10_000
+"""Of one client: each thread that waits for an answer has one. redis-py's own limit is 100."""
+
+
+class NoTls(RedisConnectionError):
+    """What listens there does not speak TLS."""
+
+
+HOPELESS = (AuthenticationError, NoPermissionError, NoTls)
+"""What trying again does not mend."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a Redis that is away
+
+
+def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
+    """A client for `url` that bridges a short outage; it connects at its first command. `timeout` is in seconds."""
+    options: dict[str, Any] = {
+        "decode_responses": True,
+        "socket_timeout": timeout,
+        "socket_connect_timeout": min(timeout, 5),
+        "health_check_interval": 25,
+        "max_connections": MOST_CONNECTIONS,
+        "retry": _WhereItMayHelp(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
+        "retry_on_error": list(DOWN),
+    }
+    if not url.startswith(SCHEME):
+        client = redis.Redis.from_url(url, **options)
+        if client.connection_pool.connection_class is SSLConnection:
+            client.connection_pool.connection_class = _TlsConnection
+        return client
+    known = parse_sentinels(url)
+    patience = {name: options[name] for name in ("socket_timeout", "socket_connect_timeout")}
+    asked = Sentinel(known.nodes, sentinel_kwargs=patience)  # type: ignore[no-untyped-call]
+    return asked.master_for(  # type: ignore[no-any-return, no-untyped-call]
+        known.master, username=known.username, password=known.password, db=known.database, **options
+    )
+
+
+def address(url: str) -> str:
+    """The URL without its password, for messages."""
+    parts = urlsplit(url)
+    if url.startswith(SCHEME):
+        return url.replace(parts.netloc, parts.netloc.rpartition("@")[2])
+    place = parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}{parts.path}"
+    return f"{parts.scheme}://{place}"
+
+
+@contextmanager
+def reaching(url: str) -> Iterator[None]:
+    """Turn a lost connection inside the block into `Unreachable`, with the address and what to start."""
+    try:
+        yield
+    except (ResponseError, *DOWN, OperationalError, OSError) as error:
+        raise unreachable(url, error) from error
+
+
+def unreachable(url: str, error: Exception) -> Unreachable:
+    """What an error of Redis, or on the way to it, means to a person: what is wrong, where, and what to do."""
+    fault = error.__cause__ if isinstance(error, OperationalError) else error
+    if isinstance(fault, AuthenticationError):
+        return Unreachable(f"Redis at {address(url)} {_login_fault(url)}")
+    if isinstance(fault, ResponseError):
+        is_full = isinstance(fault, OutOfMemoryError) or str(fault).startswith("MISCONF")
+        hint = " Make room for it, on its disk or in memory; everything then goes on by itself." if is_full else ""
+        return Unreachable(f"Redis at {address(url)} refuses: {fault}{hint}")
+    if isinstance(fault, NoTls):
+        return Unreachable(
+            f"Redis at {address(url)} does not speak TLS. Where its port is a plain one, write redis:// in place "
+            "of rediss:// in MEMSHARE_REDIS_URL."
+        )
+    start = (
+        "Start `memshare up`, or set MEMSHARE_REDIS_URL to a running Redis."
+        if url.startswith("unix:")
+        else "Start that Redis, or set MEMSHARE_REDIS_URL to one that runs."
+    )
+    return Unreachable(f"Redis does not answer at {address(url)}. {start}")
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether Redis may do later what it does not now: it is away, has no room, or waits for another one."""
+    if isinstance(error, (*DOWN, OutOfMemoryError, ReadOnlyError, ClusterDownError)):
+        return True
+    return isinstance(error, ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS"))
+
+
+def wait_for_redis(url: str) -> None:
+    """Return when Redis answers; while it is away, say so once, and wait.
+
+    Raises `Unreachable` where waiting does not help: a wrong password, or no TLS.
+    """
+    pause = FIRST_PAUSE
+    with closing(connect(url, tries=0)) as client:
+        while True:
+            try:
+                client.ping()
+                return
+            except (ResponseError, *DOWN) as error:
+                if isinstance(error, HOPELESS):
+                    raise unreachable(url, error) from error
+                if pause == FIRST_PAUSE:
+                    log.warning("%s Waiting for it.", unreachable(url, error))
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _login_fault(url: str) -> str:
+    if "@" not in urlsplit(url).netloc and "password=" not in url:
+        return "asks for a password, and MEMSHARE_REDIS_URL has none: write redis://:PASSWORD@HOST:PORT/DB."
+    return "refuses the password, or the user, in MEMSHARE_REDIS_URL."
+
+
+class _WhereItMayHelp(Retry):
+    """Tries again, but not with a wrong password, nor in TLS with what does not speak it."""
+
+    def call_with_retry(
+        self,
+        do: Callable[[], T],
+        fail: Callable[[Exception], Any] | Callable[[Exception, int], Any],
+        is_retryable: Callable[[Exception], bool] | None = None,
+        with_failure_count: bool = False,
+    ) -> T:
+        def may_help(error: Exception) -> bool:
+            return not isinstance(error, HOPELESS) and (is_retryable is None or is_retryable(error))
+
+        return super().call_with_retry(do, fail, may_help, with_failure_count)
+
+
+class _TlsConnection(SSLConnection):
+    """Waits for the other side of TLS as long as for a connection: a plain Redis says nothing to its greeting."""
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        sock.settimeout(self.socket_connect_timeout)
+        try:
+            wrapped: Any = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call]
+        except TimeoutError as error:
+            raise NoTls("No answer in TLS.") from error
+        except ssl.SSLError as error:
+            if error.reason == "WRONG_VERSION_NUMBER":
+                raise NoTls("The answer was not in TLS.") from error
+            raise
+        wrapped.settimeout(self.socket_timeout)
+        return wrapped

@@ -1,0 +1,89 @@
+"""Every key of the ledger in Redis. The Lua scripts beside this file are given them as the table `key`.
+
+A name that ends in a colon is a prefix: the name of a queue, a journey or a hold follows.
+"""
+
+from __future__ import annotations
+
+from memshare_broker.observe.metrics import DEAD_REASONS, METRICS
+
+MESSAGES = "memshare:messages"
+"""Hash: id of an open message → its `Entry`, so that it can be sent again."""
+STARTS = "memshare:starts"
+"""Hash: id of an open message → how often a worker has started on it."""
+FAILURES = "memshare:failures"
+"""Hash: id of an open message → how many tries failed, and since when."""
+INCARNATIONS = "memshare:lives"
+"""Hash: id of a message → the incarnation of the worker that has taken it off its queue."""
+QUEUES = "memshare:queues"
+"""Set: every queue that has had a message."""
+OPEN = "memshare:open:"
+"""Sorted set of a queue: its open messages, waiting and running, by the time of their last sign of life."""
+SINCE = "memshare:since:"
+"""Sorted set of a queue: its open messages by the time at which they were opened, or went on after they had waited
+beside it; those that wait there are not in it."""
+PACE = "memshare:pace:"
+"""Counter of a queue and a minute: how many of its messages ended."""
+PARKED = "memshare:parked"
+"""Sorted set: messages that wait beside their queues, by the time until which they wait."""
+WHY = "memshare:parked:why"
+"""Hash: id of such a message → why it waits."""
+LIFTED = "memshare:lifted:"
+"""Of a hold: set for a moment after it was lifted."""
+DEAD = "memshare:dead"
+"""Hash: id of a dead letter → the letter."""
+FAILED = "memshare:failed"
+"""Hash: reason → how many tries failed for it, ever."""
+DONE = "memshare:done"
+"""Hash: stage → how many of its messages ended, ever."""
+JOURNEY = "memshare:journey:"
+"""Hash of a journey: what is known of it, by stage."""
+KEPT = "memshare:kept"
+"""Hash: id of a journey that was opened to be kept → what is known of it for ever, as JSON."""
+SWEEPING = "memshare:sweeping"
+"""Lock of the process that looks for lost messages."""
+SWEPT = "memshare:swept"
+"""When the last sweep was, by the clock of Redis."""
+UNACKED = "unacked"
+"""kombu's hash: delivery tag → a message that a worker holds."""
+UNACKED_INDEX = "unacked_index"
+"""kombu's sorted set: the same delivery tags by the time at which they were taken."""
+
+TABLE = {
+    "messages": MESSAGES,
+    "starts": STARTS,
+    "failures": FAILURES,
+    "incarnations": INCARNATIONS,
+    "queues": QUEUES,
+    "open": OPEN,
+    "since": SINCE,
+    "pace": PACE,
+    "parked": PARKED,
+    "why": WHY,
+    "lifted": LIFTED,
+    "dead": DEAD,
+    "dead_reasons": DEAD_REASONS,
+    "failed": FAILED,
+    "done": DONE,
+    "metrics": METRICS,
+    "journey": JOURNEY,
+    "kept": KEPT,
+    "unacked": UNACKED,
+    "unacked_index": UNACKED_INDEX,
+}
+"""What the scripts are given."""
+
+
+def open_key(queue: str) -> str:
+    """The open messages of a queue."""
+    return OPEN + queue
+
+
+def since_key(queue: str) -> str:
+    """The same messages by the time at which they were opened."""
+    return SINCE + queue
+
+
+def journey_key(journey: str) -> str:
+    """What is known of a journey."""
+    return JOURNEY + journey

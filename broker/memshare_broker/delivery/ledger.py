@@ -1,0 +1,245 @@
+"""The ledger: which accepted messages are still open, and what became of the others.
+
+Celery on Redis can lose a message whose worker is killed. So every message is written here before it is published, or
+in the same step, and struck off once, in one step with the record of what it did. What stays open for too long and is
+in no queue is sent again under the same id (`memshare_broker.delivery.sweeper`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, cast
+
+import redis
+from pydantic import JsonValue
+
+from memshare_broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Parked, Result
+from memshare_broker.delivery.keys import (
+    DONE,
+    FAILED,
+    LIFTED,
+    MESSAGES,
+    PARKED,
+    QUEUES,
+    WHY,
+    journey_key,
+    open_key,
+)
+from memshare_broker.delivery.packed_json import pack, unpack
+from memshare_broker.delivery.queue_limit import queue_full
+from memshare_broker.delivery.scripts import Argument, Name, run_script
+from memshare_broker.errors import GiveUp, NotYet, Reason
+from memshare_broker.observe.masking import without_vectors
+from memshare_broker.observe.metrics import Sample, count, flat
+from memshare_broker.wire.messages import Record
+
+LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it
+
+Facts = Mapping[str, JsonValue]
+"""What is known for ever of a journey that was opened to be kept (`memshare_broker.delivery.outcome_record`)."""
+
+CancelOutcome = Literal["cancelled", "running", "ended"]
+"""What became of a message whose journey was to end: it may run at this moment, or have ended before."""
+
+
+class IdTaken(GiveUp):
+    """A task came under the id of another one that said something else."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(
+            f"The id {message_id!r} is that of another task, so this one was not run. Submit it under an id of its own."
+        )
+
+
+class Ledger:
+    """The open messages and the journeys, in one Redis. What changes them is one atomic script."""
+
+    def __init__(self, client: redis.Redis, keep_days: float) -> None:
+        self._client = client
+        self._keep = int(keep_days * 86_400)
+
+    def open(self, entry: Entry, limit: int = 0, *, keep: bool = False, push: Outgoing | None = None) -> bool:
+        """Write a message down, and `push` it in the same step; False when it is open or has ended already.
+
+        With `keep` it begins a journey of which it is known for ever what became of it (see `outcome_record`).
+        Raises `QueueFull` when its queue has `limit` open messages; 0 is no limit.
+        """
+        text = entry.model_dump_json()
+        shown = pack(text) if entry.begins else ""
+        place, message = (push.place, push.text) if push else ("", "")
+        reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner, place, message)
+        if reply[0] == b"full":
+            raise queue_full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
+        return bool(reply[0] == b"opened")
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """Write messages down that follow no other one, and publish them; those that are open or have ended are not."""
+        parts = [
+            part
+            for entry, place, text in messages
+            for part in (entry.id, entry.queue, entry.stage, entry.journey, entry.model_dump_json(), place, text)
+        ]
+        if parts:
+            self._run("send", messages[0].entry, *parts)
+
+    def begin(self, entry: Entry, incarnation: str) -> tuple[int, Record | None]:
+        """Renew a message that a worker of this incarnation starts on, or adopt one that another client published.
+
+        Returns how often it was started without an end, this time included, and None; or 0 and the record of
+        what it did, when it has ended already; or -1 and None when it is a dead letter. Raises `IdTaken` where its id
+        is that of another task.
+        """
+        owner = entry.owner
+        starts, done = self._run("begin", entry, incarnation, "1" if entry.begins else "", "", owner)
+        if starts == -2:
+            text = entry.model_dump_json()
+            starts, done = self._run("begin", entry, incarnation, pack(text) if entry.begins else "", text, owner)
+        if starts == -3:
+            raise IdTaken(entry.id)
+        return int(starts), unpack(done) if done else None
+
+    def commit(
+        self,
+        entry: Entry,
+        record: Record,
+        following: Sequence[Outgoing] = (),
+        *,
+        result: Result | None = None,
+        counted: Iterable[Sample] = (),
+        facts: Facts | None = None,
+        tag: str = "",
+    ) -> Committed:
+        """Record what a message did, strike it off, open and publish what follows, tell its result and count, in one
+        step.
+
+        `tag` is kombu's delivery tag of the message: with it the same step acknowledges it. When the message ran twice
+        and the other run was first, its record stands, and nothing else happens.
+        """
+        sent = [
+            part
+            for one in following
+            for part in (one.entry.id, one.entry.queue, one.entry.model_dump_json(), one.place, one.text)
+        ]
+        told: Sequence[Argument] = result or ("", "", 0)
+        text = pack(json.dumps(record, ensure_ascii=False))
+        first, done = self._run("commit", entry, tag, text, _json(facts), *told, len(following), *sent, *flat(counted))
+        return Committed(True, record) if first else Committed(False, unpack(done))
+
+    def cancel(
+        self, entry: Entry, why: Cancelled, result: Result | None = None, *, in_hand: bool = False
+    ) -> CancelOutcome:
+        """End the journey of an open message, and strike the message off.
+
+        One that runs at this moment is "running": it goes on, and nothing follows it; any other is told by `result`.
+        `in_hand` is a message that a worker has taken and does not run, whether the ledger knows it or not.
+        """
+        shown = pack(entry.model_dump_json()) if entry.begins else ""
+        facts = _json({"outcome": "cancelled"} if entry.decides else None)
+        ended = count("memshare_tasks_total", stage=entry.stage, outcome="cancelled")
+        noted, hand = pack(why.model_dump_json()), "1" if in_hand else ""
+        told: Sequence[Argument] = result or ("", "", 0)
+        reply = self._run("cancel", entry, noted, shown, entry.owner, facts, hand, *told, *flat([ended]))
+        return cast(CancelOutcome, reply.decode())
+
+    def open_of(self, ids: Sequence[str]) -> list[Entry]:
+        """Those of these messages that are open."""
+        return [Entry.model_validate_json(text) for text in self._client.hmget(MESSAGES, list(ids)) if text]
+
+    def park(self, entry: Entry, reason: NotYet, *, ages: bool = False) -> None:
+        """Set a message aside, out of its queue, until its time comes or what holds it back is lifted.
+
+        One that `ages` is one of the oldest open messages all the same: something is wrong with it.
+        """
+        why = Parked(id=entry.id, queue=entry.queue, until=0, why=str(reason), hold=reason.hold)
+        self._run("park", entry, reason.wait, why.model_dump_json(), reason.hold, "1" if ages else "")
+
+    def parked(self) -> list[Parked]:
+        """The messages that wait beside their queues, the next one first."""
+        until = {str(pair[0]): float(pair[1]) for pair in self._client.zrange(PARKED, 0, -1, withscores=True)}
+        why = [Parked.model_validate_json(text) for text in self._client.hvals(WHY)]
+        waiting = [one.model_copy(update={"until": until[one.id]}) for one in why if one.id in until]
+        return sorted(waiting, key=lambda one: one.until)
+
+    def waits(self, message_id: str) -> Parked | None:
+        """Why a message waits beside its queue, if it does."""
+        why, until = self._client.hget(WHY, message_id), self._client.zscore(PARKED, message_id)
+        if why is None or until is None:
+            return None
+        return Parked.model_validate_json(why).model_copy(update={"until": float(until)})
+
+    def lift(self, hold: str) -> int:
+        """Let the messages that this holds back go on at once; returns how many."""
+        self._client.set(LIFTED + hold, 1, ex=LIFTED_SECONDS)
+        held = {one.id: 0.0 for one in self.parked() if one.hold == hold}
+        if held:
+            self._client.zadd(PARKED, held, xx=True)
+        return len(held)
+
+    def release(self, most: int) -> list[Entry]:
+        """Pop up to `most` messages whose time has come from those that wait beside their queues.
+
+        One that is not published then is sent again by the sweeper.
+        """
+        return [Entry.model_validate_json(text) for text in run_script(self._client, "release", most)]
+
+    def fail(self, entry: Entry, reason: Reason) -> tuple[int, float]:
+        """Note that a try has failed; returns how many have, this one included, and seconds since the first."""
+        tries, seconds = self._run("fail", entry, reason)
+        return int(tries), float(seconds)
+
+    def bury(self, entry: Entry, letter: str, reason: Reason = "bug", error: str | None = None) -> bool:
+        """Strike a message off as a dead letter, given as JSON, and count it; False when another run was through.
+
+        `error` says in words why it died. Raises `IdTaken` where its id is that of another task.
+        """
+        ended = count("memshare_tasks_total", stage=entry.stage, outcome="dead")
+        died = count("memshare_dead_letters_total", reason=reason)
+        facts = _json({"error": error} if error is not None and entry.decides else None)
+        noted = pack(json.dumps(without_vectors(json.loads(letter)), ensure_ascii=False))
+        buried = self._run("bury", entry, letter, noted, reason, facts, entry.owner, *flat([ended, died]))
+        if buried == -1:
+            raise IdTaken(entry.id)
+        return bool(buried)
+
+    def revive(self, entry: Entry) -> bool:
+        """Make a dead letter an open message again; False when it is none."""
+        return bool(self._run("revive", entry, entry.model_dump_json()))
+
+    def journey(self, journey: str) -> dict[str, Any]:
+        """What is known of a submission, by stage: empty for an unknown id."""
+        fields = self._client.execute_command("HGETALL", journey_key(journey), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        return {name.decode(): unpack(kept) for name, kept in fields.items()}
+
+    def journeys(self, beginning: str, most: int) -> list[str]:
+        """Up to `most` journeys whose ids begin with this; it looks at every key there is."""
+        place = journey_key("")
+        found = self._client.scan_iter(f"{place}{beginning}*", count=1_000)
+        return [str(key).removeprefix(place) for key in islice(found, most)]
+
+    def submitted(self, journey: str) -> float | None:
+        """When a task was submitted, as Unix time in seconds; None for an unknown one."""
+        at = self._client.hget(journey_key(journey), "submitted")
+        return float(at) if at else None
+
+    def done(self) -> dict[str, int]:
+        """How many messages of each stage have ended, ever."""
+        counts = self._client.hgetall(DONE)
+        return {str(stage): int(count) for stage, count in counts.items()}
+
+    def failed(self) -> dict[str, int]:
+        """How many tries have failed, ever, by reason."""
+        return {str(reason): int(count) for reason, count in self._client.hgetall(FAILED).items()}
+
+    def open_messages(self) -> dict[str, int]:
+        """How many messages of each queue are open: waiting, running or between two tries."""
+        queues = sorted(map(str, self._client.smembers(QUEUES)))
+        return {queue: self._client.zcard(open_key(queue)) for queue in queues}
+
+    def _run(self, name: Name, entry: Entry, *more: Argument) -> Any:
+        return run_script(self._client, name, entry.id, entry.queue, entry.stage, entry.journey, self._keep, *more)
+
+
+def _json(facts: Facts | None) -> str:
+    return json.dumps(facts, ensure_ascii=False) if facts else ""

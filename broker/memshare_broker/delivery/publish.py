@@ -1,0 +1,94 @@
+"""How a message of the ledger gets into its queue: sent by Celery, or as a text that the ledger's scripts push."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import redis
+from celery import Celery
+from kombu.exceptions import OperationalError
+from kombu.serialization import dumps as serialize
+from kombu.transport.virtual.base import Base64
+from kombu.utils.json import dumps
+
+from memshare_broker.app import list_of, queue_named
+from memshare_broker.delivery.entry import Entry, Outgoing
+from memshare_broker.observe.masking import shortened
+from memshare_broker.wire.signing import SIGNATURE
+
+ACKNOWLEDGED = "memshare_acknowledged"  # property of a message in a worker's memory: a script has acknowledged it
+PERSISTENT = 2  # kombu's word for a message that outlives its server
+_base64 = Base64()
+
+
+def publish(app: Celery, entry: Entry) -> None:
+    """Send the message of a ledger entry to its queue.
+
+    Not by `app.send_task`: for a task with a result that listens for it, on a connection that all threads share.
+    """
+    amqp: Any = app.amqp  # the stubs know of no messages
+    message = amqp.as_task_v2(
+        entry.id,
+        entry.task,
+        [entry.body],
+        {},
+        argsrepr=shortened(entry.body),
+        root_id=entry.journey,
+        ignore_result=not entry.has_result,
+        reply_to=app.thread_oid,
+        create_sent_event=app.conf.task_send_sent_event,
+    )
+    message.headers.update(_own_headers(entry))
+    with app.producer_or_acquire() as producer:
+        amqp.send_task_message(
+            producer, entry.task, message, queue=queue_named(entry.queue), priority=entry.priority, retry=True
+        )
+
+
+def outgoing(app: Celery, entry: Entry, parent: str | None = None) -> Outgoing:
+    """The same message as Celery and kombu would write it, for a script to push. It follows the message `parent`."""
+    amqp: Any = app.amqp  # the stubs know of no messages
+    made = amqp.as_task_v2(
+        entry.id,
+        entry.task,
+        [entry.body],
+        {},
+        argsrepr=shortened(entry.body),
+        root_id=entry.journey,
+        parent_id=parent,
+        ignore_result=not entry.has_result,
+        reply_to=app.thread_oid,
+    )
+    content_type, encoding, body = serialize(made.body, serializer="json")
+    message = {
+        "body": _base64.encode(body),
+        "content-encoding": encoding,
+        "content-type": content_type,
+        "headers": made.headers | _own_headers(entry),
+        "properties": {
+            **made.properties,
+            "delivery_mode": PERSISTENT,
+            "delivery_info": {"exchange": "", "routing_key": entry.queue},
+            "priority": entry.priority,
+            "body_encoding": "base64",
+            "delivery_tag": str(uuid4()),
+        },
+    }
+    return Outgoing(entry, list_of(entry.queue, entry.priority), dumps(message))
+
+
+def tell_sent(app: Celery, entry: Entry) -> None:
+    """Tell who watches, such as Flower, of a message that was pushed. Nothing depends on it."""
+    told = {"uuid": entry.id, "name": entry.task, "root_id": entry.journey, "queue": entry.queue}
+    with suppress(redis.RedisError, OperationalError), app.events.default_dispatcher() as dispatcher:
+        dispatcher.send("task-sent", **told, args=shortened(entry.body), kwargs="{}", retries=0, eta=None)
+
+
+def _own_headers(entry: Entry) -> dict[str, str]:
+    headers = {} if entry.signature is None else {SIGNATURE: entry.signature}
+    if entry.expires is not None:
+        headers["expires"] = datetime.fromtimestamp(entry.expires, UTC).isoformat()
+    return headers

@@ -1,0 +1,209 @@
+"""The shell around every stage: read the message, run the pure part, record it once, send the next message."""
+
+from __future__ import annotations
+
+import logging
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import celery
+from celery import Celery, signals
+from celery.exceptions import Ignore
+from celery.utils.time import get_exponential_backoff_interval
+from redis.exceptions import ResponseError
+
+from memshare_broker.app import REPR_LENGTH
+from memshare_broker.connection import is_outage
+from memshare_broker.delivery import stage_trace
+from memshare_broker.delivery.admission import may_come, refuse, unsigned
+from memshare_broker.delivery.celery_result import revoked, success
+from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
+from memshare_broker.delivery.entry import Cancelled, Entry
+from memshare_broker.delivery.incoming import DUE, read_message
+from memshare_broker.delivery.ledger import Facts, IdTaken, Ledger
+from memshare_broker.delivery.publish import ACKNOWLEDGED, outgoing
+from memshare_broker.delivery.stage import M, Outcome, Stage
+from memshare_broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
+from memshare_broker.observe.logs import ids
+from memshare_broker.observe.metrics import count
+from memshare_broker.observe.request import SHORT_REQUEST
+from memshare_broker.presence import WORKER_INCARNATION
+from memshare_broker.wire.messages import Record
+from memshare_broker.wire.signing import Signer
+
+log = logging.getLogger(__name__)
+
+STARTS_BEFORE_CRASH = 5
+BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
+OUTAGES = frozenset({"store"})  # concern every task alike, and cost nothing to try again: bounded by age alone
+
+
+@dataclass(frozen=True)
+class StageServices:
+    """What every stage needs of the broker."""
+
+    ledger: Ledger
+    dead_letters: DeadLetters
+    tries: int
+    retry_seconds: float
+    """How long after its first failure a message is still tried again."""
+    signer: Signer = field(default_factory=lambda: Signer((secrets.token_bytes(32),)))
+    """Knows the messages of this deployment; by default those of these services alone."""
+
+
+def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices]) -> None:
+    """Register a stage as a Celery task; `services` is called when the first message comes."""
+
+    @app.task(
+        name=stage.task,
+        bind=True,
+        throws=(MemshareError,),
+        resultrepr_maxsize=REPR_LENGTH,
+        Request=SHORT_REQUEST,
+        keeps_time=True,
+    )
+    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
+        try:
+            record = _work(task, stage, services(), args, kwargs)
+        except ResponseError as error:
+            # Redis takes no writes, as on a full disk, so Celery could not store a failure either and would forget that
+            # the task has ended: its place would stay taken for ever. The ledger keeps the message open.
+            log.exception("Redis refuses what the task did; it is run again.", extra=ids(task_id=task.request.id))
+            raise Ignore from error
+        return record if stage.has_result else None  # nobody waits for the others; the journey has what they did
+
+    @signals.task_revoked.connect(sender=work, weak=False)
+    def cancel(request: Any, **_: Any) -> None:
+        """Somebody ended the task by Celery's `control.revoke`, before it was begun: nothing more becomes of it."""
+        entry, _message, _fault = read_message(request, stage, tuple(request.args), request.kwargs)
+        if may_come(entry, stage, services().signer):
+            _cancel(app, services(), entry, "It was revoked.")
+
+
+def _work(
+    task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Record:
+    # 1. Read the message. What cannot be read will not get better by waiting.
+    entry, message, fault = read_message(task.request, stage, args, kwargs)
+    if not may_come(entry, stage, services.signer):
+        refuse(services.dead_letters, entry, unsigned(entry))
+
+    # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
+    try:
+        starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
+    except IdTaken as error:
+        refuse(services.dead_letters, entry, error)
+    if done is not None:
+        return done
+    if starts < 0:
+        raise Ignore
+    if fault is not None or message is None:
+        return _bury(services, entry, fault or GiveUp("The message is empty."), kind="malformed")
+    if starts > STARTS_BEFORE_CRASH:
+        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
+        return _bury(services, entry, crash, kind="crash")
+
+    now, due = time.time(), task.request.get(DUE) or 0.0
+    if entry.expires is not None and entry.expires <= max(now, due):
+        _cancel(task.app, services, entry, "It was not begun by the time after which it was not to run (expires).")
+        raise Ignore
+    if due > now:
+        services.ledger.park(entry, NotYet("It was sent to run at this time.", due - now, hold="its time"))
+        raise Ignore
+
+    with stage_trace.run(task.request, entry, message):
+        return _run(task, stage, services, entry, message)
+
+
+def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, entry: Entry, message: M) -> Record:
+    # 3. Do the work.
+    try:
+        outcome = stage.run(entry.journey, message)
+    except NotYet as error:
+        services.ledger.park(entry, error)
+        log.info("Waits beside its queue for %.0f s: %s", error.wait, error, extra=_about(entry))
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
+    except TryAgain as error:
+        tries, seconds = services.ledger.fail(entry, error.reason)
+        tried_enough = tries >= services.tries and error.reason not in OUTAGES
+        if tried_enough or seconds >= services.retry_seconds:
+            return _bury(services, entry, error, tries=tries)
+        countdown = min(_countdown(error, tries - 1), services.retry_seconds - seconds)
+        log.warning(
+            "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
+        )
+        # Beside its queue, and not in the memory of a worker, which holds so many and then takes nothing.
+        services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason), ages=True)
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
+    except BadInput as error:
+        return _bury(services, entry, error, kind="malformed")
+    except Exception as error:
+        if is_outage(error):
+            raise  # The ledger keeps the message open: it is sent again once Redis is back.
+        # Anything else is a bug: kept with its traceback.
+        return _bury(services, entry, error)
+
+    # 4. Record it, strike the message off, acknowledge it, open and publish the next ones: in one step. Another run of
+    # the message may have been first: then its record stands, and so does what follows from it.
+    record = outcome.record.model_dump(mode="json")
+    properties = task.request.properties or {}
+    committed = services.ledger.commit(
+        entry,
+        record,
+        [
+            outgoing(task.app, one.entry(entry.journey, entry.priority).signed(services.signer), entry.id)
+            for one in outcome.followings
+        ],
+        result=success(task.app, entry.id, record, task.request) if stage.has_result else None,
+        counted=(count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended), *outcome.counted),
+        facts=_facts(stage, outcome, record),
+        tag=properties.get("delivery_tag", ""),
+    )
+    properties[ACKNOWLEDGED] = True
+    if stage.has_result:
+        task.request.ignore_result = True  # it is stored already
+    usage = getattr(outcome.record, "usage", None)
+    stage_trace.ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
+    return committed.record
+
+
+def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
+    """What is known for ever of the journey, if it is kept."""
+    told = {field: record[field] for field in stage.kept or () if record.get(field) is not None}
+    return told | dict(outcome.kept)
+
+
+def _countdown(error: TryAgain, retries: int) -> float:
+    """Seconds: what the other side asked for and up to one more, or exponential with full jitter."""
+    if error.wait is not None:
+        return error.wait + random.random()
+    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, BACK_OFF_CAP, full_jitter=True)
+
+
+def _bury(
+    services: StageServices, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None
+) -> Record:
+    if tries is None:
+        tries, _ = services.ledger.fail(entry, reason_of(error, kind))
+    letter = letter_for(entry, error, tries=tries, kind=kind)
+    first = services.dead_letters.add(letter)
+    stage_trace.ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
+    about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
+    log.error("Gave up: %s", letter.error, extra=about)
+    raise GiveUp(letter.error) from None  # the letter has the rest, without the keys that a provider echoes
+
+
+def _cancel(app: Celery, services: StageServices, entry: Entry, why: str) -> None:
+    told = revoked(app, entry.id, why) if entry.has_result else None
+    services.ledger.cancel(entry, Cancelled(at=time.time(), why=why), told, in_hand=True)
+    log.info("Cancelled: %s", why, extra=_about(entry))
+
+
+def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
+    return ids(task_id=entry.id, journey=entry.journey, stage=entry.stage, queue=entry.queue, **more)

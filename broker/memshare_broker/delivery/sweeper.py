@@ -1,0 +1,200 @@
+"""Finds messages that got lost between queue and worker, and sends them again under the same id."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import redis
+from celery import Celery
+from kombu.exceptions import OperationalError
+from pydantic import ValidationError
+from redis.exceptions import LockNotOwnedError
+from redis.lock import Lock
+
+from memshare_broker.app import lists_of
+from memshare_broker.connection import DOWN
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, QUEUES, SWEEPING, SWEPT, UNACKED, open_key
+from memshare_broker.delivery.publish import publish
+from memshare_broker.observe.logs import ids
+from memshare_broker.presence import INTERVAL, LIFETIME, forget, present, shorten_presences, vanished
+
+log = logging.getLogger(__name__)
+
+LOCK_SECONDS = LIFETIME  # a sweep that was killed keeps others from it for as long as its worker seems to be there
+RENEW_EVERY = 100  # messages
+PAGE = 1000
+TAKEN_WITHIN = 1.0  # seconds between taking a message off its queue and noting that; milliseconds, mostly
+AHEAD = 110  # seconds; no clock that is right is as far ahead of itself
+
+
+def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
+    """Send again what got lost, and return the ids.
+
+    Lost is what showed no sign of life for `lease` seconds and is nowhere, and what a worker had taken that
+    has not been there for a while. A worker that was killed may have taken a message and not have noted it yet: when
+    one has vanished, what is nowhere is lost at once. One process sweeps at a time. What waits in a queue or is held by
+    a worker is renewed, so that a long queue is read through once a lease and not at every sweep.
+    """
+    lock = client.lock(SWEEPING, timeout=LOCK_SECONDS, blocking=False)
+    if not lock.acquire():
+        return []
+    sent: list[str] = []
+    try:
+        sent.extend(_sweep(app, client, lease, lock))
+        lock.release()
+    except LockNotOwnedError:
+        log.warning("A sweep took longer than %d s for one step; another process may have taken over.", LOCK_SECONDS)
+    except BaseException:
+        with suppress(redis.RedisError):  # then it runs out; the fault itself is what is to be told
+            lock.release()
+        raise
+    return sent
+
+
+def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterator[str]:
+    workers = present(client)
+    there, gone = {worker.life for worker in workers}, vanished(client, workers)
+    taken = {str(one): str(incarnation) for one, incarnation in client.hgetall(INCARNATIONS).items()}
+    orphans = [one for one, incarnation in taken.items() if incarnation not in there]
+    cared_for = taken.keys() - set(orphans)
+    if _turned_back(client):
+        _renew_what_is_ahead(client)
+        shorten_presences(client)
+    for queue in sorted(map(str, client.smembers(QUEUES))):
+        try:
+            missed_after = INTERVAL if gone else lease
+            yield from _sweep_queue(app, client, lease, missed_after, lock, queue, orphans, cared_for)
+        except (*DOWN, LockNotOwnedError, OperationalError):
+            raise
+        except Exception:
+            log.exception("The queue %r cannot be swept; the others are.", queue)
+    forget(client, gone)
+
+
+def _sweep_queue(
+    app: Celery,
+    client: redis.Redis,
+    lease: float,
+    missed_after: float,
+    lock: Lock,
+    queue: str,
+    orphans: list[str],
+    cared_for: set[str],
+) -> Iterator[str]:
+    now = _now(client)
+    stale = _unseen_since(client, queue, now - lease)
+    missed = _unseen_since(client, queue, now - missed_after) - stale
+    orphaned = _silent(client, queue, orphans, now - LIFETIME)
+    if not stale | missed | orphaned:
+        return
+    lock.reacquire()  # as long as this process works at it, no other need
+    waiting = set(_waiting(client, queue))
+    lost = (orphaned | (stale - (cared_for & set(_held(client))))) - waiting
+    lost |= _nowhere(client, missed - waiting)
+    if orphaned:
+        client.hdel(INCARNATIONS, *orphaned)
+    for number, message_id in enumerate(sorted(stale | orphaned | lost)):
+        if number and number % RENEW_EVERY == 0:
+            lock.reacquire()
+        client.zadd(open_key(queue), {message_id: now}, xx=True)
+        text = client.hget(MESSAGES, message_id) if message_id in lost else None
+        if text is None:
+            continue
+        try:
+            entry = Entry.model_validate_json(text)
+        except ValidationError as error:
+            log.error("What the ledger has of a message is none: %s", error, extra=ids(task_id=message_id, queue=queue))
+            continue
+        publish(app, entry)
+        log.warning("Sent a lost message again.", extra=ids(task_id=message_id, queue=queue))
+        yield message_id
+
+
+def _now(client: redis.Redis) -> float:
+    seconds, microseconds = client.time()
+    return float(seconds + microseconds / 1e6)
+
+
+def _turned_back(client: redis.Redis) -> bool:
+    """Whether the clock of Redis has gone back since the last sweep."""
+    now = _now(client)
+    last = client.set(SWEPT, str(now), get=True)
+    return last is not None and now < float(str(last))
+
+
+def _renew_what_is_ahead(client: redis.Redis) -> None:
+    """Messages seem to have been seen in the future: count from now, or they are missed only when that has come."""
+    now = _now(client)
+    parked = set(client.zrange(PARKED, 0, -1))
+    for queue in sorted(map(str, client.smembers(QUEUES))):
+        ahead = set(client.zrangebyscore(open_key(queue), now + AHEAD, "+inf")) - parked
+        if ahead:
+            client.zadd(open_key(queue), {str(one): now for one in ahead}, xx=True)
+
+
+def _unseen_since(client: redis.Redis, queue: str, moment: float) -> set[str]:
+    return {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", moment)}
+
+
+def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
+    """Those of some messages, in no queue, that no worker has taken, nor notes so a moment later."""
+    for pause in (0.0, TAKEN_WITHIN):
+        if not ids:
+            break
+        time.sleep(pause)
+        taken_by = client.hmget(INCARNATIONS, list(ids))
+        ids = {one for one, incarnation in zip(ids, taken_by, strict=True) if incarnation is None}
+    return ids
+
+
+def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> set[str]:
+    """Those of a queue's messages that showed no sign of life since then."""
+    seen = client.zmscore(open_key(queue), ids) if ids else []
+    return {one for one, at in zip(ids, seen, strict=True) if at is not None and float(at) <= since}
+
+
+def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:
+    strange = 0
+    for name in lists_of(queue):
+        start = 0
+        while items := _raw(client, "LRANGE", name, start, start + PAGE - 1):
+            for found in map(_id_in, items):
+                strange += found is None
+                yield found or ""
+            start += PAGE
+    if strange:
+        about = ids(queue=queue)
+        log.warning(
+            "%d items in a queue are no messages; the worker that takes them buries them.", strange, extra=about
+        )
+
+
+def _held(client: redis.Redis) -> Iterator[str]:
+    cursor = 0
+    while True:
+        cursor, pairs = _raw(client, "HSCAN", UNACKED, cursor, "COUNT", PAGE)
+        values = pairs.values() if isinstance(pairs, dict) else pairs[1::2]
+        yield from (_id_in(value) or "" for value in values)
+        if int(cursor) == 0:
+            return
+
+
+def _raw(client: redis.Redis, *command: str | int) -> Any:
+    """The reply as bytes: what others put into a queue need be no text."""
+    return client.execute_command(*command, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+
+
+def _id_in(item: bytes) -> str | None:
+    """The id of a message as kombu writes it down, in a queue or with its exchange and key; None if it is none."""
+    try:
+        found = json.loads(item)
+        message_id = (found[0] if isinstance(found, list) else found)["headers"].get("id", "")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return None
+    return str(message_id)

@@ -1,0 +1,199 @@
+"""One HTTP connection with bounds: of its headers, of the time a request or an answer takes, of requests at once.
+
+uvicorn bounds headers with h11 alone, which takes three times as long as httptools, and bounds neither the time in
+which a request arrives nor the connections from one address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import httptools
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from memshare_broker.http_bounds.connection_count import ConnectionCount
+
+LARGEST_HEAD = 32 * 2**10  # bytes of the request line and the headers
+MOST_PIPELINED = 8  # requests that are sent before the first one is answered
+LINGER = 2.0  # seconds in which a client may read why it was refused
+
+
+class Bounds(NamedTuple):
+    """What differs from server to server: how an error is worded, by status and detail, and how long to wait."""
+
+    refusal: Callable[[int, str], Response]
+    body_within: float
+    """Seconds for the body of a request to arrive, and for each 64 KiB of an answer to be taken."""
+    head_within: float = 10.0
+    """Seconds for its headers to arrive, and for the first request of a connection to begin."""
+
+
+class Reading(Enum):
+    """Which part of a request arrives now."""
+
+    NOTHING = auto()
+    HEAD = auto()
+    BODY = auto()
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """A connection of uvicorn that gives up on a request that is too large, or too slow to arrive."""
+
+    def __init__(self, bounds: Bounds, count: ConnectionCount, **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
+        self._bounds, self._count = bounds, count
+        self._reading = Reading.NOTHING
+        self._head = 0
+        """Bytes of the head that were parsed, of trailers, too."""
+        self._unparsed = 0
+        """Bytes received since the parser last had something to tell."""
+        self._deadline: asyncio.TimerHandle | None = None
+        self._is_refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self._count.enter(self, self.client[0] if self.client else None):
+            self._expect_within(self._bounds.head_within)
+        else:
+            self._write(503, "There are more connections than are taken. Ask again in a few seconds.")
+            self.transport.close()
+            self._is_refused = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_within(None)
+        self._unset_keepalive_if_required()
+        self._count.leave(self)
+        super().connection_lost(exc)
+
+    def give_way(self) -> None:
+        """Close, for another connection takes the place of this one, which waits for a request."""
+        self.transport.abort()
+
+    def shutdown(self) -> None:
+        if self._is_refused:
+            self.transport.abort()
+        else:
+            super().shutdown()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
+        self._unparsed += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # nothing else is spoken here: the request is answered as it is
+        except httptools.HttpParserError:
+            if self._head <= LARGEST_HEAD:
+                self._refuse(400, "This is no HTTP request that can be read.")
+                return
+        if self._head + self._unparsed > LARGEST_HEAD:
+            self._refuse(431, f"The headers are larger than {LARGEST_HEAD:,} bytes: send less in them.")
+        elif self._reading is not Reading.NOTHING and self._deadline is None:
+            self._unset_keepalive_if_required()
+            is_head = self._reading is Reading.HEAD
+            self._expect_within(self._bounds.head_within if is_head else self._bounds.body_within)
+
+    def on_message_begin(self) -> None:
+        self._reading, self._head = Reading.HEAD, 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._parsed(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._parsed(len(name) + len(value) + len(": \r\n"))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("more requests at once than are taken")
+        self._reading, self._unparsed = Reading.BODY, 0
+        self._unset_keepalive_if_required()
+        self._expect_within(None)
+        self._count.works(self)
+        super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        self._unparsed = 0
+
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._reading, self._unparsed = Reading.NOTHING, 0
+        self._expect_within(None)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._count.waits(self)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_within(self._bounds.body_within)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._expect_within(None)
+
+    def _parsed(self, size: int) -> None:
+        self._head, self._unparsed = self._head + size, 0
+        if self._head > LARGEST_HEAD:
+            raise ValueError("a head that is too large")
+
+    def _expect_within(self, seconds: float | None) -> None:
+        """Set the time for what is to arrive now, in place of the one before; None: nothing has to."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
+
+    def _too_slow(self) -> None:
+        if self.flow.write_paused:
+            self.transport.abort()  # who asked does not read the answer
+        elif self._reading is Reading.NOTHING:
+            self.transport.close()  # a connection that was opened for later, as browsers do
+        else:
+            part = "headers" if self._reading is Reading.HEAD else "body"
+            self._refuse(408, f"The {part} of the request did not arrive in time: send it at once.")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Give up on what arrives, with a reason where nothing else is being answered."""
+        self._expect_within(None)
+        self._unset_keepalive_if_required()
+        self._is_refused = True
+        cycle = self.cycle
+        is_own = self._reading is Reading.BODY and not self.pipeline and not (cycle and cycle.response_started)
+        if cycle is not None and not cycle.response_complete and not is_own:
+            self.transport.abort()
+            return
+        if cycle is not None:
+            cycle.disconnected = True  # what is still reading this request is told that nobody is there
+            cycle.message_event.set()
+        self._write(status, detail)
+        # Closed at once, what is still on its way here would take the answer away from who reads it.
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._deadline = self.loop.call_later(LINGER, self.transport.abort)
+
+    def _write(self, status: int, detail: str) -> None:
+        response = self._bounds.refusal(status, detail)
+        headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
+        lines = b"".join(b"%s: %s\r\n" % header for header in headers)
+        self.transport.write(b"%s%s\r\n%s" % (STATUS_LINE[status], lines, bytes(response.body)))
+
+
+def bounded(
+    bounds: Bounds, count: ConnectionCount, connection: type[BoundedConnection] = BoundedConnection
+) -> type[asyncio.Protocol]:
+    """What uvicorn takes as its `http`: makes a connection with these bounds."""
+    return cast("type[asyncio.Protocol]", partial(connection, bounds, count))

@@ -1,0 +1,97 @@
+"""What of a value is shown in logs and in Flower: its beginning, without secrets."""
+
+from __future__ import annotations
+
+import re
+
+from memshare_broker.app import REPR_LENGTH
+
+LEFT_OUT = frozenset({"embedding", "candidates"})  # long, and nothing to read
+SHORTEST = 8  # characters of a secret that is known by itself: a shorter one may stand in any word
+GLANCE = 600  # characters that are looked at first
+READ = 4_000  # characters that are masked to show the first `REPR_LENGTH` of what is left
+
+# Whoever submits a task chooses the text: a pattern must not go over the same characters again from each place where it
+# could begin. So each either matches at once what its first word announces, or looks at a bounded piece.
+_SECRETS = (
+    re.compile(r"(?<![^\W_])(?:sk|pk|hf|msh|gh[pousr]|glpat|xox[abprs])[-_][\w-]{8,}"),
+    re.compile(r"(?<![^\W_])AKIA[0-9A-Z]{12,}"),
+    re.compile(r"(?<![^\W_])AIza[\w-]{20,}"),
+    re.compile(r"(?<![^\W_])eyJ[\w-]{8,}(?:\.[\w-]+){0,2}"),  # JSON in base64, as a token begins
+    re.compile(r"(?P<shown>://)(?P<login>\S+)"),
+    re.compile(r"(?i)(?<=\bbearer )\s*[\w.~+/=-]{6,}"),
+    re.compile(
+        r"(?i)(?P<shown>authorization(?:\\?[\"'])?\s*[:=]\s*(?:\\?[\"'])?(?:(?:basic|bearer|token)\s+)?)"
+        r"[^\s\"',;\\]+"
+    ),
+    re.compile(
+        r"(?i)(?P<shown>(?:password|passwd|secret|api[_-]?key|access[_-]?key|token)(?:\\?[\"'])?\s*[:=]\s*)"
+        r"(?:(?P<quote>\\?[\"'])(?:(?!(?P=quote))(?:\\.|[^\\\n]))+|[^\s\"',;&}]+)"
+    ),
+)
+
+
+# Whatever a pattern matches has one of these in it, once it is folded. Most texts have none, and to look for a word is
+# cheap. Where a pattern ignores case, none has an i: the pattern takes the dotless one for it, which folds to itself.
+_HINTS = (
+    *(
+        f"{prefix}{separator}"
+        for prefix in ("sk", "pk", "hf", "msh", "ghp", "gho", "ghu", "ghs", "ghr")
+        for separator in "-_"
+    ),
+    *("glpat", "xox", "akia", "aiza", "eyj", "://", "bearer", "author", "passw", "secret", "key", "token"),
+)
+
+
+_hidden: set[str] = set()
+
+
+def hide(secret: str) -> None:
+    """Mask this very text from now on in all that this process shows, whatever it looks like."""
+    if len(secret) >= SHORTEST:
+        _hidden.add(secret)
+
+
+def masked(text: str) -> str:
+    """A text with … in place of what looks like an API key, a token or a password, and of what is hidden."""
+    for secret in tuple(_hidden):
+        text = text.replace(secret, "…")
+    folded = text.casefold()
+    if not any(hint in folded for hint in _HINTS):
+        return text
+    for pattern in _SECRETS:
+        text = pattern.sub(_shown if pattern.groupindex else "…", text)
+    return text
+
+
+def shortened(value: object) -> str:
+    """The first `REPR_LENGTH` characters of a value as Python writes it, masked, and without its vectors."""
+    return cut(repr(without_vectors(value)))
+
+
+def cut(text: str) -> str:
+    """The first `REPR_LENGTH` characters of a text, masked before it is cut: half a key is a secret too."""
+    if len(text) > GLANCE:  # mostly enough: what is left of it without its last word, which may go on, fills the line
+        shown = masked(text[:GLANCE].rpartition(" ")[0])
+        if len(shown) > REPR_LENGTH:
+            return shown[: REPR_LENGTH - 1] + "…"
+    shown = masked(text[:READ])
+    if len(text) > READ and len(shown) <= REPR_LENGTH:
+        shown = shown.rpartition(" ")[0] + "…"  # the last word may be half a secret, which no pattern knows
+    return shown if len(shown) <= REPR_LENGTH else shown[: REPR_LENGTH - 1] + "…"
+
+
+def _shown(match: re.Match[str]) -> str:
+    """What stays of a match: the name of the secret and its quote, or the address after a login."""
+    groups = match.groupdict()
+    if groups.get("login") is None:
+        return f"{match['shown']}{groups.get('quote') or ''}…"
+    _, at, address = match["login"].rpartition("@")
+    return f"{match['shown']}…@{address}" if at else match[0]
+
+
+def without_vectors(value: object) -> object:
+    """A JSON value without what is long and says nothing to a reader."""
+    if isinstance(value, dict):
+        return {name: without_vectors(one) for name, one in value.items() if name not in LEFT_OUT}
+    return [without_vectors(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,182 @@
+"""Traces: one for each journey, over all its hops. Off unless the usual `OTEL_…` variables name an exporter.
+
+The trace's id is the journey's, and the id of its root span is derived from it. So nothing has to travel with messages,
+and retries, redeliveries and what the sweeper sends again are in the same trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from celery import signals
+from celery.exceptions import Ignore
+from opentelemetry import context, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from memshare_broker.errors import NotYet
+from memshare_broker.observe.masking import masked
+from memshare_broker.wire.messages import Usage, derived_id
+
+if TYPE_CHECKING:
+    from memshare_broker.observe.tracing_sdk import Sdk
+
+log = logging.getLogger(__name__)
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+Value = str | bool | int | float | None
+NOTHING: Mapping[str, Value] = {}
+_making = threading.Lock()
+
+
+@contextmanager
+def stage(journey: str, name: str, headers: Mapping[str, str], about: Mapping[str, Value]) -> Iterator[None]:
+    """The span of one run of a stage, in the trace of its journey; linked with the client's own, if the message's
+    headers name one (`traceparent`)."""
+    sdk = _sdk()
+    if sdk is None:
+        yield
+        return
+    ids = ids_of(journey)
+    client = trace.get_current_span(TraceContextTextMapPropagator().extract(headers)).get_span_context()
+    flags = TraceFlags.SAMPLED if sdk.samples(ids.trace_id) else TraceFlags.DEFAULT
+    parent = SpanContext(ids.trace_id, ids.span_id, is_remote=True, trace_flags=TraceFlags(flags))
+    inside = trace.set_span_in_context(NonRecordingSpan(parent), Context())
+    links = [Link(client)] if client.is_valid else []
+    with _current(sdk, name, SpanKind.CONSUMER, {**about, "memshare.journey": journey}, inside, links):
+        yield
+
+
+@contextmanager
+def span(name: str, about: Mapping[str, Value] = NOTHING, *, client: bool = False) -> Iterator[None]:
+    """A step of the stage that runs in this thread; nothing where none does."""
+    sdk = _sdk()
+    if sdk is None or not trace.get_current_span().get_span_context().is_valid:
+        yield
+        return
+    with _current(sdk, name, SpanKind.CLIENT if client else SpanKind.INTERNAL, about):
+        yield
+
+
+def note(about: Mapping[str, Value]) -> None:
+    """Attributes of the span that is current in this thread; None is left out."""
+    if _sdk() is not None:
+        trace.get_current_span().set_attributes(_attributes(about))
+
+
+def tokens(usage: Usage | None) -> dict[str, Value]:
+    """What calls took, in the words of OpenTelemetry's conventions for generative AI."""
+    if usage is None:
+        return {}
+    return {"gen_ai.usage.input_tokens": usage.prompt_tokens, "gen_ai.usage.output_tokens": usage.completion_tokens}
+
+
+def here() -> Callable[[], AbstractContextManager[None]]:
+    """Remembers the span that is current, for work on its behalf in other threads: make it current there, too."""
+    if _sdk() is None:
+        return nullcontext
+    return functools.partial(_within, context.get_current())
+
+
+def root(journey: str, name: str, submitted: Callable[[], float | None], about: Mapping[str, Value]) -> None:
+    """The root span of a trace, from the time at which the task was submitted (Unix time in seconds) until now."""
+    sdk = _sdk()
+    if sdk is not None:
+        sdk.root(ids_of(journey), name, submitted(), _attributes({**about, "memshare.journey": journey}))
+
+
+def ids_of(journey: str) -> SpanContext:
+    """The ids of a journey's trace and of its root span; a journey that has no UUID for an id is given one."""
+    try:
+        trace_id = UUID(journey).int
+    except ValueError:
+        trace_id = derived_id(journey, "trace").int
+    root = derived_id(journey, "root span").int & 0xFFFF_FFFF_FFFF_FFFF
+    return SpanContext(trace_id, root, is_remote=False)
+
+
+def end() -> None:
+    """Send what has not been sent yet; nothing is traced after that."""
+    if _sdk.cache_info().currsize and (sdk := _sdk()) is not None:
+        sdk.shutdown()
+
+
+def wanted(environment: Mapping[str, str]) -> bool:
+    """Whether these variables ask for traces."""
+    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip()
+    return exporter != "none" if exporter else any(environment.get(name) for name in ENDPOINTS)
+
+
+@functools.cache
+def _sdk() -> Sdk | None:
+    """The exporter of this process, made when it is first used: in a forked child by the child itself.
+
+    The cache lets threads that come together all in; the lock lets the first of them make it for the others.
+    """
+    with _making:
+        return _made()
+
+
+@functools.cache
+def _made() -> Sdk | None:
+    if not wanted(os.environ):
+        return None
+    try:
+        from memshare_broker.observe.tracing_sdk import Sdk
+    except ImportError:
+        log.warning("OTEL_… asks for traces, which need more packages: pip install 'memshare[otel]'.")
+        return None
+    signals.worker_shutdown.connect(lambda **_: end(), weak=False)
+    signals.worker_process_shutdown.connect(lambda **_: end(), weak=False)
+    return Sdk(os.environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp")
+
+
+@contextmanager
+def _current(
+    sdk: Sdk,
+    name: str,
+    kind: SpanKind,
+    about: Mapping[str, Value],
+    parent: Context | None = None,
+    links: list[Link] | None = None,
+) -> Iterator[None]:
+    with sdk.tracer.start_as_current_span(
+        name,
+        parent,
+        kind,
+        _attributes(about),
+        links,
+        record_exception=False,  # its text may hold a key
+        set_status_on_exception=False,
+    ) as made:
+        try:
+            yield
+        except BaseException as error:
+            fault = error.__cause__ if isinstance(error, Ignore) else error  # of what is set aside, to be tried again
+            if fault is not None and not isinstance(fault, NotYet):  # that is no fault of its own
+                made.set_attribute("error.type", type(fault).__name__)
+                made.set_status(StatusCode.ERROR, masked(str(fault)))
+            raise
+
+
+@contextmanager
+def _within(there: Context) -> Iterator[None]:
+    token = context.attach(there)
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+def _attributes(about: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: value for name, value in about.items() if value is not None}

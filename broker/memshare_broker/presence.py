@@ -1,0 +1,131 @@
+"""Who is there: each worker says every few seconds which queues it serves and which agents it has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from uuid import uuid4
+
+import redis
+from pydantic import ConfigDict, ValidationError
+
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Message
+from memshare_broker.wire.signing import Signer
+
+log = logging.getLogger(__name__)
+
+PREFIX = "memshare:worker:"
+INCARNATIONS_THERE = "memshare:workers"
+"""Set: the incarnation of each worker that has announced itself and has not withdrawn."""
+INTERVAL, LIFETIME = 5.0, 20  # seconds
+WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
+
+
+class AgentCard(Message):
+    """What a client has to know of an agent to submit to it."""
+
+    model_config = ConfigDict(extra="ignore")  # of another release, as `Presence`
+
+    name: str
+    kinds: tuple[str, ...]
+    pool: str
+    model: str
+    rubric: str | None = None
+
+    def require_kind(self, kind: str | None) -> None:
+        """Raises `BadInput` where the agent has no such kind of tasks."""
+        if kind is not None and kind not in self.kinds:
+            known = ", ".join(self.kinds) or "none; leave the kind out"
+            raise BadInput(f"Agent {self.name!r} has no kind {kind!r}. It has: {known}.")
+
+
+class Presence(Message):
+    """One worker process, of this release or of a newer one that tells more of itself."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    node: str
+    pid: int
+    life: str
+    queues: tuple[str, ...]
+    agents: tuple[AgentCard, ...] = ()
+    scorer_model: str | None = None
+    """The model that grades, or names concepts, where it does."""
+    secrets: tuple[str, ...] = ()
+    """Fingerprints of the secrets that it takes; the first is the one that it signs with."""
+
+
+def announce(client: redis.Redis, presence: Presence) -> None:
+    """Say that this worker is there; it is forgotten when it has not said so for `LIFETIME` seconds."""
+    with client.pipeline() as step:
+        step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
+        step.sadd(INCARNATIONS_THERE, presence.life)
+        step.execute()
+
+
+def withdraw(client: redis.Redis, presence: Presence) -> None:
+    with client.pipeline() as step:
+        step.delete(PREFIX + presence.node)
+        step.srem(INCARNATIONS_THERE, presence.life)
+        step.execute()
+
+
+def vanished(client: redis.Redis, there: Iterable[Presence]) -> set[str]:
+    """The incarnations of workers that were ended without a chance to withdraw, and are not `there`."""
+    announced = set(map(str, client.smembers(INCARNATIONS_THERE)))
+    return announced - {worker.life for worker in there}
+
+
+def forget(client: redis.Redis, incarnations: Collection[str]) -> None:
+    """Let incarnations no longer count as vanished."""
+    if incarnations:
+        client.srem(INCARNATIONS_THERE, *incarnations)
+
+
+def shorten_presences(client: redis.Redis) -> None:
+    """Let no worker be there for longer than `LIFETIME` from now on, unless it says so again.
+
+    Redis forgets at a point in time: when its clock has gone back, one that was killed would be there until then.
+    """
+    for key in client.scan_iter(PREFIX + "*", count=1000):
+        if client.ttl(key) > LIFETIME:
+            client.expire(key, LIFETIME)
+
+
+def present(client: redis.Redis) -> list[Presence]:
+    """The workers that are there, by name; one that this release cannot read is left out."""
+    keys = sorted(map(str, client.scan_iter(PREFIX + "*", count=1000)))
+    found = []
+    for key, text in zip(keys, client.mget(keys) if keys else [], strict=True):
+        if text:
+            try:
+                found.append(Presence.model_validate_json(text))
+            except ValidationError as error:
+                log.warning("What worker %r tells of itself cannot be read: %s", key.removeprefix(PREFIX), error)
+    return found
+
+
+def require_same_secret(client: redis.Redis, signer: Signer) -> None:
+    """Raises `BadInput` where this process and a worker that is there do not take each other's messages."""
+    own = signer.fingerprints
+    for other in present(client):
+        if not other.secrets:
+            continue
+        takes_theirs, is_taken = other.secrets[0] in own, own[0] in other.secrets
+        if not takes_theirs and not is_taken:
+            raise BadInput(
+                f"The worker {other.node!r} on the same Redis has another secret, so it and this one would refuse each "
+                "other's messages. Set MEMSHARE_SECRET, or MEMSHARE_SECRET_FILE, to the same for every worker."
+            )
+        if not takes_theirs or not is_taken:
+            refuses = (
+                f"{other.node!r} would refuse what this one signs"
+                if takes_theirs
+                else (f"this one would refuse what {other.node!r} signs")
+            )
+            raise BadInput(
+                f"The secret is being replaced, and not in order: the worker {refuses}. Set MEMSHARE_SECRET to OLD,NEW "
+                "and restart every worker; only then to NEW,OLD for every worker; and at last, once the queues are "
+                "empty, to NEW."
+            )

@@ -1,0 +1,72 @@
+"""What the scorer says of a pair, and what the memory service did with it: messages as in `messages`."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare_broker.wire.forms import Label, Percent
+from memshare_broker.wire.messages import AnsweredTask, Message, Shown, Usage
+
+
+class CriterionScore(Message):
+    """The range a pair got for one criterion, out of its points."""
+
+    low: Percent
+    high: Percent
+    points: Percent
+
+
+class Score(Message):
+    """The grade of one pair: the total is out of 100."""
+
+    total: Percent
+    threshold: Percent
+    accepted: bool
+    criteria: dict[str, CriterionScore]
+    rubric: str
+    rubric_version: str
+    model: str
+    usage: Usage
+
+
+class GradedTask(Message):
+    """From the scorer to the memory service: the pair with its score."""
+
+    task: AnsweredTask
+    score: Score
+
+
+class VerdictTask(Message):
+    """From an agent to the memory service: what an answer was worth that is not handed on to be graded.
+
+    `verdict` is from 0 (wrong) to 1 (right).
+    """
+
+    journey: str
+    pool: Label
+    prompt: str
+    submitter: Label = "anonymous"
+    shown: tuple[Shown, ...]
+    verdict: float = Field(ge=0, le=1)
+
+
+class MemoriesCredited(Message):
+    """How many memories were credited."""
+
+    memories: int
+
+
+class Settlement(Message):
+    """What the memory service did with a graded pair; "not graded" is the scorer's word, where there is no model."""
+
+    memory_id: UUID | None
+    outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept", "not graded"]
+    reason: str
+    learnt: tuple[UUID, ...] = Field(default=(), description="the statements that the answer has from its sources")
+    parts: dict[UUID, UUID] = Field(
+        default={},
+        description="its sub-questions, each graded in a journey of its own: that, by the memory it may become",
+    )

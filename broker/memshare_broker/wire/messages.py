@@ -1,0 +1,231 @@
+"""The messages that travel between workers, as frozen models that refuse unknown fields."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from uuid import NAMESPACE_DNS, UUID, uuid5
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from memshare_broker.wire.conversation import written
+from memshare_broker.wire.forms import Label, Moment, Share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_MEMORIES = 20
+MAX_LEARNT = 20
+MAX_PARTS = 5
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
+Priority = Annotated[int, Field(ge=0, le=9)]
+
+_NAMESPACE = uuid5(NAMESPACE_DNS, "memshare")
+
+
+def derived_id(*parts: str) -> UUID:
+    """The same parts give the same id (UUIDv5), so that whatever runs twice writes one thing."""
+    return uuid5(_NAMESPACE, "\x1f".join(parts))
+
+
+class Message(BaseModel):
+    """The parent of everything that crosses a process. Its numbers are finite: NaN and infinity are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Turn(Message):
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Embedding(Message):
+    """A dense vector, and the encoder that made it: another encoder's vectors mean something else."""
+
+    encoder: str
+    data: str
+
+    @classmethod
+    def pack(cls, encoder: str, vector: NDArray[np.float32]) -> Embedding:
+        return cls(encoder=encoder, data=base64.b64encode(vector.astype("<f4").tobytes()).decode())
+
+    def unpack(self) -> NDArray[np.float32]:
+        """The vector, of shape (dimension,)."""
+        import numpy as np  # who only passes an embedding on does without it
+
+        return np.frombuffer(base64.b64decode(self.data), dtype="<f4")
+
+
+class AgentTask(Message):
+    """What a client submits to `agents.NAME`: a prompt, or a conversation that ends with the task."""
+
+    prompt: str | None = None
+    messages: tuple[Turn, ...] | None = None
+    kind: Label | None = None
+    memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES)
+    submitter: Label = "anonymous"
+    documents: tuple[str, ...] = Field(
+        default=(), max_length=100, description="of MEMSHARE_DOCUMENTS, to look in alone"
+    )
+    remember: bool = Field(
+        default=True, description="False: the pair is graded, and neither remembered, credited nor learnt from"
+    )
+    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100, description="memories that would give it away")
+
+    @model_validator(mode="after")
+    def _one_task(self) -> AgentTask:
+        if (self.prompt is None) == (self.messages is None):
+            raise ValueError("give a 'prompt', or a conversation as 'messages': one of the two")
+        if self.messages is not None:
+            if not self.messages or self.messages[-1].role != "user":
+                raise ValueError("'messages' must end with a turn of role 'user': the task")
+            if any(turn.role == "system" for turn in self.messages):
+                raise ValueError("'messages' takes the roles 'user' and 'assistant'; the agent gives the system turn")
+        if any(not turn.content.strip() for turn in self.turns):
+            raise ValueError("the prompt is empty")
+        return self
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        return self.messages or (Turn(role="user", content=self.prompt or ""),)
+
+    @property
+    def text(self) -> str:
+        """The task as one text, which is what is encoded, graded and remembered."""
+        if len(self.turns) == 1:
+            return self.turns[0].content
+        return written((turn.role, turn.content) for turn in self.turns)
+
+
+class Usage(Message):
+    """Tokens that model calls used."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
+
+class Shown(Message):
+    """A memory that was shown in a prompt, its cosine similarity to the task, and its share in the answer.
+
+    The share, 0 to 1, is None where nobody judged it. `said` is a digest of what it said then, where that is known.
+    `proven` says whether others' words spoke for who submitted it.
+    """
+
+    id: UUID
+    similarity: float
+    share: Share | None = None
+    proven: bool = True
+    said: str | None = Field(default=None, max_length=64)
+
+
+class Quoted(Message):
+    """The memory whose answer stands word for word as an answer, who submitted it, and how near its task was."""
+
+    id: UUID
+    submitter: Label
+    similarity: float
+    """Cosine of its prompt and the task's, -1 to 1."""
+
+
+class Step(Message):
+    """One step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
+
+    `number` counts from 1, `parent` is the step that called it, `knowledge` the memories that it found or used, and
+    `verified` its verdict where it judged an answer.
+    """
+
+    number: int
+    parent: int | None
+    depth: int
+    operator: str
+    arguments: str
+    read: tuple[str, ...] = ()
+    said: str
+    knowledge: tuple[UUID, ...] = ()
+    verified: bool | None = None
+    model: str | None = None
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+class Answer(Message):
+    """The result of an agent's task; `withheld` is a memory that was recalled and, at random, not shown.
+
+    `quoted` is the memory whose answer it is, word for word, where there is no model.
+    """
+
+    task_id: str
+    agent: str
+    kind: str | None
+    answer: str
+    model: str
+    memories: tuple[Shown, ...]
+    retriever_version: int
+    usage: Usage
+    seconds: float
+    steps: tuple[Step, ...] = ()
+    withheld: Shown | None = None
+    quoted: Quoted | None = None
+
+
+class Learnt(Message):
+    """A statement that a verified answer rests on: what was read, where, and when, as Unix time in seconds.
+
+    `parents` are memories of the same source.
+    """
+
+    statement: str = Field(min_length=1)
+    source: str
+    read: Moment
+    parents: tuple[UUID, ...] = ()
+
+
+class PartAnswer(Message):
+    """A sub-question of a task, its answer, which was verified, and the memories that the answer rests on."""
+
+    question: str = Field(min_length=1)
+    answer: str = Field(min_length=1)
+    shown: tuple[Shown, ...] = ()
+
+
+class AnsweredTask(Message):
+    """From an agent to the scorer: the pair, and where it came from.
+
+    The embedding of the prompt is None where nobody has made it yet.
+    """
+
+    journey: str
+    agent: Label
+    kind: Label | None
+    pool: Label
+    rubric: Label
+    prompt: str
+    answer: str
+    model: str | None = Field(description="None for an answer that a person brought in")
+    submitter: Label
+    shown: tuple[Shown, ...]
+    withheld: Shown | None = Field(default=None, description="the memory that was recalled and, at random, not shown")
+    randomized: bool = Field(default=False, description="whether one of its memories might have been withheld")
+    embedding: Embedding | None = None
+    remember: bool = True
+    offered: bool = Field(default=False, description="whether somebody outside answered it, and says what was shown")
+    learnt: tuple[Learnt, ...] = Field(default=(), max_length=MAX_LEARNT, description="to be remembered with it")
+    parts: tuple[PartAnswer, ...] = Field(
+        default=(), max_length=MAX_PARTS, description="its sub-questions, to be graded once it is remembered"
+    )
+    part_of: str | None = Field(default=None, description="the journey of the task whose sub-question it is")
+    seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
+    regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
+
+
+Record = dict[str, Any]

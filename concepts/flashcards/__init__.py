@@ -1,6 +1,0 @@
-"""A pool of flashcards with concepts, to try things on."""
-
-from memshare.concepts.flashcards.as_memories import flashcard_memories
-from memshare.concepts.flashcards.flashcards import Flashcard, flashcards
-
-__all__ = ["Flashcard", "flashcard_memories", "flashcards"]

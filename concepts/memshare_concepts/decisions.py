@@ -1,0 +1,130 @@
+"""What people decided on the concepts of a pool: which are one, which are not, and which gaps are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import redis
+
+from memshare_broker.wire.messages import Message
+from memshare_concepts.aliases import Aliases, Merge
+from memshare_concepts.names import key
+from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
+
+if TYPE_CHECKING:
+    from memshare_concepts.gaps.gap import Gap
+
+
+class Dismissed(Message):
+    """The record of what a person does not want to be shown again: a gap, or two names as perhaps one concept."""
+
+    names: tuple[str, ...]
+    at: datetime
+    by: str
+
+
+class Adopted(NamedTuple):
+    """What became of merges that somebody else had made."""
+
+    made: tuple[Merge, ...]
+    there: tuple[Merge, ...]
+    """Those whose names were one concept already."""
+    refused: tuple[Merge, ...]
+    """Those that contradict what was decided here: the first name was merged into another concept, or the two are kept
+    apart."""
+
+
+class Decisions:
+    """The decisions on the concepts of one pool, kept in Redis."""
+
+    def __init__(self, client: redis.Redis, pool: str) -> None:
+        self._client = client
+        self._merges, self._dismissed = merges_key(pool), dismissed_key(pool)
+
+    def aliases(self) -> Aliases:
+        """The merges that are in force."""
+        return _aliases(self._client.lrange(self._merges, 0, -1))
+
+    def merge(self, merge: Merge) -> None:
+        """Put a merge in force. Raises ValueError as `Aliases.add` does, and then nothing has changed."""
+
+        def change(pipe: redis.client.Pipeline) -> None:
+            _aliases(pipe.lrange(self._merges, 0, -1)).add(merge)
+            pipe.multi()
+            pipe.rpush(self._merges, merge.model_dump_json())
+
+        self._client.transaction(change, self._merges)
+        self.bring_back(similar_id(merge.of, merge.into))
+
+    def adopt(self, merges: Iterable[Merge]) -> Adopted:
+        """Put merges in force that somebody else made, but for those that contradict what was decided here."""
+        wanted = list(merges)
+        made: list[Merge] = []
+        there: list[Merge] = []
+        refused: list[Merge] = []
+
+        def change(pipe: redis.client.Pipeline) -> None:
+            for some in (made, there, refused):
+                some.clear()  # it may run again
+            aliases, apart = _aliases(pipe.lrange(self._merges, 0, -1)), set(map(str, pipe.hkeys(self._dismissed)))
+            for merge in wanted:
+                if aliases.key(merge.of) == aliases.key(merge.into):
+                    there.append(merge)
+                elif aliases.is_merged(merge.of) or similar_id(merge.of, merge.into) in apart:
+                    refused.append(merge)
+                else:
+                    aliases.add(merge)
+                    made.append(merge)
+            pipe.multi()
+            if made:
+                pipe.rpush(self._merges, *(merge.model_dump_json() for merge in made))
+
+        self._client.transaction(change, self._merges, self._dismissed)
+        return Adopted(tuple(made), tuple(there), tuple(refused))
+
+    def split(self, of: str) -> Merge:
+        """Take a merge back and return it. Raises ValueError for a concept that was not merged."""
+
+        undone: list[Merge] = []
+
+        def change(pipe: redis.client.Pipeline) -> None:
+            lines = pipe.lrange(self._merges, 0, -1)
+            undone[:] = [_aliases(lines).undo(of)]
+            pipe.multi()
+            for line in lines:
+                if Merge.model_validate_json(line) == undone[0]:
+                    pipe.lrem(self._merges, 1, str(line))
+
+        self._client.transaction(change, self._merges)
+        return undone[0]
+
+    def dismissed(self) -> dict[str, Dismissed]:
+        """What was dismissed, by the ids of gaps and of similar names."""
+        found = self._client.hgetall(self._dismissed)
+        return {str(one): Dismissed.model_validate_json(text) for one, text in found.items()}
+
+    def dismiss(self, gap: Gap, at: datetime, by: str) -> None:
+        """Dismiss a gap for good."""
+        self._dismiss(gap.id, Dismissed(names=gap.names, at=at, by=by))
+
+    def keep_apart(self, one: str, other: str, at: datetime, by: str) -> None:
+        """Say that two names are two concepts, however similar they are."""
+        self._dismiss(similar_id(one, other), Dismissed(names=(one, other), at=at, by=by))
+
+    def bring_back(self, dismissed_id: str) -> bool:
+        """Take a dismissal back; False for what was not dismissed."""
+        return bool(self._client.hdel(self._dismissed, dismissed_id))
+
+    def _dismiss(self, dismissed_id: str, record: Dismissed) -> None:
+        self._client.hset(self._dismissed, dismissed_id, record.model_dump_json())
+
+
+def similar_id(one: str, other: str) -> str:
+    """The id by which two similar names are dismissed, whichever comes first."""
+    return ":".join(["similar", *sorted(key(name) for name in (one, other))])
+
+
+def _aliases(lines: Iterable[str | bytes]) -> Aliases:
+    return Aliases(Merge.model_validate_json(line) for line in lines)

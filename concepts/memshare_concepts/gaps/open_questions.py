@@ -1,0 +1,57 @@
+"""Questions that the memories of a pool could not answer: gaps that somebody ran into, kept in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import redis
+
+from memshare_broker.wire.forms import Moment
+from memshare_broker.wire.messages import Message
+from memshare_concepts.gaps.gap import Gap
+
+QUESTIONS = "memshare:concepts:questions:"
+"""Of a pool, a hash: id of a gap → JSON of the question."""
+
+MOST = 500
+"""Of a pool; the oldest go first."""
+
+
+class OpenQuestion(Message):
+    """A question that is open, and what somebody wanted to know when it came up."""
+
+    question: str
+    wanted: str
+    at: Moment
+
+    @property
+    def gap(self) -> Gap:
+        """It as a gap of its pool."""
+        reason = f"{self.question} Somebody asked {self.wanted!r}, and the memories did not suffice."
+        return Gap("asked", (self.question,), self.at, reason, ())
+
+
+class OpenQuestions:
+    """The open questions of one pool."""
+
+    def __init__(self, client: redis.Redis, pool: str) -> None:
+        self._client = client
+        self._key = QUESTIONS + pool
+
+    def all(self) -> list[OpenQuestion]:
+        """Those that are open, the newest first."""
+        found = [OpenQuestion.model_validate_json(text) for text in self._client.hvals(self._key)]
+        return sorted(found, key=lambda one: (-one.at, one.question))
+
+    def add(self, questions: Iterable[str], wanted: str, at: float) -> None:
+        """Keep questions that came up when somebody wanted to know something; the same again is one."""
+        made = [OpenQuestion(question=one, wanted=wanted, at=at) for one in questions]
+        if made:
+            self._client.hset(self._key, mapping={one.gap.id: one.model_dump_json() for one in made})
+            self.drop(one.gap for one in self.all()[MOST:])
+
+    def drop(self, gaps: Iterable[Gap]) -> None:
+        """Take out questions that were answered."""
+        ids = [gap.id for gap in gaps]
+        if ids:
+            self._client.hdel(self._key, *ids)

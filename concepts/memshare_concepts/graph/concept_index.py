@@ -1,0 +1,185 @@
+"""Which memory has which concepts, and the other way round: all that the graph is made of.
+
+Everything here is a whole number, so what is added and taken out again leaves nothing behind, to the last bit.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare_concepts import names
+from memshare_concepts.graph.cooccurrence import Cooccurrence, Members, counted
+from memshare_concepts.hierarchy import Levels
+
+LEVEL_UNIT = 60
+"""Levels are kept in sixtieths: the mean of any of the six levels is a whole number of them."""
+
+KEPT_FROM = 256
+"""From so many memories on, what a concept occurs with is kept up to date. For others it is counted when asked for."""
+
+
+class ConceptIndex:
+    """Concepts have numbers while they have memories. A number that is free is used again."""
+
+    def __init__(self, key: Callable[[str], str]) -> None:
+        self.key = key
+        self._numbers: dict[str, int] = {}
+        self._keys: list[str] = []
+        self._spellings: list[Counter[str]] = []
+        self._holders: list[array[int]] = []
+        self._free: list[int] = []
+        self._slots: dict[UUID, int] = {}
+        self._ids: list[UUID | None] = []
+        self._members: list[Members] = []
+        self._spelled: list[tuple[str, ...]] = []
+        self._has_topic: list[bool] = []
+        self._free_slots: list[int] = []
+        self._kept: dict[int, Cooccurrence] = {}
+        self.order = np.zeros(0, np.uint64)
+        """For each number a value that depends on the concept alone: what decides between equals."""
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, memory: UUID) -> bool:
+        return memory in self._slots
+
+    def add(self, memory: UUID, levels: Levels) -> list[int]:
+        """Add a memory that is not there, and return the numbers of its concepts."""
+        found: dict[str, set[int]] = {}
+        spelled: dict[str, str] = {}
+        for level in sorted(levels, key=abs):  # the topic first
+            for name in levels[level]:
+                key = self.key(name)
+                found.setdefault(key, set()).add(level)
+                spelled.setdefault(key, name)
+        members = np.array(
+            [[self._number(key) for key in found], [sum(of) * LEVEL_UNIT // len(of) for of in found.values()]], np.int32
+        ).reshape(2, -1)
+        slot = self._free_slots.pop() if self._free_slots else len(self._members)
+        if slot == len(self._members):
+            self._members.append(members)
+            self._ids.append(memory)
+            self._spelled.append(())
+            self._has_topic.append(False)
+        self._members[slot], self._ids[slot], self._spelled[slot] = members, memory, tuple(spelled.values())
+        self._slots[memory], self._has_topic[slot] = slot, bool(levels.get(0))
+        numbers: list[int] = members[0].tolist()
+        for number, name in zip(numbers, spelled.values(), strict=True):
+            self._holders[number].append(slot)
+            self._spellings[number][name] += 1
+        self._keep_up(members, +1)
+        return numbers
+
+    def forget(self, memory: UUID) -> list[int]:
+        """Take a memory out and return the numbers that its concepts had. Raises KeyError for one that is not there."""
+        slot = self._slots.pop(memory)
+        members, spelled = self._members[slot], self._spelled[slot]
+        self._members[slot], self._ids[slot], self._spelled[slot] = np.empty((2, 0), np.int32), None, ()
+        self._free_slots.append(slot)
+        numbers: list[int] = members[0].tolist()
+        for number, name in zip(numbers, spelled, strict=True):
+            self._holders[number].remove(slot)
+            self._spellings[number] -= Counter((name,))
+        self._keep_up(members, -1)
+        for number in numbers:
+            if not self._holders[number]:
+                del self._numbers[self._keys[number]]
+                self._free.append(number)
+        return numbers
+
+    def topic(self, memory: UUID) -> int | None:
+        """The number of what a memory is about; None where no level 0 was given. KeyError for an unknown memory."""
+        slot = self._slots[memory]
+        return int(self._members[slot][0, 0]) if self._has_topic[slot] else None
+
+    def number(self, name: str) -> int | None:
+        """The number of a concept, in any spelling; None where no memory has it."""
+        return self._numbers.get(self.key(name))
+
+    def numbers(self) -> list[int]:
+        """The numbers in use, in the order of the concepts' keys."""
+        return [self._numbers[key] for key in sorted(self._numbers)]
+
+    def name(self, number: int) -> str:
+        """The spelling that most memories have; of several the first in the alphabet.
+
+        Where other concepts were merged into it, those spellings count that are its own.
+        """
+        spellings = self._spellings[number]
+        if len(spellings) == 1:
+            return next(iter(spellings))
+        own = self._keys[number]
+        return min(spellings.items(), key=lambda one: (names.key(one[0]) != own, -one[1], one[0]))[0]
+
+    def count(self, number: int) -> int:
+        """How many memories have a concept."""
+        return len(self._holders[number])
+
+    def counts(self, numbers: Iterable[int]) -> NDArray[np.int64]:
+        """How many memories have each of some concepts."""
+        return np.array([len(self._holders[number]) for number in numbers], np.int64)
+
+    def holders(self, number: int) -> list[UUID]:
+        """The memories that have a concept, in the order of their ids."""
+        return sorted(memory for slot in self._holders[number] if (memory := self._ids[slot]) is not None)
+
+    def memories(self) -> list[UUID]:
+        """All memories, in the order of their ids."""
+        return sorted(self._slots)
+
+    def everywhere(self) -> frozenset[int]:
+        """The concepts that all memories have, where there are two memories or more."""
+        if len(self) < 2:
+            return frozenset()
+        numbers: list[int] = self.members(next(iter(self._slots)))[0].tolist()
+        return frozenset(number for number in numbers if self.count(number) == len(self))
+
+    def members(self, memory: UUID) -> Members:
+        """The numbers of a memory's concepts, and their levels in sixtieths. Raises KeyError for an unknown memory."""
+        return self._members[self._slots[memory]]
+
+    def cooccurrence(self, number: int) -> Cooccurrence:
+        """What a concept occurs with."""
+        kept = self._kept.get(number)
+        if kept is None:
+            kept = counted(number, [self._members[slot] for slot in self._holders[number]])
+            if len(self._holders[number]) >= KEPT_FROM:
+                self._kept[number] = kept
+        return kept
+
+    def count_frequent(self) -> None:
+        """Count what is kept up to date now, rather than when it is asked for."""
+        for number, holders in enumerate(self._holders):
+            if len(holders) >= KEPT_FROM:
+                self.cooccurrence(number)
+
+    def _keep_up(self, members: Members, by: int) -> None:
+        for number in members[0].tolist():
+            if number in self._kept:
+                if len(self._holders[number]) < KEPT_FROM:
+                    del self._kept[number]
+                else:
+                    self._kept[number] = self._kept[number].changed(number, members, by)
+
+    def _number(self, key: str) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._free.pop() if self._free else len(self._keys)
+            if number == len(self._keys):
+                self._keys.append(key)
+                self._spellings.append(Counter())
+                self._holders.append(array("I"))
+                if number == len(self.order):
+                    self.order = np.concatenate([self.order, np.zeros(max(1024, number // 2), np.uint64)])
+            self._keys[number] = key
+            self._numbers[key] = number
+            self.order[number] = int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
+        return number

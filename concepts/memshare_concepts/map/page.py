@@ -1,0 +1,90 @@
+"""The map of a pool as one HTML page that needs nothing beside itself.
+
+The data stands in the page as JSON lines, one for each memory, so that a purged memory can be taken out of the file.
+The page shows every text as text: nothing of it is read as markup or script.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from memshare_broker.observe.plain_text import plain
+from memshare_concepts.clusters.cluster import Cluster, Clusters
+from memshare_concepts.map.layout import lay_out
+from memshare_concepts.map.similarities import similarities
+from memshare_concepts.pool_graph import PoolConcepts
+
+_PROMPT, _ANSWER = 300, 600  # characters that are shown
+_TOPICS = 5  # of a cluster
+_PAGE = Path(__file__).parent / "html"
+_SCRIPTS = ("data", "colours", "moving", "drawing", "panel", "similarities", "start")
+
+
+@dataclass(frozen=True)
+class Colours:
+    """What memories are coloured by, beside their cluster and their score."""
+
+    credibility: Mapping[UUID, float]
+    remembered: Mapping[UUID, float] = field(default_factory=dict)
+    """The probability that a person remembers a memory that they reviewed."""
+    person: str | None = None
+
+
+def map_page(
+    concepts: PoolConcepts, by_size: Mapping[int, Clusters], size: int, colours: Colours, made: datetime
+) -> Iterator[str]:
+    """The page, part by part. It can show the clusters of each size, and begins with those of `size`."""
+    before, after = _read("page.html").split("@DATA@")
+    spots, alike = lay_out(by_size, size), similarities(concepts)
+    head = {
+        "pool": plain(concepts.pool),
+        "person": plain(colours.person or ""),
+        "made": f"{made:%Y-%m-%d %H:%M} UTC",
+        "size": size,
+        "sizes": [
+            {"size": one, "clusters": [_cluster(each) for level in clusters.levels() for each in level]}
+            for one, clusters in by_size.items()
+        ],
+        "low": alike.low,
+    }
+    yield before.replace("@STYLE@", _read("page.css"))
+    yield _line(head)
+    for memory in concepts.memories.values():
+        spot = spots[memory.id]
+        value = {
+            "id": str(memory.id), "topic": plain(concepts.graph.topic(memory.id) or ""),
+            "prompt": _cut(memory.prompt or "", _PROMPT), "answer": _cut(memory.answer, _ANSWER),
+            "score": memory.score, "credibility": colours.credibility.get(memory.id),
+            "remembered": colours.remembered.get(memory.id), "x": round(spot.x, 2), "y": round(spot.y, 2),
+            "clusters": [clusters.of(memory.id).number for clusters in by_size.values()],
+            "similar": alike.rows.get(memory.id),
+        }  # fmt: skip
+        yield "\n" + _line(value)
+    yield after.replace("@SCRIPT@", "".join(_read(f"{name}.js") for name in _SCRIPTS))
+
+
+def _cluster(one: Cluster) -> dict[str, Any]:
+    return {
+        "number": one.number, "name": plain(one.name), "topics": [plain(topic.name) for topic in one.topics[:_TOPICS]],
+        "count": len(one.memories), "level": one.level, "parent": one.parent, "children": one.children,
+    }  # fmt: skip
+
+
+def _read(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _cut(text: str, most: int) -> str:
+    text = plain(text[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _line(value: object) -> str:
+    """A value as JSON on one line that ends no script, whatever stands in it."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

@@ -1,0 +1,91 @@
+"""The concepts of a pool as they are now: read from the memory service, with the merges that people made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+import redis
+from numpy.typing import NDArray
+
+from memshare_concepts.aliases import Aliases
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.hierarchy import Levels
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import LONGEST_PAGE
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
+
+
+@dataclass(frozen=True)
+class PoolConcepts:
+    """A pool's graph of concepts, and what it was made of.
+
+    Hidden and stale memories are in none of it, nor are those whose concepts are not known yet.
+    """
+
+    pool: str
+    graph: ConceptGraph
+    memories: dict[UUID, Memory]
+    """Those of the graph, in the order of their ids."""
+    without: int
+    """How many others of the pool could be in it, once their concepts are known."""
+    aliases: Aliases
+    found_by: NDArray[np.float32] | None
+    """The vectors of the memories, where they were asked for."""
+
+    @property
+    def ids(self) -> list[UUID]:
+        """The ids of the memories, in their order."""
+        return list(self.memories)
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors that the memories are found by, of shape (memories, dimension) and length 1, in their order."""
+        if self.found_by is None:
+            raise ValueError("The vectors were not loaded: load the pool with vectors=True.")
+        return self.found_by
+
+
+def load(memory: MemoryClient, client: redis.Redis, pool: str, *, vectors: bool = False) -> PoolConcepts:
+    """Read the concepts of a pool; with `vectors`, the vectors of its memories as well."""
+    memories: dict[UUID, Memory] = {}
+    without = 0
+    page = memory.page(where := Where(pool=pool, status="active"), LONGEST_PAGE)
+    while True:
+        known = {one.id: one for one in page.memories if one.concepts}
+        without += len(page.memories) - len(known)
+        memories |= known
+        if page.after is None:
+            break
+        page = memory.page(where, LONGEST_PAGE, page.after)
+    found_by = None
+    if vectors:
+        there, found_by = vectors_of(memory, memories.values())
+        memories = {one.id: one for one in there}
+    aliases = Decisions(client, pool).aliases()
+    graph = ConceptGraph({one: levels_of(what) for one, what in memories.items()}, key=aliases.key)
+    return PoolConcepts(pool, graph, memories, without, aliases, found_by)
+
+
+def vectors_of(memory: MemoryClient, memories: Iterable[Memory]) -> tuple[list[Memory], NDArray[np.float32]]:
+    """Memories with their vectors, of shape (memories, dimension); without those that were forgotten meanwhile."""
+    wanted = list(memories)
+    packed = memory.vectors([one.id for one in wanted])
+    there = [one for one in wanted if one.id in packed]
+    rows = [packed[one.id].unpack() for one in there]
+    return there, np.stack(rows) if rows else np.empty((0, 0), np.float32)
+
+
+def levels_of(memory: Memory) -> Levels:
+    """The concepts of a memory as the graph takes them."""
+    return {int(level): names for level, names in memory.concepts.items()}
+
+
+def encode(memory: MemoryClient, texts: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of texts, such as names of concepts, by the encoder in use: of shape (texts, dimension), length 1."""
+    rows = [one.unpack() for one in memory.embed_each(texts)]
+    return np.stack(rows) if rows else np.empty((0, 0), np.float32)

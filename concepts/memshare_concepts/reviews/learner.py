@@ -1,0 +1,117 @@
+"""A person and the pool that they learn: what they know of it now, and what they review today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from uuid import UUID
+
+from fsrs import Card as FsrsCard
+from fsrs import Scheduler
+
+from memshare_concepts.clusters.clustering import SIZE
+from memshare_concepts.clusters.kept import clusters_of
+from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.pool_graph import load
+from memshare_concepts.reviews.card import (
+    WELL_KNOWN,
+    Card,
+    Grade,
+    Standing,
+    Ungraded,
+    replayed,
+    scheduler_of,
+    standing_of,
+)
+from memshare_concepts.reviews.plan import Clusters, Plan, plan, start_of_day
+from memshare_concepts.reviews.shelf import Shelf
+from memshare_concepts.reviews.suggestions import suggestions
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
+
+
+class Learner:
+    """What a person knows of a pool. Only memories with a question can be asked, so statements are left out."""
+
+    def __init__(
+        self, shelf: Shelf, pool: str, memories: Mapping[UUID, Memory], graph: ConceptGraph, clusters: Clusters
+    ) -> None:
+        self.shelf = shelf
+        self.pool = pool
+        self.memories = {one: memory for one, memory in memories.items() if memory.prompt is not None}
+        self.clusters = clusters
+        self._graph = graph
+        self._cards = shelf.cards(pool)
+        self._replayed: dict[UUID, FsrsCard] = {}
+
+    @classmethod
+    def of(cls, memory: MemoryClient, shelf: Shelf, pool: str, data: Path) -> Learner:
+        """A person and a pool as they are now; clusters are those of the memories whose concepts are known.
+
+        They are kept in the data folder.
+        """
+        concepts = load(memory, shelf.client, pool, vectors=True)
+        memories = concepts.memories
+        if concepts.without:
+            memories = {one.id: one for one in memory.every(Where(pool=pool, status="active"))}
+        clusters = clusters_of(concepts, data, SIZE) if concepts.memories else None
+        of = {one: clusters.of(one).number for one in concepts.ids} if clusters else {}
+        return cls(shelf, pool, memories, concepts.graph, of)
+
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        """That of the person: with parameters of their own where these are better than the usual ones."""
+        fitted = self.shelf.fitted()
+        return scheduler_of(fitted.parameters if fitted and fitted.better else None)
+
+    @property
+    def cards(self) -> dict[UUID, Card]:
+        """The cards of memories that are there."""
+        return {one: card for one, card in self._cards.items() if one in self.memories}
+
+    @property
+    def ungraded(self) -> list[Ungraded]:
+        """What the person typed before they were stopped, and nobody graded."""
+        return [one for one in self.shelf.ungraded(self.pool) if all(each in self.memories for each in one.memories)]
+
+    def standings(self, now: float) -> dict[UUID, Standing]:
+        """How well each memory is known that was reviewed."""
+        for one, card in self.cards.items():
+            if card.reviews and one not in self._replayed:
+                self._replayed[one] = replayed(self.scheduler, card.reviews)
+        return {one: standing_of(self.scheduler, card, now) for one, card in self._replayed.items()}
+
+    def suggested(self, now: float) -> list[UUID]:
+        """Memories that were never reviewed, those next to what is well known first."""
+        standings = self.standings(now)
+        known = [one for one, standing in standings.items() if standing.probability > WELL_KNOWN and standing.learnt]
+        fresh = suggestions(self._graph, list(self.memories.values()), standings.keys(), known)
+        return [memory.id for memory in fresh]
+
+    def plan(self, now: float, suggested: Sequence[UUID], *, most_new: int, together: bool) -> Plan:
+        """What is left of the day. `most_new` memories are new in a day."""
+        today = start_of_day(now)
+        reviewed = {one: card.reviews for one, card in self.cards.items() if card.reviews}
+        begun = sum(reviews[0].at >= today for reviews in reviewed.values())
+        return plan(
+            self.standings(now),
+            [one for one in suggested if one not in reviewed],
+            self.clusters,
+            [one for one, reviews in reviewed.items() if reviews[-1].at >= today],
+            now,
+            most_new=max(0, most_new - begun),
+            together=together,
+        )
+
+    def answer(self, memories: Sequence[UUID], question: str, answer: str) -> None:
+        """Keep what was typed until it is graded."""
+        one = Ungraded(pool=self.pool, memories=tuple(memories), question=question, answer=answer)
+        self.shelf.note_answer(one)
+
+    def review(self, memories: Sequence[UUID], grade: Grade, at: float) -> None:
+        """Note how well these were remembered."""
+        self._cards |= self.shelf.review(self.pool, memories, grade, at)
+        for one in memories:
+            self._replayed.pop(one, None)

@@ -1,0 +1,34 @@
+"""Builds the concept worker and serves its queue; `celery -A memshare_concepts.worker worker` runs it alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from celery import Celery
+
+from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.settings import Settings
+from memshare_concepts.tasks import Extracting, register
+from memshare_llm.worker import open_budget, open_limited, open_metering
+from memshare_memory.door.client import MemoryClient
+
+
+@functools.cache
+def _extracting(settings: Settings) -> Extracting:
+    chat = open_limited(settings, settings.model_for("scorer"), connections=settings.concurrency)
+    return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check)
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    register(app, functools.partial(open_stage_services, settings), functools.partial(_extracting, settings))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    if CONCEPTS_QUEUE in queues:
+        _extracting(settings)
+
+
+part = Part(queues=lambda _: [CONCEPTS_QUEUE], register=_register, warm=_warm)
+app = worker_app(part)

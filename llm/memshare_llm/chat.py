@@ -1,0 +1,75 @@
+"""The door to chat models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from memshare_broker.errors import GiveUp, Reason, TryAgain
+from memshare_broker.wire.messages import Turn, Usage
+
+
+class UselessReply(TryAgain):
+    """A reply that cannot be used, where another may do; `usage` is the tokens that it took all the same."""
+
+    def __init__(self, message: str, reason: Reason, usage: Usage) -> None:
+        super().__init__(message, reason=reason)
+        self.usage = usage
+
+
+class RefusedReply(GiveUp):
+    """A reply that cannot be used, and no other would be; `usage` is the tokens that it took all the same."""
+
+    def __init__(self, message: str, reason: Reason, usage: Usage) -> None:
+        super().__init__(message, reason)
+        self.usage = usage
+
+
+class NoLogprobs(GiveUp):
+    """The provider or the model does not tell the probabilities of its tokens; `usage` is what finding out took."""
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
+
+
+class Reply(BaseModel):
+    """What a model said, the name it goes by (`openai:gpt-…`), and the tokens it took."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    model: str
+    usage: Usage
+
+
+class FirstToken(BaseModel):
+    """The tokens that a reply was likeliest to begin with: the text of each as it came, and its probability.
+
+    They are at most 20, so their probabilities may sum to less than 1.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    probabilities: dict[str, float]
+    model: str
+    usage: Usage
+
+
+class Chat(Protocol):
+    """A chat model. A call ends within the time it was given, or raises `TryAgain` or `GiveUp`."""
+
+    name: str
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        """The next turn of a conversation; with `schema`, JSON text that is meant to fit it.
+
+        Nothing about the text is promised: `memshare_llm.structured.ask` validates it.
+        """
+        ...
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        """How the next turn of a conversation would begin; raises `NoLogprobs` where this is not told."""
+        ...

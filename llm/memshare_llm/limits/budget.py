@@ -1,0 +1,96 @@
+"""Spend caps: how many tokens and how much money an agent or a submitter may use in a UTC day, in Redis."""
+
+from __future__ import annotations
+
+import random
+import shlex
+import time
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import redis
+from pydantic import Field
+
+from memshare_broker.errors import NotYet
+from memshare_broker.wire.messages import Message
+from memshare_llm.limits.usage import UsageLog, Used, seconds_left
+
+CAPS = "memshare:caps"  # hash: holder → cap
+JITTER = 60  # seconds; what waits for the next day does not come all at once
+
+
+class Holder(NamedTuple):
+    """Whom a cap is for."""
+
+    kind: Literal["agent", "submitter"]
+    name: str
+
+    @property
+    def hold(self) -> str:
+        """What the ledger calls the tasks that wait for this cap."""
+        return f"{self.kind} {self.name}"
+
+
+class Cap(Message):
+    """What may be used in a UTC day; None is no limit. Money is in the currency of the prices."""
+
+    tokens: int | None = Field(default=None, ge=0)
+    money: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    def reached(self, used: Used) -> tuple[Literal["tokens", "money"], str] | None:
+        """What is used up, by its option and in words, if anything is."""
+        if self.tokens is not None and used.tokens >= self.tokens:
+            return "tokens", f"{self.tokens:,} tokens, is used up ({used.tokens:,})"
+        if self.money is not None and used.money >= self.money:
+            return "money", f"{in_words(self.money)} in money, is used up ({in_words(used.money)})"
+        return None
+
+
+class Budget:
+    """The caps of one Redis."""
+
+    def __init__(self, client: redis.Redis, usage: UsageLog, clock: Callable[[], float] = time.time) -> None:
+        self._client = client
+        self._usage = usage
+        self._clock = clock
+
+    def set(self, holder: Holder, cap: Cap | None) -> None:
+        """Set a cap in place of the one before, or take it away."""
+        if cap is None:
+            self._client.hdel(CAPS, holder.hold)
+        else:
+            self._client.hset(CAPS, holder.hold, cap.model_dump_json())
+
+    def caps(self) -> dict[Holder, Cap]:
+        """Every cap, by kind and name."""
+        caps = self._client.hgetall(CAPS).items()
+        return {_holder(str(hold)): Cap.model_validate_json(text) for hold, text in sorted(caps)}
+
+    def check(self, agent: str, submitter: str) -> None:
+        """Raises `NotYet` until the next UTC day where the cap of the agent or the submitter is reached."""
+        holders = [Holder("agent", agent), Holder("submitter", submitter)]
+        texts = self._client.hmget(CAPS, [holder.hold for holder in holders])
+        capped = {holder: Cap.model_validate_json(text) for holder, text in zip(holders, texts, strict=True) if text}
+        if not capped:
+            return
+        for (holder, cap), used in zip(capped.items(), self._usage.used(list(capped)), strict=True):
+            if reached := cap.reached(used):
+                wait = seconds_left(self._clock()) + random.uniform(0, JITTER)
+                raise NotYet(_message(holder, *reached), wait, holder.hold)
+
+
+def in_words(money: float) -> str:
+    """An amount of money, with more digits where it is small."""
+    return f"{money:,.2f}" if money >= 1 or not money else f"{money:.4f}"
+
+
+def _message(holder: Holder, option: str, reached: str) -> str:
+    return (
+        f"The cap of {holder.kind} {holder.name!r} for today, {reached}. It goes on at 00:00 UTC, or when "
+        f"it is raised: memshare budget set --{holder.kind} {shlex.quote(holder.name)} --{option} N."
+    )
+
+
+def _holder(hold: str) -> Holder:
+    kind, name = hold.split(" ", 1)
+    return Holder("agent" if kind == "agent" else "submitter", name)

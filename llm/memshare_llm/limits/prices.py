@@ -1,0 +1,45 @@
+"""What a call to a chat model costs, by the file that `MEMSHARE_PRICES` names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memshare_broker.toml_files import load
+from memshare_broker.wire.messages import Usage
+
+PER = 1_000_000  # tokens that a price is for
+
+
+class Price(BaseModel):
+    """The price of a million tokens of a prompt and of a completion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+
+class Prices(BaseModel):
+    """A file of prices: `currency`, and a table for each model, by its whole name (`openai:NAME`)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, Price] = Field(init=False)
+
+    currency: str | None = Field(default=None, min_length=1, max_length=10)
+
+    def of(self, model: str) -> Price | None:
+        return (self.__pydantic_extra__ or {}).get(model)
+
+    def cost(self, model: str, usage: Usage) -> float:
+        """What the tokens cost, in the file's currency; 0 for a model without a price."""
+        price = self.of(model)
+        if price is None:
+            return 0.0
+        return (usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion) / PER
+
+
+def load_prices(path: Path | None) -> Prices:
+    """The prices of a file, none without one; raises `BadInput` as FILE:LINE: reason."""
+    return Prices() if path is None else load(path, Prices)

@@ -1,0 +1,125 @@
+"""What calls to chat models used, by UTC day, in Redis: for each agent, each submitter and each model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import redis
+
+from memshare_broker.observe.metrics import METRICS, count, observe
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.usage_writer import Amount, UsageWriter
+
+Kind = Literal["agent", "submitter", "model"]
+
+
+class Charge(NamedTuple):
+    """One call: who it was made for, and what it took. An agent or submitter that is empty is not counted."""
+
+    agent: str
+    submitter: str
+    model: str
+    usage: Usage
+    money: float
+
+
+class Used(NamedTuple):
+    """What was used in a day; money is in the currency of the prices."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+class UsageLog:
+    """The usage of one Redis. What this process adds is written a moment later, and at the latest before it reads."""
+
+    def __init__(self, client: redis.Redis, clock: Callable[[], float] = time.time) -> None:
+        self._client = client
+        self._clock = clock
+        self._writer = UsageWriter(client)
+
+    def add(self, charge: Charge) -> None:
+        """Count a call. Never raises for a Redis that is away: the call's answer is not to be lost."""
+        self._writer.add(_amounts(day_of(self._clock()), charge))
+
+    def took(self, model: str, seconds: float) -> None:
+        """Note how long a model took to reply."""
+        samples = observe("memshare_model_seconds", seconds, model=model)
+        self._writer.add([(METRICS, sample.field, float(sample.by)) for sample in samples])
+
+    def flush(self) -> None:
+        """Write now what waits; raises `RedisError` where that is not possible, and keeps it."""
+        self._writer.flush()
+
+    def used(self, holders: Sequence[tuple[Kind, str]]) -> list[Used]:
+        """What each of these has used today."""
+        self.flush()
+        fields = [f"{what} {kind} {name}" for kind, name in holders for what in Used._fields]
+        values = self._client.hmget(_key(day_of(self._clock())), fields)
+        width = len(Used._fields)
+        return [_used(values[at : at + width]) for at in range(0, len(values), width)]
+
+    def today(self) -> dict[Kind, dict[str, Used]]:
+        """What everyone has used today, by kind and name."""
+        self.flush()
+        fields = self._client.hgetall(_key(day_of(self._clock())))
+        holders = sorted({str(field).split(" ", 1)[1] for field in fields})
+        found: dict[Kind, dict[str, Used]] = {"agent": {}, "submitter": {}, "model": {}}
+        for holder in holders:
+            kind, name = holder.split(" ", 1)
+            found[kind][name] = _used([fields.get(f"{what} {holder}") for what in Used._fields])  # type: ignore[index]
+        return found
+
+
+def forget_submitter(client: redis.Redis, submitter: str) -> None:
+    """Remove what was counted for a submitter, on every day."""
+    fields = [f"{what} submitter {submitter}" for what in Used._fields]
+    for key in client.scan_iter(_key("????-??-??")):
+        client.hdel(key, *fields)
+
+
+def day_of(now: float) -> str:
+    """The UTC day of a Unix time, as 2026-11-21."""
+    return time.strftime("%Y-%m-%d", time.gmtime(now))
+
+
+def seconds_left(now: float) -> float:
+    """Seconds from a Unix time until the next UTC day."""
+    return 86_400 - now % 86_400
+
+
+def _amounts(day: str, charge: Charge) -> list[Amount]:
+    """What a charge adds to its day, and for ever to the metrics."""
+    took = Used(1, charge.usage.prompt_tokens, charge.usage.completion_tokens, charge.money)
+    holders = (("agent", charge.agent), ("submitter", charge.submitter), ("model", charge.model))
+    by_day = [
+        (_key(day), f"{what} {kind} {name}", float(amount))
+        for kind, name in holders
+        if name
+        for what, amount in zip(Used._fields, took, strict=True)
+    ]
+    of = {"model": charge.model, "agent": charge.agent}
+    samples = (
+        count("memshare_model_calls_total", **of),
+        count("memshare_model_tokens_total", took.prompt_tokens, **of, type="prompt"),
+        count("memshare_model_tokens_total", took.completion_tokens, **of, type="completion"),
+        count("memshare_model_money_total", took.money, **of),
+    )
+    return by_day + [(METRICS, sample.field, float(sample.by)) for sample in samples]
+
+
+def _used(values: Sequence[bytes | str | None]) -> Used:
+    calls, prompt, completion, money = (float(value or 0) for value in values)
+    return Used(int(calls), int(prompt), int(completion), money)
+
+
+def _key(day: str) -> str:
+    return f"memshare:usage:{day}"

@@ -1,0 +1,29 @@
+"""Chat models by name."""
+
+from __future__ import annotations
+
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
+from memshare_llm.chat import Chat
+from memshare_llm.no_model import NoModel
+
+
+def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
+    """The chat model of a name: `openai:MODEL`, `mistral:MODEL`, or `offline` for none.
+
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once. Connects to
+    nothing. Raises `BadInput` for any other name, and for a provider whose key is missing.
+    """
+    provider, _, model = name.partition(":")
+    # Each provider's SDK takes a second to import, so it is imported where it is used.
+    if provider == "openai" and model:
+        from memshare_llm.providers.openai_chat import OpenAIChat
+
+        return OpenAIChat(model, timeout=timeout, connections=connections)
+    if provider == "mistral" and model:
+        from memshare_llm.providers.mistral_chat import MistralChat
+
+        return MistralChat(model, timeout=timeout, connections=connections)
+    if name == OFFLINE:
+        return NoModel()
+    raise BadInput(f"Unknown chat model {name!r}: write openai:MODEL, mistral:MODEL, or offline for none.")

@@ -1,0 +1,84 @@
+"""Chat models of Mistral."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import httpx2
+from mistralai.client import Mistral
+from mistralai.client.errors import MistralError
+from pydantic import BaseModel
+
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import FirstToken, NoLogprobs, Reply
+from memshare_llm.completion import read_completion
+from memshare_llm.providers.endpoint import find_endpoint
+from memshare_llm.providers.http_client import open_client
+from memshare_llm.providers.http_errors import translate
+from memshare_llm.providers.strict_schema import schema_name, strict_schema
+
+if TYPE_CHECKING:
+    from mistralai.client.models import ChatCompletionRequestMessageTypedDict, ResponseFormatTypedDict
+
+
+class MistralChat:
+    """A model behind `MISTRAL_API_KEY`, or behind the server at `MISTRAL_BASE_URL`.
+
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
+    """
+
+    def __init__(self, model: str, *, timeout: float, connections: int) -> None:
+        key, address = find_endpoint("MISTRAL", "https://api.mistral.ai")
+        http = open_client(timeout=timeout, connections=connections)
+        weakref.finalize(self, http.close)
+        self.name = f"mistral:{model}"
+        self._model = model
+        # Retries are the queue's: without a retry_config the SDK makes none.
+        self._client = Mistral(
+            api_key=key,
+            # The SDK adds /v1 itself, where OpenAI's form of an address ends with it.
+            server_url=address.rstrip("/").removesuffix("/v1"),
+            timeout_ms=round(timeout * 1000),
+            client=http,
+        )
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        messages = [_message(turn) for turn in turns]
+        try:
+            self._client.chat.complete(
+                model=self._model,
+                messages=messages,
+                response_format=_response_format(schema) if schema else None,
+            )
+        except MistralError as error:
+            # Also for a reply that is well: `open_client` does not let the SDK know that it is JSON.
+            if error.status_code == 200:
+                return read_completion(self.name, error.raw_response.content)
+            raise translate(self.name, error, error.raw_response) from None
+        except httpx2.RequestError as error:
+            raise translate(self.name, error) from error
+        raise AssertionError("the SDK has taken a reply of no kind apart")
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:  # noqa: ARG002
+        raise NoLogprobs(f"{self.name} does not tell the probabilities of its tokens.")
+
+
+def _message(turn: Turn) -> ChatCompletionRequestMessageTypedDict:
+    if turn.role == "system":
+        return {"role": "system", "content": turn.content}
+    if turn.role == "assistant":
+        return {"role": "assistant", "content": turn.content}
+    return {"role": "user", "content": turn.content}
+
+
+def _response_format(schema: type[BaseModel]) -> ResponseFormatTypedDict:
+    return {
+        "type": "json_schema",
+        "json_schema": {
+            "name": schema_name(schema),
+            "schema_definition": strict_schema(schema),
+            "strict": True,
+        },
+    }

@@ -1,0 +1,115 @@
+"""Chat models of OpenAI and of every server that speaks its chat completions (vLLM, Ollama, llama.cpp)."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import httpx2
+import openai
+from pydantic import BaseModel, ValidationError
+
+from memshare_broker.observe.masking import masked
+from memshare_broker.wire.messages import Turn
+from memshare_llm.chat import FirstToken, NoLogprobs, Reply
+from memshare_llm.completion import read_completion
+from memshare_llm.providers.endpoint import find_endpoint
+from memshare_llm.providers.first_token import MOST_LIKELY, read_first_token
+from memshare_llm.providers.http_client import open_client
+from memshare_llm.providers.http_errors import MAX_WORDS, translate
+from memshare_llm.providers.strict_schema import schema_name, strict_schema
+
+if TYPE_CHECKING:
+    from openai.types.shared_params import ResponseFormatJSONSchema
+
+# How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
+_REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
+ADDRESS = "https://api.openai.com/v1"
+ONE_TOKEN = {"logprobs": True, "top_logprobs": MOST_LIKELY, "max_completion_tokens": 1}
+
+
+class _Listed(BaseModel):
+    id: str
+
+
+class _Listing(BaseModel):
+    data: list[_Listed]
+
+
+class OpenAIChat:
+    """A model behind `OPENAI_API_KEY`, or behind the server at `OPENAI_BASE_URL`.
+
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
+    A reply is asked for without a temperature and a limit of tokens: reasoning models refuse them.
+    """
+
+    def __init__(self, model: str, *, timeout: float, connections: int) -> None:
+        key, address = find_endpoint("OPENAI", ADDRESS)
+        http = open_client(timeout=timeout, connections=connections)
+        weakref.finalize(self, http.close)
+        self.name = f"openai:{model}"
+        self.address = address
+        self._model = model
+        # Retries are the queue's: the SDK's own would hold a worker's thread and exceed the timeout.
+        self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        body = self._body(turns)
+        if schema:
+            body["response_format"] = _response_format(schema)
+        with _translated(self.name):
+            completion = self._post(body)
+        return read_completion(self.name, completion)
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        with _translated(self.name):
+            try:
+                completion = self._post(self._body(turns) | ONE_TOKEN)
+            except _REFUSALS as error:
+                words = masked(error.message)[:MAX_WORDS]
+                raise NoLogprobs(f"{self.name} was asked for log-probabilities: {words}") from None
+        return read_first_token(self.name, completion)
+
+    def served(self) -> list[str]:
+        """The models that the server says it has; none where it does not say. Raises `TryAgain` where it is away."""
+        with _translated(self.name):
+            try:
+                return [one.id for one in _Listing.model_validate_json(self._get("/models")).data]
+            except (openai.APIStatusError, ValidationError):
+                return []
+
+    def _get(self, path: str) -> bytes:
+        return self._client.get(path, cast_to=httpx2.Response).content
+
+    def _body(self, turns: Sequence[Turn]) -> dict[str, object]:
+        return {"model": self._model, "messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+
+    def _post(self, body: dict[str, object]) -> bytes:
+        """The server's reply as it came, because the SDK does not check what a compatible server sends.
+
+        `chat.completions.create` does the same and takes more time to look through what it sends and gets.
+        """
+        return self._client.post("/chat/completions", cast_to=httpx2.Response, body=body).content
+
+
+@contextmanager
+def _translated(model: str) -> Iterator[None]:
+    """Raises `TryAgain` or `GiveUp` instead of the SDK's own errors.
+
+    From none, where there is a response: the SDK's error has all of it, and a provider may echo the key.
+    """
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise translate(model, error, error.response) from None
+    except openai.APIError as error:
+        raise translate(model, error) from error
+
+
+def _response_format(schema: type[BaseModel]) -> ResponseFormatJSONSchema:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
+    }

@@ -1,0 +1,61 @@
+"""Builds the chat models of a worker: within their rate limits, and with what they use counted."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import redis
+
+from memshare_broker.connection import connect
+from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
+from memshare_broker.settings import Settings
+from memshare_llm.chat import Chat
+from memshare_llm.limits.budget import Budget
+from memshare_llm.limits.metered import Metered, Metering, Payer
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.timed import Timed
+from memshare_llm.limits.usage import UsageLog
+from memshare_llm.models import open_chat
+from memshare_llm.reply_replay import Unfinished
+
+
+def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
+    """The chat model of a name, within its rate limit if it has one; see `open_chat`."""
+    chat = Timed(open_chat(model, timeout=settings.model_timeout, connections=connections), _usage(settings).took)
+    limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
+    if limit is None:
+        return chat
+    from memshare_llm.limits.rate_limited import RateLimited
+    from memshare_llm.limits.rate_limits import SharedLimit
+
+    return RateLimited(chat, SharedLimit(_client(settings), model, limit))
+
+
+def open_metering(settings: Settings) -> Metering:
+    """Counts what tasks use; raises `BadInput` for a file of prices that cannot be used."""
+    usage, prices, unfinished = _usage(settings), load_prices(settings.prices), Unfinished()
+
+    @contextmanager
+    def metered(chat: Chat, payer: Payer) -> Iterator[Chat]:
+        with unfinished.resumed(Metered(chat, payer, usage, prices), payer.journey) as resumed:
+            yield resumed
+
+    return metered
+
+
+@functools.cache
+def open_budget(settings: Settings) -> Budget:
+    """The caps, one for a process."""
+    return Budget(_client(settings), _usage(settings))
+
+
+@functools.cache
+def _client(settings: Settings) -> redis.Redis:
+    return connect(settings.redis)
+
+
+@functools.cache
+def _usage(settings: Settings) -> UsageLog:
+    return UsageLog(connect(settings.redis, tries=1))  # an answer waits for it, and it bridges an outage itself

@@ -1,0 +1,79 @@
+"""Which memories a new one is compared with, for what it claims may contradict theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare_broker.app import SCORER_QUEUE
+from memshare_broker.delivery.stage import Following
+from memshare_broker.wire.comparisons import MOST, CompareTask, Said
+from memshare_memory.memory import Memory, folded
+from memshare_memory.recall.conflicts import Conflicts
+from memshare_memory.stores.store import Hit, Query, Store, Where
+
+SAME_QUESTION = 0.9  # cosine of the prompts
+SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
+LOOKED_AT = 12  # memories, the nearest ones
+LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
+
+
+def rivals_of(store: Store, conflicts: Conflicts, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
+    """The memories that may contradict one: those that answer the same question or are about the same thing.
+
+    At most `MOST`, the nearest ones; none that says the same or that was compared with it already.
+    """
+    [near] = near_each(store, [(memory, vector)])
+    return rivals_among(near, conflicts, memory)
+
+
+def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
+    """What lies near enough to each memory, of which the vector stands beside it, to contradict it."""
+    queries = [
+        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
+        for memory, vector in memories
+    ]
+    return store.search_batch(queries)
+
+
+def rivals_among(
+    near: Sequence[Hit], conflicts: Conflicts, memory: Memory, asked: Collection[UUID] = ()
+) -> list[Memory]:
+    """Those of them that `rivals_of` gives, but none of which this was just `asked`."""
+    if memory.is_passage:  # a document may say what another one denies
+        return []
+    found = [
+        hit.memory
+        for hit in near
+        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else SAME_QUESTION)
+        and hit.memory.id != memory.id
+        and hit.memory.id not in asked
+        and folded(hit.memory.answer) != folded(memory.answer)
+    ]
+    known = conflicts.judged(memory.pool, memory.id) if found else ()
+    return [other for other in found if other.id not in known][:MOST]
+
+
+def _lowest(memory: Memory) -> float:
+    return SAME_THING if memory.is_statement else SAME_QUESTION
+
+
+def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Following:
+    """The message that asks for it."""
+    task = CompareTask(
+        journey=journey,
+        pool=memory.pool,
+        agent=memory.agent or "",
+        submitter=memory.submitter,
+        memory=_said(memory),
+        others=tuple(map(_said, others)),
+    )
+    return Following("scorer.compare", SCORER_QUEUE, "compare", task)
+
+
+def _said(memory: Memory) -> Said:
+    prompt = memory.prompt and memory.prompt[:LONGEST_TEXT]
+    return Said(id=memory.id, prompt=prompt, answer=memory.answer[:LONGEST_TEXT])

@@ -1,0 +1,133 @@
+"""Crediting: the memories that a task was shown earn what its answer was worth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
+from uuid import UUID
+
+import numpy as np
+import redis
+
+from memshare_broker.wire.grades import GradedTask, VerdictTask
+from memshare_broker.wire.messages import AnsweredTask
+from memshare_memory.admit.evidence import Word, as_evidence, of_graded, of_verdict
+from memshare_memory.memory import Memory
+from memshare_memory.recall import reward
+from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, Graded, Waiting
+from memshare_memory.recall.credibility import D, features
+from memshare_memory.recall.given_credit import GivenCredit
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Where
+
+NOTHING = np.zeros(D)  # what is credited of a context that weighs nothing
+_Task = TypeVar("_Task", AnsweredTask, VerdictTask)
+
+
+class Credited(NamedTuple):
+    """The memories that there still are, and the evidence of the task's pool."""
+
+    memories: list[Memory]
+    evidence: Waiting = Waiting()
+
+
+class Crediting:
+    """Says once for a task what the memories of all pools were worth to it.
+
+    Statements, and what an agent judged its share of, are credited as arms of the bandit: a share is how much the
+    answer's verdict weighs for a memory. What is said of pairs is evidence, from which the pool's trainer learns.
+    What comes from outside, by a door or as an offered pair, is one word for each person and memory: the last.
+    """
+
+    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS, *, learn: bool = True) -> None:
+        """For `keep_days` it is known that a task has credited. Without `learn` there is no evidence."""
+        self._client = client
+        self._arms = Arms(client, keep_days)
+        self._given = GivenCredit(client)
+        self._learn = learn
+
+    def graded(self, recall: Recall, journey: str, graded: GradedTask) -> Credited:
+        """Credit what a graded task was shown.
+
+        A memory with a share in it was judged with the answer, which was found right. Any other earns the score,
+        compared with what is usual for the task's kind.
+        """
+        task, score = graded.task, graded.score.total
+        there, usual = _there(recall, task), reward.usual(self._client, task.pool, task.kind)
+        earned = reward.of_score(score, usual)
+        rewards = {one.id: earned if one.share is None else reward.of_verdict(1) for one in task.shown}
+        words = of_graded(graded, there, usual) if self._learn else []
+        return self._credit(recall, journey, task, there, rewards, words, Graded(task.kind, score))
+
+    def judged(self, recall: Recall, task: VerdictTask) -> Credited:
+        """Credit what an answer was shown that was found right or wrong."""
+        there, earned = _there(recall, task), reward.of_verdict(task.verdict)
+        rewards = {one.id: earned for one in task.shown}
+        words = of_verdict(task, there) if self._learn else []
+        # The same journey may credit by its grade, too.
+        credited = self._credit(recall, f"{task.journey} judged", task, there, rewards, words)
+        counting = {one.id for one in task.shown if one.share != 0}
+        return credited._replace(memories=[memory for memory in there if memory.id in counting])
+
+    def _credit(
+        self,
+        recall: Recall,
+        task_id: str,
+        task: AnsweredTask | VerdictTask,
+        there: list[Memory],
+        rewards: Mapping[UUID, float],
+        words: Sequence[Word],
+        graded: Graded | None = None,
+    ) -> Credited:
+        said = as_evidence(recall, task, there, words)
+        shown = {one.id: one for one in task.shown}
+        earned: defaultdict[str, list[Credit]] = defaultdict(list)
+        for memory in there:
+            one = shown[memory.id]
+            if one.share != 0 and not self._is_self_praise(task, memory):
+                # That of a pair without a share is counted, and weighs nothing: its learner ranks it.
+                weight = float(memory.is_statement) if one.share is None else one.share
+                x = features(memory, task.prompt, one.similarity) if weight else NOTHING
+                earned[memory.pool].append(Credit(memory.id, x, rewards[memory.id], weight))
+        waiting = Waiting()
+        for pool in dict.fromkeys((*earned, task.pool)):
+            of_task = pool == task.pool
+            added = self._arms.add(
+                pool,
+                task_id,
+                earned.get(pool, ()),
+                submitter=task.submitter,
+                graded=graded if of_task else None,
+                replaces=is_from_outside(task),
+                evidence=said if of_task else (),
+                encoder=recall.encoder_name,
+            )
+            waiting = added if of_task else waiting
+        return Credited(there, waiting)
+
+    def _is_self_praise(self, task: AnsweredTask | VerdictTask, memory: Memory) -> bool:
+        """Whether somebody outside says what their own statement was worth, where others speak, too."""
+        own = is_from_outside(task) and memory.is_statement and memory.submitter == task.submitter
+        return own and self._given.others_speak(memory.pool, task.submitter)
+
+
+def of_own_pool(recall: Recall, task: _Task) -> _Task:
+    """A task from outside without what it says was shown of other pools; of its own pool, and gone, is what is gone."""
+    if not is_from_outside(task) or not task.shown:
+        return task
+    found = recall.store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories
+    elsewhere = {memory.id for memory in found if memory.pool != task.pool}
+    return task.model_copy(update={"shown": tuple(one for one in task.shown if one.id not in elsewhere)})
+
+
+def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:
+    """Whether somebody outside says what was shown, or what it was worth: agents of the deployment judge by shares."""
+    return task.offered if isinstance(task, AnsweredTask) else all(one.share is None for one in task.shown)
+
+
+def _there(recall: Recall, task: AnsweredTask | VerdictTask) -> list[Memory]:
+    """The memories that were shown and are still there, the best first."""
+    places = {one.id: place for place, one in enumerate(task.shown)}
+    found = recall.store.page(Where(ids=list(places)), len(places)).memories if places else []
+    return sorted(found, key=lambda memory: places[memory.id])

@@ -1,0 +1,106 @@
+"""Evidence for the learner: what a graded task, or feedback, says of the memories that it was shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memshare_broker.wire.grades import GradedTask, VerdictTask
+from memshare_broker.wire.lessons import Evidence, UsedMemory
+from memshare_broker.wire.messages import AnsweredTask, Embedding
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.reward import Usual, trust
+from memshare_memory.stores.bm25 import tokens
+
+LONGEST_TEXT = 4_000  # characters of a prompt
+CLEAR = 0.5  # of the scale of scores: so far from what is usual, a score says all that it can say
+LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
+RUN = 3  # words in a row
+LEAST_WEIGHT = 0.05  # evidence that weighs less is left out
+
+
+class Word(NamedTuple):
+    """That a memory helped (1) or misled (0), and how much that weighs, 0 to 1."""
+
+    memory: Memory
+    helped: float
+    weight: float
+
+
+def of_graded(graded: GradedTask, there: Sequence[Memory], usual: Usual) -> list[Word]:
+    """What a graded task says of the pairs it was shown, which are still `there`.
+
+    With shares in the answer, which was found right: each by its share. Else of the one that the answer followed: how
+    far the score is from what is usual for the task's kind.
+    """
+    task, pairs = graded.task, [memory for memory in there if not memory.is_statement]
+    shares = {one.id: one.share for one in task.shown if one.share is not None}
+    if shares:
+        return [Word(memory, 1.0, shares[memory.id]) for memory in pairs if shares.get(memory.id)]
+    place = followed(task.answer, [memory.answer for memory in pairs])
+    if place is None:
+        return []
+    above = (graded.score.total - usual.mean) / 100
+    return [Word(pairs[place], float(above >= 0), trust(usual) * min(abs(above) / CLEAR, 1.0))]
+
+
+def of_verdict(task: VerdictTask, there: Sequence[Memory]) -> list[Word]:
+    """What a verdict says of the pairs it was shown: by their shares, or all alike without any."""
+    pairs = [memory for memory in there if not memory.is_statement]
+    shares = {one.id: one.share for one in task.shown}
+    weights = [1 / len(pairs) if (share := shares[memory.id]) is None else share for memory in pairs]
+    return [Word(memory, task.verdict, weight) for memory, weight in zip(pairs, weights, strict=True)]
+
+
+def as_evidence(
+    recall: Recall, task: AnsweredTask | VerdictTask, there: Sequence[Memory], words: Sequence[Word]
+) -> list[Evidence]:
+    """The evidence that words are, of the task's own pool, with the vectors that the learner takes."""
+    heavy = [word for word in words if word.weight >= LEAST_WEIGHT and word.memory.pool == task.pool]
+    if not heavy:
+        return []
+    pairs = [memory for memory in there if not memory.is_statement and memory.pool == task.pool]
+    vectors = recall.store.dense_of([memory.id for memory in pairs])
+    used = {
+        memory.id: UsedMemory(
+            id=memory.id,
+            embedding=Embedding.pack(recall.encoder_name, vectors[memory.id]),
+            submitter=memory.submitter,
+        )
+        for memory in pairs
+        if memory.id in vectors
+    }
+    answered = task if isinstance(task, AnsweredTask) else None
+    prompt = recall.vector(answered.embedding if answered else None, task.prompt)
+    return [
+        Evidence(
+            by=task.submitter,
+            source="outcome" if answered else "feedback",
+            text=task.prompt[:LONGEST_TEXT],
+            prompt=Embedding.pack(recall.encoder_name, prompt),
+            pair=memory_id(task.pool, task.prompt, answered.answer) if answered else None,
+            memory=used[word.memory.id],
+            beside=tuple(one for name, one in used.items() if name != word.memory.id),
+            helped=word.helped,
+            weight=word.weight,
+            at=time.time(),
+        )
+        for word in heavy
+        if word.memory.id in used
+    ]
+
+
+def followed(answer: str, shown: Sequence[str]) -> int | None:
+    """The place of the shown answer that was followed, of equal ones the first; None where none was."""
+    runs = _runs(answer)
+    shares = [len(of & runs) / len(of) if (of := _runs(text)) else 0.0 for text in shown]
+    best = max(shares, default=0.0)
+    return shares.index(best) if best >= LEAST_FOLLOWED else None
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    """All runs of `RUN` words; a shorter text is one run."""
+    words = tokens(text)
+    return {tuple(words[at : at + RUN]) for at in range(max(len(words) - RUN + 1, min(len(words), 1)))}

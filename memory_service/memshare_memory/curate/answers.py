@@ -1,0 +1,72 @@
+"""What people are told of forgotten memories, as messages; light to import."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import BeforeValidator, Field
+
+from memshare_broker.wire.messages import Message
+from memshare_memory.memory import Memory
+
+
+class Forgotten(Message):
+    """A memory in the trash. Times are Unix times in seconds."""
+
+    memory: Memory
+    forgotten: float
+    until: float = Field(description="when it goes for good")
+    arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
+    given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
+    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    made_stale: Annotated[tuple[UUID, ...], BeforeValidator(tuple)] = Field(
+        default=(), description="what was written from it; some entries have statuses beside the ids"
+    )
+    confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
+
+
+class ForgetPreview(Message):
+    """What would be forgotten: how many memories, of which pools, and the first of them.
+
+    `derived` counts those that were derived from the ones asked for, `trashed` those that are in the trash already.
+    """
+
+    memories: int
+    by_pool: dict[str, int]
+    derived: int
+    trashed: int
+    examples: tuple[Memory, ...]
+
+
+class TrashPage(Message):
+    """Forgotten memories, the last one forgotten first, and how many there are in all that were asked for."""
+
+    total: int
+    forgotten: tuple[Forgotten, ...]
+
+
+class Restored(Message):
+    """Which memories are back, and which were not taken back because the pool has one with the same id."""
+
+    restored: tuple[UUID, ...]
+    there: tuple[UUID, ...]
+
+
+class Purged(Message):
+    """What is gone for good; `open_messages` are those that are under way and still have it."""
+
+    memories: tuple[UUID, ...]
+    journeys: int
+    dead_letters: int
+    open_messages: int
+
+
+class FilesRewritten(Message):
+    """Whose files were rewritten, so that nothing of what was removed stands in them."""
+
+    pool: bool = Field(description="whether the pool's were, which a Qdrant server does by itself, in its own time")
+    redis: bool = Field(
+        description="whether those of Redis were: its append-only log, and its snapshot if it makes any"
+    )
+    copies: tuple[str, ...] = Field(description="folders beside the pool's that may have it, too")

@@ -1,0 +1,82 @@
+"""Where Redis keeps what people decided on the concepts of pools, and how it goes with the memories and the people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import redis
+
+from memshare_memory.concept_key import key
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Store, Where, every
+
+_MERGES = "memshare:concepts:merges:"
+_DISMISSED = "memshare:concepts:dismissed:"
+_NOBODY = "anonymous"
+
+
+def merges_key(pool: str) -> str:
+    """List of JSON: the merges of a pool's concepts, in the order in which they were made."""
+    return _MERGES + pool
+
+
+def dismissed_key(pool: str) -> str:
+    """Hash: id of a gap, or of two similar names, that a person dismissed → JSON of its names, when and by whom."""
+    return _DISMISSED + pool
+
+
+def drop_decisions(client: redis.Redis, store: Store, purged: Iterable[Memory]) -> None:
+    """Remove the decisions on concepts that only purged memories had: they would tell what those were about."""
+    names: dict[str, set[str]] = {}
+    for memory in purged:
+        names.setdefault(memory.pool, set()).update(_keys(memory))
+    for pool, gone in names.items():
+        if not gone.isdisjoint(name for record in _records(client, pool) for name in _named(record)):
+            left = {name for memory in every(store, Where(pool=pool)) for name in _keys(memory)}
+            _rewrite(client, pool, without=gone - left)
+
+
+def forget_decider(client: redis.Redis, person: str) -> None:
+    """What a purged person decided stays as it is; by whom is not known any more."""
+    for prefix in (_MERGES, _DISMISSED):
+        for name in client.scan_iter(prefix + "*"):
+            _rewrite(client, str(name).removeprefix(prefix), unnamed=person)
+
+
+def _keys(memory: Memory) -> set[str]:
+    return {key(name) for names in memory.concepts.values() for name in names}
+
+
+def _named(record: dict[str, Any]) -> set[str]:
+    """The keys of the names in a merge, or in what was dismissed."""
+    return {key(name) for name in record.get("names") or (record["of"], record["into"])}
+
+
+def _records(client: redis.Redis, pool: str) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in (*client.lrange(merges_key(pool), 0, -1), *client.hvals(dismissed_key(pool)))]
+
+
+def _rewrite(client: redis.Redis, pool: str, *, without: Collection[str] = (), unnamed: str | None = None) -> None:
+    """Write the records of a pool again: none that has a name of `without`, and none by `unnamed`."""
+
+    def written(text: str | bytes) -> str | None:
+        record = json.loads(text)
+        if not _named(record).isdisjoint(without):
+            return None
+        return json.dumps({**record, "by": _NOBODY} if record["by"] == unnamed else record)
+
+    def work(pipe: redis.client.Pipeline) -> None:
+        merges = [written(text) for text in pipe.lrange(merges_key(pool), 0, -1)]
+        dismissed = {name: written(text) for name, text in pipe.hgetall(dismissed_key(pool)).items()}
+        pipe.multi()
+        pipe.delete(merges_key(pool), dismissed_key(pool))
+        for text in merges:
+            if text is not None:
+                pipe.rpush(merges_key(pool), text)
+        for name, text in dismissed.items():
+            if text is not None:
+                pipe.hset(dismissed_key(pool), name, text)
+
+    client.transaction(work, merges_key(pool), dismissed_key(pool))

@@ -1,0 +1,155 @@
+"""What people do with a pool: look, add, edit, bring in and take out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from uuid import UUID
+
+import redis
+
+from memshare_broker.delivery.stage import Following
+from memshare_broker.errors import BadInput
+from memshare_memory.admit.asked_concepts import extraction, needing
+from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.curate.comparing import Comparing, Send
+from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
+from memshare_memory.curate.stale import derived_from, make_stale
+from memshare_memory.curate.worth import Worths, by_pool
+from memshare_memory.curate.write import write
+from memshare_memory.memory import Memory, Revision, memory_id
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.conflicts import Conflict, Verdict
+from memshare_memory.recall.credibility_ranking import Credibility, CredibilityRanking
+from memshare_memory.stores.store import Page, Store, Where
+
+
+def _send_nothing(_messages: Sequence[Following]) -> None:
+    """Where nobody compares memories."""
+
+
+class Curate:
+    """The pool as people see it."""
+
+    def __init__(self, pool: Pool, client: redis.Redis, send: Send = _send_nothing, *, concepts: bool = False) -> None:
+        """With `send`, what is brought in or changed is compared with what it may contradict.
+
+        With `concepts` as well, its concepts are asked for."""
+        self._comparing = Comparing(client, send)
+        self._send = send
+        self._concepts = concepts
+        self._pool = pool
+        self._client = client
+        self._ranking = CredibilityRanking(client)
+        self._worths = Worths(client)
+
+    def page(self, where: Where, limit: int, after: UUID | None) -> Page:
+        return self._pool().store.page(where, limit, after)
+
+    def stats(self) -> dict[str, int]:
+        """Memories by pool."""
+        return self._pool().store.count(Where())
+
+    def get(self, memory: UUID) -> Memory:
+        """One memory; raises `BadInput` for an unknown id."""
+        return _get(self._pool().store, memory)
+
+    def add(self, new: Sequence[NewMemory]) -> list[UUID]:
+        """Bring memories in; the same again is the same memory, and keeps its history."""
+        memories = [
+            Memory(
+                id=memory_id(one.pool, one.prompt, one.answer),
+                created=time.time(),
+                **one.model_dump(exclude={"new_pool"}),
+            )
+            for one in new
+        ]
+        self._follow(memories, write(self._pool, self._client, memories, keep_existing=True))
+        return [memory.id for memory in memories]
+
+    def restore(self, memories: Sequence[Memory]) -> list[UUID]:
+        """Write memories as they are, such as exported ones."""
+        self._follow(memories, write(self._pool, self._client, memories))
+        return [memory.id for memory in memories]
+
+    def edit(self, edit: Edit) -> Memory:
+        """Change a memory in its place: it keeps its id and its history, and has to prove itself anew.
+
+        With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
+        written from a statement before is stale then.
+        """
+        wanted = edit.model_dump(exclude={"id", "by", "only_if"})
+        changes = {name: value for name, value in wanted.items() if value is not None}
+        with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
+            before = _get(recall.store, edit.id)
+            if edit.only_if is not None and before != edit.only_if:
+                raise BadInput(f"The memory {str(edit.id)!r} has changed since it was read; nothing was changed now.")
+            changed = before.model_copy(update=changes)
+            rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
+            if rewritten:
+                changed = _begun_anew(changed, before, edit.by)
+            recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
+            if rewritten:
+                self._worths.drop([changed])
+                self._ranking.note(recall.store, [changed.id])
+                make_stale(recall, [one for one in derived_from(recall.store, [before]) if one.id != before.id])
+        if rewritten:
+            note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
+            self._follow([changed], [changed])
+        return changed
+
+    def _follow(self, memories: Sequence[Memory], new: Sequence[Memory]) -> None:
+        """Send what follows from memories that were written; `new` are those that say something new."""
+        store = self._pool().store
+        self._comparing.compare(store, new)
+        if self._concepts:
+            self._send([extraction(memory) for memory in needing(store, memories)])
+
+    def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
+        with self._pool.writing() as recall:
+            readable = {memory.id for memory in recall.store.page(Where(ids=ids), len(ids)).memories} if ids else set()
+            gone = [one for one in dict.fromkeys(ids) if one not in readable]
+            recall.store.delete(gone)
+        return gone
+
+    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
+        """Memories with their credibility and their rivals; unknown ids are left out."""
+        found = []
+        for pool, memories in by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):
+            rivals = self._ranking.conflicts.rivals(pool, [memory.id for memory in memories])
+            for memory, how in zip(memories, self._ranking.credibilities(pool, memories), strict=True):
+                found.append((memory, how, list(rivals.get(memory.id, ()))))
+        return found
+
+    def decide(self, decision: ConflictDecision) -> None:
+        """Note what a person says of two memories of one pool; raises `BadInput` for what are none."""
+        one, other = (_get(self._pool().store, memory) for memory in decision.memories)
+        if one.pool != other.pool or one.id == other.id:
+            raise BadInput("Give two memories of one pool: no others can contradict each other.")
+        verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
+        self._ranking.conflicts.judge(one.pool, one.id, other.id, verdict)
+
+    def conflicts(self, pool: str) -> list[Conflict]:
+        """Every two memories of a pool that contradict each other."""
+        return self._ranking.conflicts.pairs(pool)
+
+
+def _begun_anew(changed: Memory, before: Memory, by: str) -> Memory:
+    """A memory with another text: what it said before is kept, and what was said of that is not."""
+    revision = Revision(
+        prompt=before.prompt, answer=before.answer, until=time.time(), by=by, score=before.score, model=before.model
+    )
+    cleared: dict[str, object] = {
+        "score": None, "model": None, "criteria": {}, "rubric_version": None, "concepts": {},
+    }  # fmt: skip
+    if changed.status == "stale":
+        cleared["status"] = "active"  # a person has looked at it
+    return changed.model_copy(update={"history": (*before.history, revision), **cleared})
+
+
+def _get(store: Store, memory: UUID) -> Memory:
+    found = store.page(Where(ids=[memory]), 1).memories
+    if not found:
+        raise BadInput(f"No memory has the id {str(memory)!r}. `memshare memories list` shows them.")
+    return found[0]

@@ -1,0 +1,81 @@
+"""What people ask of a pool, as messages; light to import, for those who only ask."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field, model_validator
+
+from memshare_broker.wire.forms import Label, Percent, Written
+from memshare_broker.wire.messages import Message, Name
+from memshare_memory.memory import KNOWLEDGE, Memory, Status
+
+
+class NewMemory(Message):
+    """A pair, or a statement without a prompt, that a person brings in."""
+
+    pool: Name
+    prompt: Written | None = None
+    answer: Written
+    agent: Label | None = None
+    kind: Label | None = None
+    submitter: Label = "anonymous"
+    score: Percent | None = None
+    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _statement(cls, given: Any) -> Any:
+        """A text without a prompt and a kind is a statement, whichever way it comes in."""
+        if isinstance(given, dict) and given.get("prompt") is None and given.get("kind") is None:
+            return {**given, "kind": KNOWLEDGE}
+        return given
+
+
+class Edit(Message):
+    """What to change of a memory, and who changes it; None leaves a field as it is.
+
+    With `only_if` it is changed as long as it is still the same as that.
+    """
+
+    id: UUID
+    by: Label = "anonymous"
+    prompt: Written | None = None
+    answer: Written | None = None
+    status: Status | None = None
+    only_if: Memory | None = None
+
+
+class ConflictDecision(Message):
+    """What a person says of two memories of one pool: whether they contradict each other."""
+
+    memories: tuple[UUID, UUID]
+    contradict: bool
+
+
+class Forget(Message):
+    """Which memories to forget: these, all of a submitter, all that a model wrote, or all of a task."""
+
+    ids: tuple[UUID, ...] = ()
+    submitter: str | None = None
+    model: str | None = None
+    task_id: str | None = None
+    with_children: bool = False
+    only_children: bool = Field(default=False, description="what was derived from them, and not they themselves")
+    roll_back: bool = Field(default=False, description="whether the submitter's tasks lose what credit they gave, too")
+
+
+class RestoreForgotten(Message):
+    """Which memories to take back out of the trash: these, or all of a submitter."""
+
+    ids: tuple[UUID, ...] = ()
+    submitter: str | None = None
+
+
+class TrashRequest(Message):
+    """Which forgotten memories to look at, the last one forgotten first; `prefix` is what their ids begin with."""
+
+    submitter: str | None = None
+    prefix: str = Field(default="", pattern=r"^[0-9a-f-]{0,36}$")
+    limit: int = Field(default=50, ge=1, le=1_000)

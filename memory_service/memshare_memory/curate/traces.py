@@ -1,0 +1,105 @@
+"""What Redis tells of memories beside the pool: traces, results, dead letters, outcomes and counts of usage."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+from uuid import UUID
+
+import redis
+
+from memshare_broker.delivery.keys import DEAD, JOURNEY, KEPT, MESSAGES
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.delivery.packed_json import unpack
+from memshare_broker.observe.metrics import DEAD_REASONS
+from memshare_llm.limits.usage import forget_submitter
+from memshare_memory.curate.answers import Purged
+from memshare_memory.curate.reviews import forget_person
+
+RESULT = "celery-task-meta-"  # Celery's key of a task's result
+RECALLED = "memshare:recalled:"
+"""Key of what was recalled at a door: who asked, the task, and the memories that were shown."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def remove_traces(
+    client: redis.Redis, memories: Collection[UUID], tasks: Collection[str], submitter: str | None
+) -> Purged:
+    """Remove all that tells of these memories, of these tasks, and of every task of a submitter.
+
+    A trace of another task that was shown one of the memories goes whole: it may quote it. Messages that are still
+    open are counted and stay, for their tasks are under way.
+    """
+    wanted = _Wanted({str(one) for one in memories}, set(tasks), submitter)
+    journeys = [name for name, records in _journeys(client) if wanted.has(name, records)]
+    for name in journeys:
+        client.delete(JOURNEY + name, RESULT + name)
+    recalled = [key for key, record in _recalled(client) if wanted.has("", record)]
+    if recalled:
+        client.delete(*recalled)
+    dead = [str(one) for one, text in client.hscan_iter(DEAD) if wanted.has(_journey_of(text), json.loads(text))]
+    if dead:
+        client.hdel(DEAD, *dead)
+        client.hdel(DEAD_REASONS, *dead)
+    for name, text in client.hscan_iter(KEPT):
+        outcome = OutcomeRecord.model_validate_json(text)
+        if name in wanted.tasks or str(outcome.memory_id) in wanted.memories:
+            client.hset(KEPT, name, outcome.model_copy(update={"question": None}).model_dump_json(exclude_none=True))
+    if submitter is not None:
+        forget_submitter(client, submitter)
+        forget_person(client, submitter)
+    still_open = sum(wanted.has(_journey_of(text), json.loads(text)) for _, text in client.hscan_iter(MESSAGES))
+    return Purged(
+        memories=tuple(memories),
+        journeys=len(journeys),
+        dead_letters=len(dead),
+        open_messages=still_open,
+    )
+
+
+class _Wanted:
+    """What is looked for in a record."""
+
+    def __init__(self, memories: set[str], tasks: set[str], submitter: str | None) -> None:
+        self.memories = memories
+        self.tasks = tasks
+        self._submitter = submitter
+
+    def has(self, journey: str, record: Any) -> bool:
+        """Whether a record of a journey tells of any of it."""
+        if journey in self.tasks or (self._submitter is not None and self._submitter in _submitters(record)):
+            return True
+        return bool(self.memories) and not self.memories.isdisjoint(_UUID.findall(json.dumps(record)))
+
+
+def _submitters(value: Any) -> Iterator[str]:
+    """Every submitter that a record names, wherever it does."""
+    if isinstance(value, dict):
+        if isinstance(name := value.get("submitter"), str):
+            yield name
+        for inner in value.values():
+            yield from _submitters(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _submitters(inner)
+
+
+def _journeys(client: redis.Redis) -> Iterator[tuple[str, dict[str, Any]]]:
+    for key in client.scan_iter(JOURNEY + "*", count=1000):
+        fields = client.execute_command("HGETALL", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        yield str(key).removeprefix(JOURNEY), {name.decode(): unpack(kept) for name, kept in fields.items()}
+
+
+def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:
+    for key in client.scan_iter(RECALLED + "*", count=1000):
+        kept = client.execute_command("GET", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        if kept is not None:  # it may have expired meanwhile
+            yield str(key), unpack(kept)
+
+
+def _journey_of(text: str) -> str:
+    """The journey of an entry, or of a dead letter, which has its entry inside."""
+    value = json.loads(text)
+    return str(value.get("entry", value).get("journey"))

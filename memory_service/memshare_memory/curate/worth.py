@@ -1,0 +1,75 @@
+"""What memories have been worth, and what contradicts them: dropped with them, and put back with them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+import redis
+
+from memshare_memory.memory import Memory
+from memshare_memory.recall.conflicts import Verdict
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.given_credit import GivenCredit, arms_key
+from memshare_memory.recall.lift import drop_lift
+
+
+class Worth(NamedTuple):
+    """The arm of a memory as it lies in Redis (None where it was never credited), and what contradicts it."""
+
+    arm: str | None
+    rivals: tuple[UUID, ...]
+    confirmed: tuple[UUID, ...] = ()
+    """Those rivals of which a person has said so."""
+    given: Mapping[str, str] = {}
+    """The part of the arm that each submitter's tasks gave."""
+
+
+class Worths:
+    """What the memories of all pools have been worth, in one Redis."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._ranking = CredibilityRanking(client)
+        self._given = GivenCredit(client)
+
+    def of(self, memories: Iterable[Memory]) -> dict[UUID, Worth]:
+        """What each of some memories has been worth."""
+        found: dict[UUID, Worth] = {}
+        for pool, some in by_pool(memories):
+            ids = [memory.id for memory in some]
+            arms = self._ranking.arms.ask(self._client, pool, ids)
+            rivals = self._ranking.conflicts.rivals(pool, ids)
+            given = self._given.of(pool, ids)
+            for one, arm in zip(ids, arms, strict=True):
+                of = rivals.get(one, {})
+                sure = tuple(rival for rival, confirmed in of.items() if confirmed)
+                found[one] = Worth(arm, tuple(of), sure, given.get(one, {}))
+        return found
+
+    def put_back(self, memory: Memory, worth: Worth, there: Collection[UUID]) -> None:
+        """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
+        if worth.arm is not None and self._client.hsetnx(arms_key(memory.pool), str(memory.id), worth.arm):
+            self._given.put_back(memory.pool, memory.id, worth.given)
+        for rival in worth.rivals:
+            if rival in there:
+                verdict: Verdict = "confirmed" if rival in worth.confirmed else "contradict"
+                self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
+
+    def drop(self, memories: Iterable[Memory]) -> None:
+        """What was said of these memories says nothing of what they are now; their lift does not come back."""
+        for pool, some in by_pool(memories):
+            ids = [memory.id for memory in some]
+            self._ranking.arms.drop(pool, ids)
+            self._ranking.conflicts.drop(pool, ids)
+            drop_lift(self._client, pool, ids)
+
+
+def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:
+    """Memories by their pool, in the order of the pools' names."""
+    pools: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        pools[memory.pool].append(memory)
+    return sorted(pools.items())

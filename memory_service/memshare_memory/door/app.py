@@ -1,0 +1,97 @@
+"""The door of the memory service as an ASGI app: POST /METHOD with JSON, and GET /health."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import redis
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from memshare_broker.connection import DOWN
+from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain
+from memshare_broker.wire.checking import readable
+from memshare_memory.door.messages import RecallRequest
+from memshare_memory.door.methods import LARGEST_BODY, METHODS, RECALL, Method
+from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.refusals import refused
+from memshare_memory.door.service import Service
+
+log = logging.getLogger(__name__)
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def door_app(service: Service, recalls: Recalls, token: str | None) -> Starlette:
+    """The app. With a `token`, every request but /health has to bring it."""
+
+    async def recall(request: RecallRequest) -> Any:
+        if not request.new_pool:
+            await run_in_threadpool(service.pools.require, {request.pool})
+        return await asyncio.wrap_future(recalls.ask(request))
+
+    def answering(method: Method[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
+        if method is RECALL:
+            return recall
+        work = getattr(service, method.name)
+        return lambda request: run_in_threadpool(work, request)
+
+    async def health(_: Request) -> Response:
+        return Response(b'{"status":"ok"}', media_type="application/json")
+
+    routes = [Route(f"/{one.name}", _endpoint(one, answering(one), token), methods=["POST"]) for one in METHODS]
+    return Starlette(routes=[*routes, Route("/health", health, methods=["GET"])])
+
+
+def _endpoint(method: Method[Any, Any], answer: Callable[[Any], Awaitable[Any]], token: str | None) -> Endpoint:
+    expected = f"Bearer {token}".encode() if token else None
+
+    async def endpoint(request: Request) -> Response:
+        given = request.headers.get("authorization", "").encode()
+        if expected is not None and not hmac.compare_digest(given, expected):
+            # Not a fault of the task that asks: it is tried again when the worker has the right token.
+            return refused(401, TryAgain("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
+        try:
+            asked = method.takes.validate_json(await _body(request))
+            return Response(method.gives.dump_json(await answer(asked)), media_type="application/json")
+        except ValidationError as error:
+            return refused(422, BadInput(readable(error, f"The request {method.name!r}")))
+        except _TooLarge as error:
+            return refused(413, error)
+        except BadInput as error:
+            return refused(400, error)
+        except TryAgain as error:
+            return refused(503, error)
+        except (redis.ResponseError, *DOWN) as error:  # such as on a full disk
+            return refused(503, TryAgain(f"The memory service's Redis does not do its part: {error}"))
+        except MemshareError as error:
+            return refused(500, error)
+        except ClientDisconnect:
+            return Response()  # nobody is there any more
+        except Exception:
+            log.exception("A request %r failed.", method.name)
+            return refused(500, GiveUp("The memory service failed; its log says why."))
+
+    return endpoint
+
+
+class _TooLarge(BadInput):
+    pass
+
+
+async def _body(request: Request) -> bytes:
+    """What was sent, read no further than is taken."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_BODY:
+            raise _TooLarge(f"The request is larger than {LARGEST_BODY // 2**20} MiB: send it in parts.")
+    return bytes(body)

@@ -1,0 +1,57 @@
+"""Where the door listens: at a Unix socket of the data folder, or at an address."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from memshare_broker import sockets
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_memory.door.address import socket_of
+
+BACKLOG = 2048
+
+
+def check_door(settings: Settings) -> None:
+    """Raise `BadInput` where `listen` would, before the pool is opened, which may take a minute."""
+    if settings.memory_listen is not None:
+        _listen_at(settings, settings.memory_listen).close()
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket that the settings ask for, bound; raises `BadInput` where it cannot be."""
+    if settings.memory_listen is None:
+        return _listen_at_socket(settings)
+    return _listen_at(settings, settings.memory_listen)
+
+
+def _listen_at(settings: Settings, address: str) -> socket.socket:
+    if settings.memory_token is None:
+        raise BadInput(
+            f"MEMSHARE_MEMORY_LISTEN={address!r} opens the pool to the network, so it needs a token: "
+            "set MEMSHARE_MEMORY_TOKEN, here and for every worker and command."
+        )
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    try:
+        return socket.create_server(
+            (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
+        )
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"MEMSHARE_MEMORY_LISTEN={address!r} cannot be listened on: {reason}.") from error
+
+
+def _listen_at_socket(settings: Settings) -> socket.socket:
+    path = socket_of(settings.data)
+    sockets.make_room(path, settings.data)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Bound aside and renamed, so that nobody can connect before only its owner can.
+    aside = path.with_suffix(f".{os.getpid()}")
+    aside.unlink(missing_ok=True)
+    listening.bind(str(aside))
+    aside.chmod(0o600)
+    aside.rename(path)
+    listening.listen(BACKLOG)
+    return listening

@@ -1,0 +1,189 @@
+"""What is asked of the memory service at its door, and what it answers, as frozen models that refuse unknown fields."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, JsonValue, StringConstraints, model_validator
+
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
+from memshare_memory.memory import Memory, Mode, saying
+from memshare_memory.stores.store import Order, Where
+
+LONGEST_PAGE = 1_000  # memories
+
+Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+
+
+AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
+
+
+class RecallRequest(Message):
+    """Which memories may be shown with a task: the k best of a pool that fulfil every condition.
+
+    `among` narrows by fields (its pool and status do not count), `since` and `until` are days (UTC) on which a memory
+    was made, `words` all stand in it, and those in `not_shown` are left out.
+    """
+
+    pool: Label
+    text: str
+    k: int = Field(ge=0, le=MAX_MEMORIES)
+    mode: Mode = "dense"
+    among: Where = Where()
+    since: date | None = None
+    until: date | None = None
+    words: tuple[Word, ...] = Field(default=(), max_length=10)
+    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
+    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
+    submitter: Label | None = Field(
+        default=None, description="whose task it is: what came of the same task of theirs is no example for it"
+    )
+    asked_by: Label | None = AskedBy
+
+
+class Found(Message):
+    """A memory that was found, and its cosine similarity to the text.
+
+    `proven` says whether others' words speak for who submitted it.
+    """
+
+    memory: Memory
+    similarity: float
+    proven: bool = True
+
+    @property
+    def shown(self) -> Shown:
+        """What is noted of it with a task that it is shown to."""
+        said = saying(self.memory.answer)
+        return Shown(id=self.memory.id, similarity=self.similarity, proven=self.proven, said=said)
+
+
+class Recollection(Message):
+    """What was recalled, best first, and the vector of the text, which is made once a journey.
+
+    Where no memory was asked for, no vector was made.
+    """
+
+    found: tuple[Found, ...]
+    embedding: Embedding | None
+    retriever_version: int
+
+    @property
+    def nearest(self) -> Found | None:
+        """The most similar one, wherever it ranks."""
+        return max(self.found, key=lambda one: one.similarity, default=None)
+
+
+class EmbedRequest(Message):
+    """A text to encode."""
+
+    text: str
+    asked_by: Label | None = AskedBy
+
+
+class SearchRequest(Message):
+    """The k memories nearest to a text, whatever has become of them; credibility does not count."""
+
+    text: str
+    k: int = Field(ge=1, le=LONGEST_PAGE)
+    mode: Mode = "dense"
+    where: Where = Where()
+    asked_by: Label | None = AskedBy
+
+
+class PageRequest(Message):
+    """Some memories in the order of their ids, from `after` on (itself included), or the first ones in another."""
+
+    where: Where = Where()
+    limit: int = Field(default=200, ge=1, le=LONGEST_PAGE)
+    after: UUID | None = None
+    order: Order | None = None
+
+    @model_validator(mode="after")
+    def _one_order(self) -> PageRequest:
+        if self.order is not None and self.after is not None:
+            raise ValueError("'after' goes with the order of the ids: leave out 'order'")
+        return self
+
+
+class MemoryPage(Message):
+    """Some memories, and where the next page starts, if there is one."""
+
+    memories: tuple[Memory, ...]
+    after: UUID | None
+
+
+class RawRequest(Message):
+    """Everything as it lies in the store, in the order of the ids from `after` on, `limit` of it at a time.
+
+    `only` leaves out the rest: those that are damaged, or of each no more than its digest.
+    """
+
+    limit: int = Field(default=LONGEST_PAGE, ge=1, le=LONGEST_PAGE)
+    after: UUID | None = None
+    only: Literal["damaged", "digests"] | None = None
+
+
+class RawMemory(Message):
+    """A memory as it lies in the store, readable or not; `problem` says what is wrong with it.
+
+    `text` is the memory as JSON, and `fields` are all of a damaged one.
+    """
+
+    id: UUID
+    digest: str
+    """Of the text."""
+    text: str | None = None
+    dense: Embedding | None = None
+    fields: dict[str, JsonValue] | None = None
+    problem: str | None = None
+
+
+class RawMemories(Message):
+    """Some of them, or their digests by id, and where the next page starts, if there is one.
+
+    `seen` counts what was left out, too.
+    """
+
+    memories: tuple[RawMemory, ...]
+    digests: dict[str, str] = Field(default={})
+    seen: int
+    after: UUID | None
+    encoder: str
+
+
+class Stats(Message):
+    """How many memories there are, in all and by pool.
+
+    `unreadable` counts those that were met since the service started and that could not be read.
+    """
+
+    total: int
+    by_pool: dict[str, int]
+    unreadable: int = 0
+
+
+class Credibility(Message):
+    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+
+    p: float
+    credits: int
+
+
+class JudgedMemory(Message):
+    """A memory with its credibility and the memories that contradict it."""
+
+    memory: Memory
+    credibility: Credibility
+    conflicts: tuple[UUID, ...]
+
+
+class Refusal(Message):
+    """Why a request was not fulfilled: it cannot be (`bad input`, `give up`), or not now (`try again`)."""
+
+    kind: Literal["bad input", "try again", "give up"]
+    error: str
+    wait: float | None = None

@@ -1,0 +1,111 @@
+"""The process that exports a model: `python -m memshare_memory.encoders.export MODEL NAME FOLDER`.
+
+An empty MODEL is the bundled one, an empty NAME says that the model goes by MODEL. It is written aside, checked against
+sentence-transformers, and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memshare_broker.errors import BadInput
+from memshare_memory.encoders.export_folder import (
+    GRAPH,
+    SETTINGS,
+    TOKENIZER,
+    Export,
+    ExportSettings,
+    file_hash,
+    read_export,
+)
+from memshare_memory.encoders.export_process import UNLOADABLE
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def export(path: str | None, name: str | None, folder: Path) -> None:
+    """Export a model into a folder, unless another process has done it meanwhile.
+
+    What cannot be exported, or gives other vectors then, is written down as refused. Raises `BadInput` for a model
+    that cannot be loaded.
+    """
+    with _alone(folder):
+        if read_export(folder):
+            return
+        # torch takes seconds to import, and who waited for another process does not need it.
+        from memshare_memory.encoders.sentence_encoder import load_model
+
+        model = load_model(path, name, "cpu")
+        aside = folder.with_name(f".{folder.name}.part")
+        shutil.rmtree(aside, ignore_errors=True)  # from one that was killed
+        aside.mkdir()
+        _write(model, aside)
+        if folder.exists():
+            shutil.rmtree(folder)  # a damaged one
+        aside.rename(folder)
+        _sync(folder.parent)
+
+
+def _write(model: SentenceTransformer, folder: Path) -> None:
+    from memshare_memory.encoders.export_check import reference_vectors, why_refused
+    from memshare_memory.encoders.onnx_encoder import OnnxEncoder
+    from memshare_memory.encoders.onnx_graph import write_graph
+
+    prompt = model.prompts.get(model.default_prompt_name or "") or ""
+    try:
+        expected = reference_vectors(model)
+        write_graph(model, prompt, folder / GRAPH)
+        (folder / TOKENIZER).write_text(model.tokenizer.backend_tokenizer.to_str(), encoding="utf-8")
+        files = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
+        settings = ExportSettings(dimension=expected.shape[1], prompt=prompt, files=files)
+        refused = why_refused(OnnxEncoder(Export(folder, settings), "exported"), expected)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - exporters raise anything, and torch runs the model all the same
+        refused = f"{type(error).__name__}: {error}".splitlines()[0]
+    if refused:
+        for file in folder.iterdir():
+            file.unlink()
+        settings = ExportSettings(refused=refused)
+    (folder / SETTINGS).write_text(settings.model_dump_json(indent=2), encoding="utf-8")
+    for file in [*folder.iterdir(), folder]:
+        _sync(file)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process exports into this folder; the lock ends with its process, however that ends."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _sync(path: Path) -> None:
+    """Have a file or folder written to the disk before going on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def main(model: str, name: str, folder: str) -> int:
+    try:
+        export(model or None, name or None, Path(folder))
+    except BadInput as error:
+        print(error)
+        return UNLOADABLE
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,39 @@
+"""Opens a sentence-transformers model: exported, in ONNX Runtime; or in torch, for a GPU and for what has no export."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.device import runs_in_torch
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.export_process import exported
+
+log = logging.getLogger(__name__)
+
+
+def open_model(path: str | None, *, name: str | None = None, device: str | None, exports: Path) -> Encoder:
+    """The encoder of a sentence-transformers folder, a name of the model hub, or the bundled one for none.
+
+    `name` is what stands beside its vectors where that is not `path`. The first to open a model on a processor exports
+    it into the folder `exports`, which takes some seconds; torch is imported in a process of its own for that. Raises
+    `BadInput` for what cannot be loaded.
+    """
+    if not runs_in_torch(device):
+        export = exported(path, name, exports)
+        if export.settings.refused is None:
+            from memshare_memory.encoders.onnx_encoder import OnnxEncoder
+
+            return OnnxEncoder(export, name or path or BUNDLED)
+        log.warning(
+            "The encoder %s runs in torch, which takes longer to start and several hundred MB more: it has no export"
+            " for ONNX Runtime, because %s. Remove %s to have that tried again.",
+            name or path or BUNDLED,
+            export.settings.refused,
+            export.folder,
+        )
+        device = "cpu"
+    from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
+
+    return SentenceTransformerEncoder(path, name=name, device=device)

@@ -1,0 +1,144 @@
+"""One encoder for all who ask at the same time: fair batches of texts, of which no one keeps the others waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare_broker.errors import GiveUp
+from memshare_memory.encoders.encoder import UNLIMITED, BoundedEncoder, Encoder
+from memshare_memory.encoders.fair_queue import FairQueue
+from memshare_memory.encoders.windows import SPECIAL, cost, cut, mean_of
+
+LARGEST_SHARED = 64  # texts
+
+# Tokens of one batch. More are no faster on a processor, and who comes next waits until the batch is through; a server
+# is asked once for a batch.
+LARGEST_BATCH = 512
+LARGEST_OF_SERVER = 16_384
+
+
+class SharedBatches:
+    """An encoder for many threads: what they ask for while one batch is encoded goes into the next ones together.
+
+    Threads that each encode a text of their own at the same time take the processor from each other, and each text
+    pays for reading the weights; in a batch they share that. What is short comes first, and each who asks has a turn. A
+    text that is longer than the encoder reads is encoded in pieces, between which others have theirs.
+
+    More than 64 texts at once are an import: they are encoded beside the others, which would have to wait for seconds
+    behind them.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name = encoder.name
+        self.dimension = encoder.dimension
+        self._encoder = encoder
+        self._window = encoder.window if isinstance(encoder, BoundedEncoder) else UNLIMITED
+        bounded = self._window < UNLIMITED
+        self._most = max(LARGEST_BATCH, self._window) if bounded else LARGEST_OF_SERVER
+        self._lock = threading.Lock()
+        self._queue: FairQueue[_Piece] = FairQueue()
+        self._is_encoding = False
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if len(texts) <= LARGEST_SHARED:
+            return self.begin(texts).result()
+        wanted = _Wanted([cut(text, self._window) for text in texts], self.dimension)
+        wanted.vectors[:] = self._encoder.encode([piece for parts in wanted.texts for piece in parts])
+        return wanted.joined()
+
+    def begin(self, texts: Sequence[str], asked_by: str = "") -> Future[NDArray[np.float32]]:
+        """The vectors of some texts, of shape (len(texts), dimension), when the turn of who asks has come.
+
+        What is cancelled before its turn is not encoded.
+        """
+        wanted = _Wanted([cut(text, self._window) for text in texts], self.dimension)
+        if not texts:
+            wanted.future.set_result(wanted.vectors)
+            return wanted.future
+        with self._lock:
+            row = 0
+            for parts in wanted.texts:
+                for part in parts:
+                    self._queue.put(asked_by, SPECIAL + cost(part), _Piece(wanted, row, part))
+                    row += 1
+            if not self._is_encoding:
+                self._is_encoding = True
+                threading.Thread(target=self._encode_all, name="memshare-encoding", daemon=True).start()
+        return wanted.future
+
+    def _encode_all(self) -> None:
+        """Encode batch by batch until nobody waits."""
+        while True:
+            with self._lock:
+                batch = self._queue.take(self._most)
+                if not batch:
+                    self._is_encoding = False
+                    return
+            going_on = [one for one in batch if one.wanted.is_wanted()]
+            if going_on:
+                self._encode_batch(going_on)
+
+    def _encode_batch(self, batch: Sequence[_Piece]) -> None:
+        try:
+            vectors = self._encoder.encode([one.text for one in batch])
+        except Exception as error:  # noqa: BLE001 - handed on to everyone who waits for this batch
+            owners = list({id(one.wanted): one.wanted for one in batch}.values())
+            if isinstance(error, GiveUp) and len(owners) > 1:
+                # It may be about one text: whoever did not bring it must not fail with whoever did.
+                for owner in owners:
+                    self._encode_batch([one for one in batch if one.wanted is owner])
+                return
+            for owner in owners:
+                owner.future.set_exception(error)
+            return
+        for one, vector in zip(batch, vectors, strict=True):
+            one.wanted.note(one.row, vector)
+
+
+def shared(encoder: Encoder) -> SharedBatches:
+    """An encoder for many threads: itself, where it is one already."""
+    return encoder if isinstance(encoder, SharedBatches) else SharedBatches(encoder)
+
+
+class _Wanted:
+    """Some texts whose vectors are wanted, each in its pieces, and the vectors of those so far."""
+
+    def __init__(self, texts: list[list[str]], dimension: int) -> None:
+        self.texts = texts
+        self.future: Future[NDArray[np.float32]] = Future()
+        self._missing = sum(map(len, texts))
+        self.vectors = np.empty((self._missing, dimension), dtype=np.float32)
+
+    def is_wanted(self) -> bool:
+        """Whether its pieces are still to be encoded; from the first one on it cannot be cancelled."""
+        return self.future.running() or (not self.future.done() and self.future.set_running_or_notify_cancel())
+
+    def note(self, row: int, vector: NDArray[np.float32]) -> None:
+        self.vectors[row] = vector
+        self._missing -= 1
+        if not self._missing:
+            self.future.set_result(self.joined())
+
+    def joined(self) -> NDArray[np.float32]:
+        """The vectors of the texts, of shape (len(texts), dimension)."""
+        if len(self.vectors) == len(self.texts):
+            return self.vectors
+        made, row = [], 0
+        for parts in self.texts:
+            made.append(mean_of(parts, self.vectors[row : row + len(parts)]))
+            row += len(parts)
+        return np.stack(made)
+
+
+class _Piece(NamedTuple):
+    """One text that is read at once, and whose row it is."""
+
+    wanted: _Wanted
+    row: int
+    text: str

@@ -1,0 +1,117 @@
+"""A memory: a good prompt-answer pair of an earlier task, or a plain statement."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import Field, model_validator
+
+from memshare_broker.wire.conversation import asked
+from memshare_broker.wire.extractions import Concepts
+from memshare_broker.wire.forms import Label, Moment, Percent
+from memshare_broker.wire.grades import CriterionScore
+from memshare_broker.wire.messages import Message, derived_id
+
+Status = Literal["active", "hidden", "stale"]
+"""A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
+ALSO_ACTIVE = "probation"
+"""What some stored memories have in place of the status active."""
+Mode = Literal["dense", "hybrid"]
+"""How memories are searched: by meaning alone, or by meaning and by words."""
+
+KNOWLEDGE = "knowledge"
+"""The kind of a statement, which may have the question that it answers as its prompt."""
+
+FLOOR = 0.4
+"""Of credibility; a memory below it is not shown."""
+
+
+class Revision(Message):
+    """What a memory said before it was changed, until when (Unix time in seconds), and who changed it.
+
+    The score and the model are those of what it said.
+    """
+
+    prompt: str | None
+    answer: str
+    until: Moment
+    by: Label | None = None
+    score: Percent | None = None
+    model: str | None = None
+
+
+class Memory(Message):
+    """One memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
+
+    id: UUID
+    pool: Label
+    prompt: str | None
+    answer: str = Field(min_length=1)
+    agent: Label | None = None
+    kind: Label | None = None
+    submitter: Label = "anonymous"
+    model: str | None = None
+    score: Percent | None = None
+    criteria: dict[str, CriterionScore] = Field(default={})
+    rubric_version: str | None = None
+    task_id: str | None = None
+    source: str | None = Field(default=None, description="where a statement was read: a document or a web address")
+    parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown, or was a part of")
+    created: Moment = Field(description="Unix time in seconds")
+    status: Status = "active"
+    history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
+    concepts: Concepts = Field(
+        default={},
+        description="names by level: -1 subjects, 0 the topic, 1 to 4 ever more general; none: not known yet",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_stored(cls, fields: Any) -> Any:
+        """A stored memory may have another word for the status active, and vouchers, which mean nothing."""
+        if not isinstance(fields, dict):
+            return fields
+        kept = {name: value for name, value in fields.items() if name != "vouchers"}
+        return kept | {"status": status_of(kept["status"])} if "status" in kept else kept
+
+    @property
+    def key(self) -> str:
+        """The text a task is compared with: the prompt, or the answer where there is none."""
+        return self.prompt or self.answer
+
+    @property
+    def asked(self) -> str:
+        """The text that is encoded: the same, but of a conversation what was asked last comes first."""
+        return self.answer if self.prompt is None else asked(self.prompt)
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it is a piece of knowledge that somebody brought in, and no answer to a task."""
+        return self.prompt is None or self.kind == KNOWLEDGE
+
+    @property
+    def is_passage(self) -> bool:
+        """Whether it is a piece of a document, which is its parent; what an agent learnt from one names its source."""
+        return self.prompt is None and bool(self.parents) and self.source is None
+
+
+def status_of(stored: object) -> object:
+    """What a stored status means."""
+    return "active" if stored == ALSO_ACTIVE else stored
+
+
+def folded(text: str) -> str:
+    """A text without the differences of case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def saying(answer: str) -> str:
+    """The same for answers that are the same but for case and white space: what a store finds them by."""
+    return blake2b(folded(answer).encode(), digest_size=12).hexdigest()
+
+
+def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:
+    """The same pair in the same pool is the same memory."""
+    return derived_id("memory", pool, prompt or "", answer)

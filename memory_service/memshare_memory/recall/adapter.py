@@ -1,0 +1,127 @@
+"""The adapter of a pool, by which memories are ranked: the encoder's vectors turned, and whose they are worth.
+
+s(q, m) = cos(Aq, Am) + worth of m's submitter,   A = I + W of the pool
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from safetensors.numpy import load, save
+
+from memshare_broker.wire.messages import Message
+
+if TYPE_CHECKING:
+    from memshare_memory.memory import Memory
+
+Array = NDArray[np.float32]
+
+
+class PublishedAdapter(Message):
+    """A version of a pool's adapter as it lies in Redis: half-precision weights and what they were made for.
+
+    `worth` is by submitter, in the unit of a cosine; who is not in it is worth 0. Accuracies are on what was held out
+    (`memshare_broker.wire.lessons.Lesson`), of the version before it and of itself.
+    """
+
+    version: int
+    encoder: str
+    dimension: int
+    sha256: str
+    weights: str
+    worth: dict[str, float] = Field(default={})
+    lessons: int = 0
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
+
+    @classmethod
+    def pack(
+        cls,
+        version: int,
+        encoder: str,
+        weights: Array,
+        worth: Mapping[str, float] | None = None,
+        **known: Any,
+    ) -> PublishedAdapter:
+        """Weights of shape (dimension, dimension), with what is `known` of them beside."""
+        blob = save({"weights": np.ascontiguousarray(weights, dtype=np.float16)})
+        return cls(
+            version=version,
+            encoder=encoder,
+            dimension=weights.shape[0],
+            sha256=hashlib.sha256(blob).hexdigest(),
+            weights=base64.b64encode(blob).decode(),
+            worth=dict(worth or {}),
+            **known,
+        )
+
+    def adapter(self) -> Adapter:
+        """The adapter, ready for use; raises `ValueError` when the weights were damaged."""
+        return Adapter.of(self.version, self.unpack(), self.worth)
+
+    def unpack(self) -> Array:
+        """The weights, of shape (dimension, dimension); raises `ValueError` when they were damaged."""
+        blob = base64.b64decode(self.weights)
+        if hashlib.sha256(blob).hexdigest() != self.sha256:
+            raise ValueError("its hash does not fit")
+        weights: Array = load(blob)["weights"].astype(np.float32)
+        if weights.shape != (self.dimension, self.dimension):
+            raise ValueError(f"its weights have the shape {weights.shape}")
+        if not np.isfinite(weights).all():
+            raise ValueError("its weights are not all finite numbers")
+        return weights
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A residual linear adapter A = I + W of questions and memories, and what submitters are worth.
+
+    Version 0 has learnt nothing: it ranks by the cosine alone.
+    """
+
+    version: int = 0
+    weights: Array | None = None
+    """W, of shape (dimension, dimension)."""
+    search: Array | None = None
+    """AᵀA, of the same shape: the stored vectors stay as they are, so that the question is turned twice."""
+    worth: Mapping[str, float] = field(default_factory=dict)
+    proven_submitters: frozenset[str] | None = frozenset()
+    """Those for whom others' words speak; None where nobody learns, and so nobody could prove anything."""
+
+    @classmethod
+    def of(cls, version: int, weights: Array, worth: Mapping[str, float]) -> Adapter:
+        """An adapter with W as its weights, in the half precision in which it is published."""
+        weights = weights.astype(np.float16).astype(np.float32)
+        whole = np.eye(len(weights), dtype=np.float32) + weights
+        return cls(version, weights, whole.T @ whole, worth)
+
+    def matrix(self, dimension: int) -> Array:
+        """W, also of an adapter that has learnt nothing."""
+        return np.zeros((dimension, dimension), np.float32) if self.weights is None else self.weights
+
+    def __call__(self, query: Array) -> Array:
+        """normalise(AᵀAq), by which the store is searched for a question q of shape (dimension,)."""
+        if self.search is None:
+            return query
+        turned = self.search @ query
+        return np.asarray(turned / np.linalg.norm(turned), dtype=np.float32)
+
+    def scores(self, query: Array, memories: Array, submitters: Sequence[str]) -> Array:
+        """s(q, m) of n memories, of shape (n, dimension), for a question of shape (dimension,), or one for each."""
+        own = np.array([self.worth.get(name, 0.0) for name in submitters], dtype=np.float32)
+        if self.weights is not None:
+            query, memories = query + query @ self.weights.T, memories + memories @ self.weights.T
+        lengths = np.linalg.norm(memories, axis=-1) * np.linalg.norm(query, axis=-1)
+        return np.asarray((memories * query).sum(-1) / lengths + own)
+
+    def proven(self, memory: Memory) -> bool:
+        """Whether somebody speaks for a memory of its pool: a person brought it in, or others' words its submitter."""
+        known = self.proven_submitters
+        return known is None or memory.task_id is None or memory.submitter in known

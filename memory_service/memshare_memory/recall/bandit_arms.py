@@ -1,0 +1,149 @@
+"""The arms of a pool's memories in Redis, where every worker can add to them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+import redis
+
+from memshare_broker.wire.lessons import Evidence
+from memshare_memory.recall.credibility import Arm, Array, D
+from memshare_memory.recall.given_credit import (
+    INDEX,
+    GivenCredit,
+    arms_key,
+    given_key,
+    last_words_key,
+    member_of,
+    usual_key,
+)
+from memshare_memory.recall.retriever import waiting_key
+
+# An arm is one line of text: how many credits, the upper triangle of Σ w·xxᵀ row by row, and b. Numbers are written so
+# that reading them gives the same ones.
+KEEP_MARKER_DAYS = 7.0
+_UPPER = np.triu_indices(D)
+_PLACES = np.zeros((D, D), dtype=np.intp)  # of the numbers of a symmetric matrix in its upper triangle
+_PLACES[_UPPER] = np.arange(len(_UPPER[0]))
+_PLACE_OF = np.maximum(_PLACES, _PLACES.T).ravel()
+_UNTRIED = Arm.untried()
+
+
+class Credit(NamedTuple):
+    """What a memory earned: its features x, of shape (d,), the reward, and how much that weighs, 0 to 1."""
+
+    memory: UUID
+    x: Array
+    reward: float
+    weight: float = 1.0
+
+
+class Graded(NamedTuple):
+    """That a task of some kind was graded, and the score that it got, 0 to 100."""
+
+    kind: str | None
+    score: float
+
+
+class Waiting(NamedTuple):
+    """How many words of evidence of a pool wait for its trainer, and how many of them are new."""
+
+    words: int = 0
+    new: int = 0
+
+
+class Arms:
+    """The arms of all pools, in one Redis."""
+
+    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS) -> None:
+        """For `keep_days` it is known that a task has credited: no shorter than it may be tried again."""
+        self._client = client
+        self._keep = int(keep_days * 86_400)
+        self._credit = client.register_script(_credit_script())
+        self._given = GivenCredit(client)
+
+    def add(
+        self,
+        pool: str,
+        task_id: str,
+        earned: Sequence[Credit],
+        *,
+        submitter: str = "anonymous",
+        graded: Graded | None = None,
+        replaces: bool = False,
+        evidence: Sequence[Evidence] = (),
+        encoder: str = "",
+    ) -> Waiting:
+        """Credit what a task was shown of a pool, in one step and once a task.
+
+        A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown. With
+        `replaces` a credit is the submitter's word about a memory: it takes the place of their last one. `evidence`,
+        with vectors of the `encoder`, waits for the trainer.
+        """
+        if not earned and graded is None and not evidence:
+            return Waiting()
+        words: list[str] = []
+        for one in earned:
+            sums = (1.0, *(one.weight * np.outer(one.x, one.x)[_UPPER]), *(one.weight * one.reward * one.x))
+            words += [str(one.memory), *(repr(float(number)) for number in sums)]
+        keys = [
+            arms_key(pool),
+            f"memshare:credited:{pool}:{task_id}",
+            given_key(pool, submitter),
+            INDEX,
+            usual_key(pool),
+            waiting_key(pool, encoder),
+            last_words_key(pool, submitter),
+        ]
+        kind, score = ((graded.kind or ""), repr(graded.score)) if graded else ("", "")
+        said = [part for one in evidence for part in (one.key, one.model_dump_json())]
+        width, member = 1 + len(_UPPER[0]) + D, member_of(pool, submitter)
+        fixed = (self._keep, width, member, kind, score, int(replaces), len(evidence))
+        return Waiting(*self._credit(keys=keys, args=[*fixed, *said, *words]))
+
+    def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
+        """The arms of some memories, in their order."""
+        return read_arms(self.ask(self._client, pool, memories)) if memories else []
+
+    def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
+        """Ask for the arms of some memories, in a pipeline too; `read_arms` reads the reply."""
+        return client.hmget(arms_key(pool), [str(one) for one in memories])
+
+    def some(self, pool: str, most: int) -> list[Arm]:
+        """The arms of up to so many of a pool's memories, chosen at random; all of them have been credited."""
+        found = self._client.hrandfield(arms_key(pool), most, withvalues=True) or []
+        return read_arms(str(text) for text in found[1::2])
+
+    def drop(self, pool: str, memories: Iterable[UUID]) -> None:
+        """Forget what memories were worth, and who gave it to them."""
+        names = [str(one) for one in memories]
+        if names:
+            self._client.hdel(arms_key(pool), *names)
+            self._given.drop(pool, names)
+
+
+@cache
+def _credit_script() -> str:
+    return f"{keep_fair()}\n{Path(__file__).with_name('credit.lua').read_text('utf-8')}"
+
+
+def keep_fair() -> str:
+    """The Lua function by which a hash of people's words is bounded, to stand before a script that calls it."""
+    return Path(__file__).with_name("keep_fair.lua").read_text("utf-8")
+
+
+def read_arms(texts: Iterable[str | None]) -> list[Arm]:
+    """Arms as they lie in Redis; a memory that was never credited has none there."""
+    return [_UNTRIED if text is None else _read(text) for text in texts]
+
+
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> Arm:
+    numbers = np.array(text.split(), dtype=np.float64)
+    a = numbers[1 : 1 + len(_UPPER[0])][_PLACE_OF].reshape(D, D)
+    return Arm(a + np.eye(D), numbers[-D:], int(numbers[0]))

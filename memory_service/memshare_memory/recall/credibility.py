@@ -1,0 +1,102 @@
+"""Credibility: what memories have been worth, as a contextual bandit (LinUCB) with one arm for each memory.
+
+DynaMind (arXiv 2310.14248) lets knowledge prove itself in this way. An arm is A = I + Σ w·xxᵀ and b = Σ w·r·x over the
+times that its memory was shown, with x the features, r the reward (`memshare_memory.recall.reward`) and w the
+memory's share in the answer, 1 where nobody judged it. Its estimate of the reward in a context x, and how far it may be
+off, are θᵀx and √(xᵀA⁻¹x) with θ = A⁻¹b.
+
+As every x has length 1 and a bias of the same size, a memory that always earned 1 or more, whatever its shares, is in
+every context at least as credible as one that was never tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare_memory.memory import Memory
+
+ALPHA = 1.0  # how much doubt counts in favour: an arm that was never tried has p = ALPHA
+WEIGHT = 0.2  # how far credibility moves a rank, as a share of the similarity
+LOWEST, HIGHEST = -1.0, 0.5  # of p - ALPHA, so that the correction is bounded
+FEATURES = ("bias", "similarity", "score", "always 0", "is as long as the task", "rest")
+D = len(FEATURES)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What is known of one memory: A of shape (d, d), b of shape (d,), and how often it was credited."""
+
+    a: Array
+    b: Array
+    credits: int = 0
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether any of its credits weighs something."""
+        return bool(self.a[0, 0] > 1)
+
+    @classmethod
+    def untried(cls, d: int = D) -> Arm:
+        return cls(np.eye(d), np.zeros(d))
+
+    def credited(self, x: Array, reward: float, weight: float = 1.0) -> Arm:
+        """The arm after its memory was shown in the context x, of shape (d,), and earned a reward of this weight."""
+        return Arm(self.a + weight * np.outer(x, x), self.b + weight * reward * x, self.credits + 1)
+
+
+def upper_bounds(arms: Sequence[Arm], x: Array, alpha: float = ALPHA) -> Array:
+    """p = θᵀx + α√(xᵀA⁻¹x) of each arm in its own context, the rows of x; of one that was never tried it is just α."""
+    if not arms:
+        return np.zeros(0)
+    inverse = np.linalg.inv(np.stack([arm.a for arm in arms]))
+    theta = np.einsum("nij,nj->ni", inverse, np.stack([arm.b for arm in arms]))
+    doubt = np.sqrt(np.einsum("ni,nij,nj->n", x, inverse, x))
+    bounds: Array = np.round(np.einsum("ni,ni->n", theta, x) + alpha * doubt, 12)
+    return bounds
+
+
+def features(memory: Memory, text: str, similarity: float) -> Array:
+    """The memory in the context of a task, in the order of `FEATURES`, as a vector of length 1.
+
+    Each of the three that are measured is from 0 to 1. The rest fills them up to one length, so that the bias of every
+    memory in every context is √½. `similarity` is the cosine of the memory's key and the task's text.
+    """
+    lengths = sorted((len(memory.key), len(text)))
+    measured = np.array(
+        [
+            min(max(similarity, 0.0), 1.0),
+            0.5 if memory.score is None else memory.score / 100,
+            0.0,
+            lengths[0] / lengths[1] if lengths[1] else 1.0,
+        ]
+    )
+    half = measured / 2
+    rest = np.sqrt(max(1 - float(half @ half), 0.0))
+    unit: Array = np.array([1.0, *half, rest]) / np.sqrt(2)
+    return unit
+
+
+def in_general(memory: Memory) -> Array:
+    """The context in which credibilities are compared: a task just like the memory's own."""
+    return features(memory, memory.key, 1.0)
+
+
+def as_shown(arm: Arm) -> Array:
+    """The contexts in which a memory was credited, as one of length 1: their mean, weighted by the bias.
+
+    It takes nothing but the arm, where the memory itself is not at hand; the arm must have been credited.
+    """
+    mean = (arm.a - np.eye(len(arm.a)))[0]
+    unit: Array = mean / np.linalg.norm(mean)
+    return unit
+
+
+def corrected(score: float, p: float) -> float:
+    """A score by which memories are ranked, moved by at most a share of itself."""
+    return score + abs(score) * WEIGHT * min(max(p - ALPHA, LOWEST), HIGHEST)

@@ -1,0 +1,136 @@
+"""Credibility ranking: memories rise or sink among those found by their credibility, or are not shown at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+import redis
+
+from memshare_memory.memory import FLOOR, Memory
+from memshare_memory.recall.bandit_arms import Arms, read_arms
+from memshare_memory.recall.conflicts import Conflicts, Rivals, read_rivals
+from memshare_memory.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.recall.rivalry import Strength, Weaker, behind_rivals, beside_proven_rivals, weaker
+from memshare_memory.stores.store import Hit, Store, Where
+
+
+class Credibility(NamedTuple):
+    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+
+    p: float
+    credits: int
+
+
+class FoundFor(NamedTuple):
+    """What was found in a pool for the text of a task."""
+
+    pool: str
+    text: str
+    hits: Sequence[Hit]
+
+
+class CredibilityRanking:
+    """What is known of memories beside themselves: their arms and their conflicts."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self.arms = Arms(client)
+        self.conflicts = Conflicts(client)
+
+    def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[Credibility]:
+        """How credible some memories of a pool are, in their order."""
+        arms = self.arms.of(pool, [memory.id for memory in memories])
+        contexts = np.array([in_general(memory) for memory in memories])
+        bounds = upper_bounds(arms, contexts)
+        return [Credibility(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
+
+    def note(self, store: Store, ids: Collection[UUID]) -> None:
+        """Let the store find some memories by how credible they are now."""
+        wanted = sorted(ids)
+        memories = store.page(Where(ids=wanted), len(wanted)).memories if wanted else []
+        noted: dict[UUID, float] = {}
+        for pool in {memory.pool for memory in memories}:
+            of_pool = [memory for memory in memories if memory.pool == pool]
+            known = zip(of_pool, self.credibilities(pool, of_pool), strict=True)
+            noted |= {memory.id: how.p for memory, how in known}
+        if noted:
+            store.note_credibility(noted)
+
+    def ranked(self, store: Store, tasks: Sequence[FoundFor]) -> list[list[Hit]]:
+        """The hits for each task that may be shown, best first; one look at Redis for all of them.
+
+        Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
+        other, or is not shown (`memshare_memory.recall.rivalry`), nor is an unproven one beside a proven one.
+        Rivals that were not found take another look.
+        """
+        looks = self._look(tasks)
+        bounds = iter(_bounds(tasks, looks))
+        ranked = []
+        for task, look, beaten in zip(tasks, looks, self._beaten(store, tasks, looks), strict=True):
+            out = {one for one, how in beaten.items() if how.is_left_out}
+            judged = [(hit, next(bounds)) for hit in task.hits]
+            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in out]
+            best = [hit for _, hit in sorted(kept, key=lambda pair: -pair[0])]
+            beside = beside_proven_rivals(best, look.rivals)
+            ranked.append(behind_rivals([hit for hit in best if hit.memory.id not in beside], beaten))
+        return ranked
+
+    def _look(self, tasks: Sequence[FoundFor]) -> list[_Look]:
+        ids = [[hit.memory.id for hit in task.hits] for task in tasks]
+        with self._client.pipeline(transaction=False) as look:
+            for task, some in zip(tasks, ids, strict=True):
+                if some:
+                    self.arms.ask(look, task.pool, some)
+                    self.conflicts.ask(look, task.pool, some)
+            replies = iter(look.execute())
+        return [
+            _Look(read_arms(next(replies)), read_rivals(some, next(replies))) if some else _Look([], {}) for some in ids
+        ]
+
+    def _beaten(self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[dict[UUID, Weaker]]:
+        """Of each task's hits those that a rival which could be shown beats; one not found counts as proven."""
+        wanted = {rival for look in looks for of in look.rivals.values() for rival in of}
+        if not wanted:
+            return [{} for _ in tasks]
+        known = {
+            hit.memory.id: (hit.memory, arm, hit.proven)
+            for task, look in zip(tasks, looks, strict=True)
+            for hit, arm in zip(task.hits, look.arms, strict=True)
+        }
+        if missing := sorted(wanted - known.keys()):
+            others = store.page(Where(ids=missing), len(missing)).memories
+            for pool in {memory.pool for memory in others}:
+                of_pool = [memory for memory in others if memory.pool == pool and memory.status == "active"]
+                arms = self.arms.of(pool, [memory.id for memory in of_pool])
+                known |= {memory.id: (memory, arm, True) for memory, arm in zip(of_pool, arms, strict=True)}
+        involved = [known[one] for one in wanted.union(*(look.rivals for look in looks)) & known.keys()]
+        contexts = np.array([in_general(memory) for memory, *_ in involved])
+        bounds = upper_bounds([arm for _, arm, _ in involved], contexts)
+        strength = {
+            memory.id: Strength(float(p), -memory.created, arm.credits, proven)
+            for (memory, arm, proven), p in zip(involved, bounds, strict=True)
+        }
+        return [weaker(look.rivals, strength) for look in looks]
+
+
+class _Look(NamedTuple):
+    """What Redis knows of a task's hits: their arms, in their order, and those with rivals."""
+
+    arms: Sequence[Arm]
+    rivals: dict[UUID, Rivals]
+
+
+def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[float]:
+    """p of all hits, task by task; that of most is known without computing, for they were never credited."""
+    found = [
+        (task, hit, arm)
+        for task, look in zip(tasks, looks, strict=True)
+        for hit, arm in zip(task.hits, look.arms, strict=True)
+    ]
+    tried = [one for one in found if one[2].is_tried]
+    contexts = [features(hit.memory, task.text, hit.similarity) for task, hit, _ in tried]
+    computed = iter(upper_bounds([arm for *_, arm in tried], np.array(contexts)).tolist())
+    return [next(computed) if arm.is_tried else ALPHA for *_, arm in found]

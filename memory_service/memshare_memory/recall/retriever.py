@@ -1,0 +1,131 @@
+"""The retriever: the adapter of each pool in the version that is in use, and where it lies in Redis."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import redis
+from pydantic import ValidationError
+
+from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.standings import Standings
+
+if TYPE_CHECKING:
+    from memshare_memory.encoders.encoder import Encoder
+
+log = logging.getLogger(__name__)
+
+
+def retriever_key(pool: str, encoder: str, what: str) -> str:
+    """Where something of a pool's retriever lies; another encoder's vectors need an adapter of their own."""
+    return f"memshare:retriever:{pool}:{encoder}:{what}"
+
+
+def version_key(pool: str, encoder: str) -> str:
+    """Holds the number of the version that is in use."""
+    return retriever_key(pool, encoder, "version")
+
+
+def adapter_key(pool: str, encoder: str, version: int) -> str:
+    """Holds a version's `PublishedAdapter` as JSON."""
+    return retriever_key(pool, encoder, str(version))
+
+
+def standings_key(pool: str, encoder: str) -> str:
+    """Holds the pool's `Standings` as JSON, which come with every update, published or not."""
+    return retriever_key(pool, encoder, "standings")
+
+
+def standings_number_key(pool: str, encoder: str) -> str:
+    """Holds a number that grows whenever the pool's `Standings` are written."""
+    return retriever_key(pool, encoder, "standings number")
+
+
+def waiting_key(pool: str, encoder: str) -> str:
+    """Hash: the `Evidence` that the pool's trainer has not learnt from yet, as JSON, by its key."""
+    return retriever_key(pool, encoder, "waiting")
+
+
+class Retriever:
+    """The adapter of each pool, in the version that is in use. A recall asks Redis for two numbers of each pool."""
+
+    def __init__(self, client: redis.Redis, encoder: Encoder, *, learns: bool = True) -> None:
+        """Without anybody who `learns`, all submitters count as proven."""
+        self._client = client
+        self._learns = learns
+        self._encoder = encoder
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Adapter] = {}
+        self._refused: set[tuple[str, int]] = set()
+        self._proven: dict[str, tuple[int, frozenset[str]]] = {}
+
+    def adapter(self, pool: str) -> Adapter:
+        """The adapter of one pool; see `adapters`."""
+        return self.adapters([pool])[pool]
+
+    def adapters(self, pools: Collection[str]) -> dict[str, Adapter]:
+        """The adapters in use, by pool; when a new version cannot be used, the one from before it."""
+        names, encoder = list(pools), self._encoder.name
+        keys = [key(pool, encoder) for pool in names for key in (version_key, standings_number_key)]
+        numbers = [int(text or 0) for text in (self._client.mget(keys) if keys else [])]
+        of_pools = zip(names, numbers[::2], numbers[1::2], strict=True)
+        return {
+            pool: replace(self._adapter(pool, version), proven_submitters=self._proven_in(pool, standings))
+            for pool, version, standings in of_pools
+        }
+
+    def _proven_in(self, pool: str, number: int) -> frozenset[str] | None:
+        """The proven submitters of the pool's standings with this number."""
+        if not self._learns:
+            return None
+        if pool not in self._proven or self._proven[pool][0] != number:
+            text = self._client.get(standings_key(pool, self._encoder.name))
+            self._proven[pool] = number, _proven(pool, text)
+        return self._proven[pool][1]
+
+    def _adapter(self, pool: str, version: int) -> Adapter:
+        if self._is_settled(pool, version):
+            return self._current(pool)
+        with self._lock:
+            if not self._is_settled(pool, version):  # of threads that meet a new version, one loads it
+                self._load(pool, version)
+            return self._current(pool)
+
+    def _current(self, pool: str) -> Adapter:
+        return self._loaded.get(pool, Adapter())
+
+    def _is_settled(self, pool: str, version: int) -> bool:
+        return version == self._current(pool).version or (pool, version) in self._refused
+
+    def _load(self, pool: str, version: int) -> None:
+        try:
+            self._loaded[pool] = self._fetch(pool, version) if version else Adapter()
+            log.info("Uses retriever version %d of pool %s.", version, pool)
+        except ValueError as error:
+            self._refused.add((pool, version))
+            told = "Keeps retriever version %d of pool %s: version %d is refused, %s."
+            log.error(told, self._current(pool).version, pool, version, error)
+
+    def _fetch(self, pool: str, version: int) -> Adapter:
+        text = self._client.get(adapter_key(pool, self._encoder.name, version))
+        if text is None:
+            raise ValueError("it is not there")
+        try:
+            published = PublishedAdapter.model_validate_json(text)
+        except ValidationError as error:
+            raise ValueError(f"it is no adapter ({error.error_count()} fields are missing or wrong)") from error
+        if published.encoder != self._encoder.name or published.dimension != self._encoder.dimension:
+            raise ValueError(f"it was made for the encoder {published.encoder!r} and not {self._encoder.name!r}")
+        return published.adapter()
+
+
+def _proven(pool: str, text: str | bytes | None) -> frozenset[str]:
+    try:
+        return Standings.model_validate_json(text).proven if text else frozenset()
+    except ValidationError as error:
+        log.error("Nobody counts as proven in pool %s: %d errors in its standings.", pool, error.error_count())
+        return frozenset()

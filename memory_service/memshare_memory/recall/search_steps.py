@@ -1,0 +1,134 @@
+"""The searches that one recall takes, step by step, so that the recalls of many tasks can make theirs together.
+
+Of what is found, never two with the same prompt are shown, and not too many of one origin.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memshare_memory.memory import Memory, Mode, folded
+from memshare_memory.stores.store import Hit, Where
+
+CANDIDATES_RANKED = 50  # memories that a learner ranks: a good one that is less like the task is among them
+SPARE = 3  # memories looked at for each one that is shown, where nothing was learnt: some have the same prompt
+
+
+UNPROVEN = 1  # of the memories shown, at most so many where there are proven ones
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
+
+    `among` narrows, whatever pool and status it names; what is hidden or stale is never shown. `submitter`
+    is whose task it is, where what came of the same task of theirs is not to be shown.
+    """
+
+    pool: str
+    text: str
+    vector: NDArray[np.float32]
+    k: int
+    mode: Mode = "dense"
+    among: Where = field(default_factory=Where)
+    submitter: str | None = None
+
+    @property
+    def where(self) -> Where:
+        """The memories that may be shown."""
+        return replace(self.among, pool=self.pool, status="active")
+
+    def is_twin(self, memory: Memory) -> bool:
+        """Whether a memory came of this very task, submitted before: it would be an example for itself."""
+        own = memory.task_id is not None and memory.submitter == self.submitter
+        return own and memory.prompt is not None and folded(memory.prompt) == folded(self.text)
+
+
+class Search(NamedTuple):
+    """One search: which memories, how many at most, and whether it is the first of its recall."""
+
+    where: Where
+    limit: int
+    is_first: bool = True
+
+
+class Ranked(NamedTuple):
+    """What a search found that may be shown, best first; `is_all` where the store has no more of it."""
+
+    hits: list[Hit]
+    is_all: bool
+
+
+def search_steps(
+    wanted: Wanted, submitter_share: float, *, ranks: bool = False
+) -> Generator[Search, Ranked | None, list[Hit]]:
+    """Gives a search, is sent what it found, and so on; returns the memories to show, best first.
+
+    Mostly one search is enough: a large one where a learner `ranks` what is found. Where nothing was learnt and what is
+    nearest is unproven, a second one is. At most `submitter_share` of the memories come from one submitter where there
+    are others.
+    """
+    k = wanted.k
+    if k == 0:
+        return []
+    limit = max(CANDIDATES_RANKED if ranks else 0, SPARE * k)
+    seen: list[Hit] = []
+    shown: list[Hit] = []
+    # Where there are no others, one submitter may fill the places that are left.
+    for each in (max(1, int(k * submitter_share)), k):
+        left_out: list[str] = []
+        # No unproven memory is a reason to look for others.
+        while len(together := choose([*shown, *seen], k, each, unproven=k)) < k:
+            found = yield Search(replace(wanted.where, submitter_not=left_out), limit, is_first=not seen)
+            if found is None:
+                raise TypeError("A search is answered by what it found.")
+            proven = sum(hit.proven for hit in found.hits)
+            if limit < CANDIDATES_RANKED and not found.is_all and proven < min(k, len(found.hits)):
+                limit = CANDIDATES_RANKED  # proven ones may lie further off
+                continue
+            seen += found.hits
+            if found.is_all:
+                break
+            left_out, limit = used_up(together, each), 2 * limit
+        shown = choose([*shown, *seen], k, each)
+        if not left_out:
+            break  # all there is has been seen, or enough
+    return choose([*shown, *seen], k, k)
+
+
+def choose(ranked: Sequence[Hit], k: int, each: int, unproven: int = UNPROVEN) -> list[Hit]:
+    """The first `k` hits that may stand together: one for each prompt, and `each` of a submitter.
+
+    Where any hit is proven, so many of them are `unproven` at most, and none has the prompt of a proven one.
+    """
+    proven = {folded(hit.memory.key) for hit in ranked if hit.proven}
+    left = unproven if proven else k
+    chosen: list[Hit] = []
+    prompts: set[str] = set()
+    submitters: Counter[str] = Counter()
+    for hit in ranked:
+        prompt, submitter = folded(hit.memory.key), hit.memory.submitter
+        if prompt in prompts or submitters[submitter] >= each:
+            continue
+        if not hit.proven:
+            if left == 0 or prompt in proven:
+                continue
+            left -= 1
+        chosen.append(hit)
+        prompts.add(prompt)
+        submitters[submitter] += 1
+        if len(chosen) == k:
+            break
+    return chosen
+
+
+def used_up(chosen: Iterable[Hit], each: int) -> list[str]:
+    """Submitters of whom no more may be shown beside these."""
+    counts = Counter(hit.memory.submitter for hit in chosen)
+    return sorted(submitter for submitter, count in counts.items() if count >= each)

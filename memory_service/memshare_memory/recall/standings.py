@@ -1,0 +1,34 @@
+"""What is known of the submitters of a pool, as its trainer writes it and recall reads it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from memshare_broker.wire.messages import Message
+
+
+class Standing(Message):
+    """What the words about a submitter's memories come to in a pool.
+
+    `worth` is in the unit of a cosine, where 0 is the pool's mean, and `error` its standard error. `words` counts what
+    people said, each once for a memory, and nobody of their own where others speak, too.
+    """
+
+    worth: float
+    error: float
+    words: int
+    proven: bool
+
+
+class Standings(Message):
+    """All submitters of whom something was said in a pool, by name."""
+
+    submitters: dict[str, Standing] = Field(default={})
+
+    @property
+    def proven(self) -> frozenset[str]:
+        return frozenset(name for name, one in self.submitters.items() if one.proven)
+
+    @property
+    def worth(self) -> dict[str, float]:
+        return {name: one.worth for name, one in self.submitters.items()}

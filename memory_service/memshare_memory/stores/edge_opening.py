@@ -1,0 +1,108 @@
+"""Opens the engine of an embedded pool, after it has made sure that the files are what they were.
+
+A pool that was closed has a seal: the digests of its files. One whose process was killed has a tally: what it held. A
+pool from before either was kept has neither, and is taken as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import qdrant_edge as edge
+
+from memshare_memory.stores import edge_folder, edge_requests, folder_seal
+from memshare_memory.stores.engine_damage import damaged, is_panic, no_panic
+from memshare_memory.stores.engine_probe import probe, sum_of
+from memshare_memory.stores.store import Layout
+from memshare_memory.stores.tally import Sum, Tally, left_behind
+
+log = logging.getLogger(__name__)
+
+
+class Opened(NamedTuple):
+    """An open engine, what it holds, and the file by whose lock no other process opens it."""
+
+    shard: edge.EdgeShard
+    tally: Tally
+    lock: BinaryIO
+
+
+def open_engine(folder: Path, layout: Layout) -> Opened:
+    """Open the engine of a pool's folder, made if need be.
+
+    Raises `Unreachable` where another process has it, `Damaged` where its files are not what they were, and `BadInput`
+    where it cannot be used.
+    """
+    engine = edge_folder.prepare(folder, layout)
+    lock = edge_folder.lock(folder)
+    try:
+        edge_folder.end_rewrite(folder)
+        held = folder_seal.unsealed(folder, engine) or _left_by_a_killed_one(folder, engine)
+        tally = Tally(folder, held) if held is not None else None
+        folder_seal.remove(folder)
+        shard = loaded(folder, engine, layout)
+        return Opened(shard, tally or Tally(folder, sum_of(shard)), lock)
+    except BaseException:
+        lock.close()
+        raise
+
+
+def close_engine(folder: Path, opened: Opened) -> None:
+    """Bring the files up to date, seal them, and let another process open the folder."""
+    with no_panic(folder):
+        opened.shard.flush()
+        held = opened.tally.now or sum_of(opened.shard)
+        opened.shard.close()
+    folder_seal.seal(folder, edge_folder.engine_of(folder), held)
+    opened.tally.remove()
+    edge_folder.release(folder)
+    opened.lock.close()
+
+
+def _left_by_a_killed_one(folder: Path, engine: Path) -> Sum | None:
+    left = left_behind(folder)
+    if left is None:
+        return None
+    held = probe(folder, engine)
+    if not left.sums or held in left.sums:
+        return held
+    last = left.sums[-1]
+    if left.same_start:
+        some = ", of which some differ" if held.memories == last.memories else ""
+        raise damaged(folder, f"it held {last.memories} memories when its process ended, and now {held.memories}{some}")
+    log.warning(
+        "The machine ended while the pool in %s was open: it has %d memories, and %d were written. What was written in"
+        " the last moments is gone, or came back.",
+        folder,
+        held.memories,
+        last.memories,
+    )
+    return held
+
+
+def loaded(folder: Path, engine: Path, layout: Layout) -> edge.EdgeShard:
+    """The engine on its files, as they are; raises as `open_engine` does."""
+    try:
+        return _load(engine, layout)
+    except BaseException as error:
+        if is_panic(error):
+            raise damaged(folder, f"the engine could not open it ({error})") from None
+        if not isinstance(error, Exception):
+            raise
+        if "WouldBlock" in str(error):
+            raise edge_folder.taken(folder) from error
+        raise edge_folder.unwritable(folder, error) from error
+
+
+def _load(engine: Path, layout: Layout) -> edge.EdgeShard:
+    try:
+        return edge.EdgeShard.load(str(engine), edge_requests.config(layout))
+    except Exception as error:
+        if "expected vector storages with keys" not in str(error):
+            raise
+        # A pool that has vectors of concepts: what else of the layout differs was found out by its metadata.
+        shard = edge.EdgeShard.load(str(engine))
+        shard.update(edge.UpdateOperation.delete_vector_name("concepts"))
+        return shard

@@ -1,0 +1,72 @@
+"""What is asked of Qdrant Edge, in its own words."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import qdrant_edge as edge
+
+from memshare_memory.stores import points
+from memshare_memory.stores.store import Layout, Query, Vectors, Where
+
+
+def config(layout: Layout) -> edge.EdgeConfig:
+    """The engine for vectors of this layout."""
+    return edge.EdgeConfig(
+        vectors={points.DENSE: edge.EdgeVectorParams(layout.dimension, edge.Distance.Cosine)},
+        sparse_vectors={points.SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        # With one for each processor, waking them takes longer than the search: 2.8 ms, not 1.4, of 100,000 memories.
+        max_search_threads=1,
+    )
+
+
+def vectors(given: Vectors) -> dict[str, edge.NamedVector]:
+    """The vectors of a point, by their names."""
+    return {points.DENSE: given.dense.tolist(), points.SPARSE: edge.SparseVector(*given.sparse)}
+
+
+def request(query: Query) -> edge.QueryRequest:
+    """One search, for the memories alone and not for the fields beside them."""
+    chosen = matching(query.where)
+    rankings: list[edge.Query] = []
+    if query.dense is not None:
+        rankings.append(edge.Query.Nearest(query.dense.tolist(), points.DENSE))
+    if query.sparse is not None:
+        rankings.append(edge.Query.Nearest(edge.SparseVector(*query.sparse), points.SPARSE))
+    if not points.is_fused(query):
+        return edge.QueryRequest(
+            query.limit,
+            query=rankings[0],
+            filter=chosen,
+            score_threshold=query.at_least,
+            with_payload=[points.WHOLE],
+            with_vector=False,
+        )
+    return edge.QueryRequest(
+        query.limit,
+        query=cast("edge.Fusion", edge.Fusion.Rrf(points.RRF_K)),
+        prefetches=[edge.Prefetch(points.depth(query.limit), query=one, filter=chosen) for one in rankings],
+        with_payload=[points.WHOLE],
+        with_vector=[points.DENSE],
+    )
+
+
+def matching(where: Where) -> edge.Filter:
+    """The filter that a point must pass."""
+    must: list[edge.ConditionType] = [
+        edge.FieldCondition(key, match=edge.MatchAny(values)) for key, values in points.conditions(where)
+    ]
+    for key, low, high in points.ranges(where):
+        span = edge.RangeFloat(gte=low, lt=high) if key == "created" else edge.RangeFloat(gte=low, lte=high)
+        must.append(edge.FieldCondition(key, range=span))
+    must += [edge.FieldCondition(points.WORDS, match=edge.MatchValue(mark)) for mark in points.wanted_marks(where)]
+    if where.ids is not None:
+        must.append(edge.HasIdCondition(set(where.ids)))
+    if where.without_task:
+        must.append(edge.IsEmptyCondition("task_id"))
+    apart: list[edge.ConditionType] = []
+    if where.ids_not:
+        apart.append(edge.HasIdCondition(set(where.ids_not)))
+    if where.submitter_not:
+        apart.append(edge.FieldCondition("submitter", match=edge.MatchAny(list(where.submitter_not))))
+    return edge.Filter(must=must, must_not=apart or None)

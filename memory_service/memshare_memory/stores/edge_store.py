@@ -1,0 +1,255 @@
+"""The embedded store: Qdrant Edge, the engine of Qdrant, inside the one process that owns the folder."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import cast, get_args
+from uuid import UUID
+
+import numpy as np
+import qdrant_edge as edge
+from numpy.typing import NDArray
+
+from memshare_broker.errors import TryAgain
+from memshare_memory.memory import Memory, Status, status_of
+from memshare_memory.stores import edge_folder, edge_indexes, edge_requests, edge_rewrite, points
+from memshare_memory.stores.edge_opening import Opened, close_engine, open_engine
+from memshare_memory.stores.engine_damage import no_panic
+from memshare_memory.stores.kept_counts import KeptCounts, Kind
+from memshare_memory.stores.store import (
+    Hit,
+    Layout,
+    Order,
+    Page,
+    Query,
+    RawPage,
+    RawPoint,
+    Rewritten,
+    Sparse,
+    Vectors,
+    Where,
+)
+from memshare_memory.stores.tally import digest
+
+log = logging.getLogger(__name__)
+
+_FLUSH_EVERY = 10_000
+"""Writes after which the engine's files are brought up to date. It takes as long for one write as for thousands (50 ms
+and more, for it waits for the disk file by file); until then the engine's log has them, some 5 kB each, and a log of
+this length is read again within a second or two after a kill."""
+
+
+class EdgeStore:
+    """A pool in a folder.
+
+    A write is in the engine's log when `put` or `delete` returns: it survives the end of the process in
+    any way (kill -9 included). A loss of power may cost what was written since the last flush.
+    Every call holds Python's global lock while it runs, so other threads wait for it.
+    """
+
+    def __init__(self, opened: Opened, folder: Path) -> None:
+        self._opened = opened
+        self._shard, self._tally = opened.shard, opened.tally
+        self._folder = folder
+        self._writing = threading.Lock()
+        self._unflushed = 0
+        self._counts: KeptCounts | None = None
+        self.unreadable: set[UUID] = set()
+
+    @classmethod
+    def open(cls, folder: Path, layout: Layout, owner: str) -> EdgeStore:
+        """Open the pool of a folder, making it if need be; `owner` is what a second opener is told.
+
+        Raises `Unreachable` for a folder that another process has open, `Damaged` for one whose files are not what
+        they were, `BadInput` for one that cannot be written or was made for another encoder.
+        """
+        store = cls(open_engine(folder, layout), folder)
+        try:
+            edge_folder.claim(folder, owner)
+            edge_indexes.build(store._shard, folder)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Bring the files up to date and let another process open the folder."""
+        close_engine(self._folder, self._opened)
+
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+        mode = edge.UpdateMode.UpdateOnly if in_place else edge.UpdateMode.Upsert
+        for batch in points.batches(items):
+            last = {memory.id: (memory, given) for memory, given in batch}
+            noted = self._credibility(list(last))
+            made = [
+                edge.Point(
+                    one,
+                    edge_requests.vectors(given),
+                    points.payload(memory) | {points.CREDIBILITY: noted.get(one, points.UNTRIED)},
+                )
+                for one, (memory, given) in last.items()
+            ]
+            self._write(edge.UpdateOperation.upsert_points(made, None, mode), list(last), made, in_place=in_place)
+
+    def search(
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+    ) -> list[Hit]:
+        [hits] = self.search_batch([Query(where, limit, dense, sparse)])
+        return hits
+
+    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        if not queries:
+            return []
+        with no_panic(self._folder):
+            found = self._shard.query_batch(edge.QueryBatchRequest([edge_requests.request(query) for query in queries]))
+        return [
+            points.hits(query, ((one.id, one.payload, one.score, one.vector) for one in some), self.unreadable)
+            for query, some in zip(queries, found, strict=True)
+        ]
+
+    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
+        if where.ids is not None and where == Where(ids=where.ids) and len(where.ids) <= limit and after is None:
+            return Page(self._named(where.ids), None)
+        request = edge.ScrollRequest(
+            offset=after, limit=limit, filter=edge_requests.matching(where), with_payload=[points.WHOLE]
+        )
+        with no_panic(self._folder):
+            found, following = self._shard.scroll(request)
+        return Page(self._memories(found), cast("UUID | None", following))
+
+    def _named(self, ids: Sequence[UUID]) -> list[Memory]:
+        """Memories by their ids alone, in the order of their ids; five times as fast as by a filter."""
+        with no_panic(self._folder):
+            found = self._shard.retrieve(sorted(set(ids)), with_payload=[points.WHOLE], with_vector=False)
+        return sorted(self._memories(found), key=lambda memory: memory.id)
+
+    def _memories(self, found: Iterable[edge.Record]) -> list[Memory]:
+        return points.memories(((one.id, one.payload) for one in found), self.unreadable)
+
+    def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
+        request = edge.ScrollRequest(
+            offset=after,
+            limit=limit,
+            with_payload=[points.WHOLE] if text_alone else True,
+            with_vector=False if text_alone else [points.DENSE],
+        )
+        with no_panic(self._folder):
+            found, following = self._shard.scroll(request)
+        raw = [RawPoint(UUID(str(one.id)), dict(one.payload or {}), points.dense_of(one.vector)) for one in found]
+        return RawPage(raw, cast("UUID | None", following))
+
+    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
+        direction = edge.Direction.Asc if order.ascending else edge.Direction.Desc
+        request = edge.ScrollRequest(
+            limit=limit,
+            filter=edge_requests.matching(where),
+            with_payload=[points.WHOLE],
+            order_by=edge.OrderBy(order.by, direction),
+        )
+        with no_panic(self._folder):
+            found, _ = self._shard.scroll(request)
+        return self._memories(found)
+
+    def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        edge_folder.require_room(self._folder)
+        with self._writing, no_panic(self._folder):
+            for one in self._credibility(list(noted)):
+                self._shard.update(edge.UpdateOperation.set_payload([one], {points.CREDIBILITY: noted[one]}))
+
+    def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
+        """What was noted of those memories that there are."""
+        with no_panic(self._folder):
+            found = self._shard.retrieve(list(ids), with_payload=[points.CREDIBILITY], with_vector=False)
+        return points.noted((one.id, one.payload) for one in found)
+
+    def count(self, where: Where) -> dict[str, int]:
+        with self._writing:
+            kept = self._kept().count(where)
+        return self._count(where) if kept is None else kept
+
+    def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        with no_panic(self._folder):
+            found = self._shard.retrieve(sorted(set(ids)), with_payload=False, with_vector=[points.DENSE])
+        return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
+
+    def delete(self, ids: Sequence[UUID]) -> None:
+        if ids:
+            self._write(edge.UpdateOperation.delete_points(list(ids)), list(set(ids)), [])
+            self.unreadable -= set(ids)
+
+    def rewrite(self) -> Rewritten:
+        with self._writing, no_panic(self._folder):
+            self._shard = edge_rewrite.rewritten(self._folder, self._shard)
+            self._opened = self._opened._replace(shard=self._shard)
+        return Rewritten(files=True, copies=edge_rewrite.remove_others(self._folder))
+
+    def _count(self, where: Where) -> dict[str, int]:
+        """What the engine counts, one memory after another."""
+        request = edge.FacetRequest("pool", limit=points.MAX_POOLS, exact=True, filter=edge_requests.matching(where))
+        with no_panic(self._folder):
+            counted = self._shard.facet(request)
+        return {str(hit.value): hit.count for hit in counted.hits if hit.count}
+
+    def _kept(self) -> KeptCounts:
+        if self._counts is None:
+            statuses = get_args(Status)
+            counted = {(pool, one): count for one in statuses for pool, count in self._count(Where(status=one)).items()}
+            self._counts = KeptCounts(counted)
+        return self._counts
+
+    def _write(
+        self,
+        operation: edge.UpdateOperation,
+        ids: Sequence[UUID],
+        made: Sequence[edge.Point],
+        *,
+        in_place: bool = False,
+    ) -> None:
+        """Write to the engine, and count: these ids stand there no more, or as these points.
+
+        With `in_place` the operation makes no new ones."""
+        edge_folder.require_room(self._folder)
+        with self._writing, no_panic(self._folder):
+            counts = self._kept()
+            there = self._shard.retrieve(list(ids), with_payload=["pool", "status", points.WHOLE], with_vector=False)
+            if in_place:
+                known = {str(one.id) for one in there}
+                made = [one for one in made if str(one.id) in known]
+            held = self._tally.now
+            after = held and held.changed(map(_digest, there), map(_digest, made))
+            if after is not None:
+                self._tally.will_be(after)
+            self._counts = None  # counted again where the write fails halfway
+            try:
+                self._shard.update(operation)
+            except BaseException as error:
+                self._tally.is_now(None)
+                if "No space left" in str(error):
+                    raise TryAgain(
+                        f"The disk of {str(self._folder)!r} is full. Make room for the pool.", reason="store"
+                    ) from error
+                raise
+            self._tally.is_now(after)
+            counts.change(_kinds(there), _kinds(made))
+            self._counts = counts
+            self._unflushed += len(ids)
+            if self._unflushed >= _FLUSH_EVERY:
+                self._shard.flush()
+                self._unflushed = 0
+
+
+def _digest(point: edge.Point | edge.Record) -> int:
+    return digest(point.id, (point.payload or {}).get(points.WHOLE))
+
+
+def _kinds(found: Sequence[edge.Point | edge.Record]) -> list[Kind]:
+    """Pool and status of points; one that is damaged has none, and is counted nowhere."""
+    kinds = ((point.payload or {}) for point in found)
+    return [(str(one["pool"]), str(status_of(one["status"]))) for one in kinds if "pool" in one and "status" in one]

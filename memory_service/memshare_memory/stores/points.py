@@ -1,0 +1,238 @@
+"""How memories become points of Qdrant's engine: the same in the process and on a server."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from memshare_broker.observe.logs import ids
+from memshare_broker.wire.checking import readable
+from memshare_memory.memory import ALSO_ACTIVE, Memory, saying, status_of
+from memshare_memory.stores.bm25 import cjk_characters, document, query
+from memshare_memory.stores.store import Hit, Query, RawPoint, Where
+
+log = logging.getLogger(__name__)
+
+DENSE = "dense"
+SPARSE = "bm25"
+WHOLE = "memory"
+
+KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "model", "task_id", "parents", "saying")
+"""The fields that a `Where` can name; each has an index."""
+
+NUMBERS = ("created", "score", "credibility")
+"""The fields by which memories are sorted, and found by a range; each has an index."""
+
+WORDS = "words"
+"""The field with the marks of a memory's words, by which it is found; it has an index."""
+
+ADDED = ("model", WORDS)
+"""Fields that points of an older pool lack; the index of each is made once all points have it."""
+
+CREDIBILITY = "credibility"
+UNTRIED = 1.0
+"""The credibility of a memory of which nobody has noted any."""
+
+_NO_SCORE = -1.0  # in place of a score, so that a memory without one is sorted, too
+
+RRF_K = 60
+"""The k of reciprocal rank fusion (Cormack et al. 2009): a rank r counts 1 / (k + r), r from 0."""
+
+MAX_POOLS = 10_000
+
+_FUSED_DEPTH = 50
+_OFF_LENGTH = 1e-2  # by which the length of a vector may differ from 1
+_BATCH = 256
+_PARSED = 4_000  # memories that are kept parsed, some 8 kB each
+
+T = TypeVar("T")
+Payload = dict[str, Any] | None
+Found = tuple[object, Payload, float, object]
+"""A point as the engine gives it: id, payload, score and vectors."""
+
+
+def payload(memory: Memory) -> dict[str, Any]:
+    """The fields that memories are found by, and the whole memory as one JSON text.
+
+    The engine takes and gives back one text far faster than nested fields.
+    """
+    return {
+        "pool": memory.pool,
+        "status": memory.status,
+        "agent": memory.agent,
+        "kind": memory.kind,
+        "submitter": memory.submitter,
+        "model": memory.model,
+        "task_id": memory.task_id,
+        "parents": [str(parent) for parent in memory.parents],
+        "saying": saying(memory.answer),
+        "created": memory.created,
+        "score": _NO_SCORE if memory.score is None else memory.score,
+        WORDS: word_marks(f"{memory.prompt or ''}\n{memory.answer}"),
+        WHOLE: memory.model_dump_json(),
+    }
+
+
+def memories(found: Iterable[tuple[object, Payload]], unreadable: set[UUID]) -> list[Memory]:
+    """The memories that points were made of; those that cannot be read are noted, and left out."""
+    return [one for point, stored in found if (one := _memory(point, stored, unreadable))]
+
+
+def _memory(point: object, stored: Payload, unreadable: set[UUID]) -> Memory | None:
+    read = _parse((stored or {}).get(WHOLE))
+    if isinstance(read, Memory):
+        return read
+    name = UUID(str(point))
+    if name not in unreadable:
+        unreadable.add(name)
+        log.error("A memory cannot be read, and is left out: %s. See `memshare memories check`.", read,
+                  extra=ids(memory_id=str(name)))  # fmt: skip
+    return None
+
+
+@lru_cache(maxsize=_PARSED)
+def _parse(text: Any) -> Memory | str:
+    """A memory, or why it is none. Memories are frozen, so those who find the same text, as recalls do, share one."""
+    if not isinstance(text, str):
+        return f"it has no text {WHOLE!r}"
+    try:
+        return Memory.model_validate_json(text)
+    except ValidationError as error:
+        return readable(error, "it is no memory").rstrip(".")
+
+
+def problem(point: RawPoint) -> str | None:
+    """What is wrong with a point as it lies in a store; None for one that is as it was written."""
+    read = _parse(point.payload.get(WHOLE))
+    if not isinstance(read, Memory):
+        return read
+    if read.id != point.id:
+        return f"it says that it is the memory {read.id}"
+    stored = point.payload | {"status": status_of(point.payload.get("status")), WHOLE: read.model_dump_json()}
+    wrong = [key for key, value in payload(read).items() if not _same(stored.get(key), value)]
+    if wrong:
+        return f"its field {wrong[0]!r} is {point.payload.get(wrong[0])!r}"
+    if point.dense is None or not _has_length_one(point.dense):
+        return "its vector is damaged"
+    return None
+
+
+def _same(stored: object, value: object) -> bool:
+    """Whether a field is what was written; the engine gives some numbers back with another last bit."""
+    if isinstance(stored, float) and isinstance(value, float):
+        return math.isclose(stored, value, rel_tol=1e-12)
+    return stored == value
+
+
+def conditions(where: Where) -> list[tuple[str, list[str]]]:
+    """Fields and the values of which each must have one; `ids` is no field."""
+    given: list[tuple[str, list[str]]] = []
+    for key in KEYWORDS:
+        value: str | Sequence[object] | None = getattr(where, key)
+        if value is not None:
+            meant = [value] if isinstance(value, str) else [str(one) for one in value]
+            given.append((key, [*meant, ALSO_ACTIVE] if key == "status" and "active" in meant else meant))
+    return given
+
+
+def ranges(where: Where) -> list[tuple[str, float | None, float | None]]:
+    """Fields, each with the lowest and the highest value that it may have; `created` is below its highest."""
+    score_from = 0.0 if where.score_from is None and where.score_to is not None else where.score_from
+    given = [
+        ("created", where.created_from, where.created_before),
+        ("score", score_from, where.score_to),
+        (CREDIBILITY, where.credibility_from, where.credibility_to),
+    ]
+    return [(key, low, high) for key, low, high in given if low is not None or high is not None]
+
+
+def wanted_marks(where: Where) -> list[int]:
+    """The marks of words that a memory must all have."""
+    return sorted({mark for word in where.words for mark in query(word).indices})
+
+
+def word_marks(text: str) -> list[int]:
+    """The marks of a text's words: those of its BM25 vector, and of each Chinese or Japanese character by itself."""
+    return sorted({*document(text).indices, *query(" ".join(cjk_characters(text))).indices})
+
+
+def depth(limit: int) -> int:
+    """How many candidates each of the rankings gives to the fusion."""
+    return max(limit, _FUSED_DEPTH)
+
+
+def is_fused(search: Query) -> bool:
+    """Whether a search fuses two rankings."""
+    return search.dense is not None and search.sparse is not None
+
+
+def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:
+    """What a search found, best first; equal scores, as fused ranks often have, by similarity and then by id."""
+    unsorted = [hit for one in found if (hit := _hit(search, *one, unreadable))]
+    return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
+
+
+def _hit(
+    search: Query, point: object, stored: Payload, score: float, vector: object, unreadable: set[UUID]
+) -> Hit | None:
+    """One point. Searched by the dense vector alone, its score is the cosine; fused, `vector` brings what it takes."""
+    found = _memory(point, stored, unreadable)
+    if found is None or not math.isfinite(score):  # of a damaged vector
+        return None
+    own = dense_in(vector) if isinstance(vector, dict) else None
+    if search.dense is None:
+        return Hit(found, score, 0.0, own)
+    if not is_fused(search):
+        return Hit(found, score, score, own)
+    if own is None:
+        raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
+    return Hit(found, score, _cosine(search.dense, own), own)
+
+
+def dense_in(vectors: Any) -> NDArray[np.float32]:
+    """The dense vector among those that came with a point, of shape (dimension,)."""
+    return np.asarray(vectors[DENSE], dtype=np.float32)
+
+
+def dense_of(vectors: object) -> NDArray[np.float32] | None:
+    """The same, or None where there is none."""
+    return dense_in(vectors) if isinstance(vectors, dict) and DENSE in vectors else None
+
+
+def has_vectors(vectors: object) -> bool:
+    """Whether a point came with both of its vectors, the dense one of length 1."""
+    dense = dense_of(vectors)
+    return dense is not None and SPARSE in cast("dict[str, object]", vectors) and _has_length_one(dense)
+
+
+def _has_length_one(dense: NDArray[np.float32]) -> bool:
+    return math.isclose(float(np.linalg.norm(dense)), 1, abs_tol=_OFF_LENGTH)
+
+
+def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def noted(found: Iterable[tuple[object, Payload]]) -> dict[UUID, float]:
+    """What was noted of the credibility of some points, of each that there is."""
+    return {UUID(str(point)): float((stored or {}).get(CREDIBILITY, UNTRIED)) for point, stored in found}
+
+
+def completed(point: object, stored: Payload) -> dict[str, Any] | None:
+    """All fields of a point that may lack some; None for one that cannot be read."""
+    credibility = (stored or {}).get(CREDIBILITY, UNTRIED)
+    return next((payload(one) | {CREDIBILITY: credibility} for one in memories([(point, stored)], set())), None)
+
+
+def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Parts small enough for one write: Qdrant refuses requests above 32 MiB."""
+    for start in range(0, len(items), _BATCH):
+        yield items[start : start + _BATCH]

@@ -1,0 +1,226 @@
+"""The door to the store of memories: Qdrant's engine in the process (`edge`) or a Qdrant server (`server`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from uuid import UUID
+
+from memshare_memory.memory import Memory, Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PAGE = 200
+
+
+class Sparse(NamedTuple):
+    """A sparse vector: indices (32-bit, ascending, each once) and their values, of the same length."""
+
+    indices: list[int]
+    values: list[float]
+
+
+class Vectors(NamedTuple):
+    """The vectors of a memory's text: dense of shape (dimension,) with length 1, and BM25."""
+
+    dense: NDArray[np.float32]
+    sparse: Sparse
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which memories are meant; conditions that are None do not count, the others must all hold."""
+
+    pool: str | None = None
+    status: Status | Sequence[Status] | None = None
+    agent: str | None = None
+    kind: str | None = None
+    submitter: str | None = None
+    model: str | None = None
+    """The model that wrote the answer."""
+    submitter_not: Sequence[str] = ()
+    """None of these submitters."""
+    task_id: str | None = None
+    without_task: bool = False
+    """Only those that no task made: what people brought in."""
+    parents: Sequence[UUID] | None = field(default=None)
+    """Memories that were shown at least one of these."""
+    saying: str | None = None
+    """What `memshare_memory.memory.saying` gives for the answer."""
+    ids: Sequence[UUID] | None = None
+    ids_not: Sequence[UUID] = ()
+    """None of these."""
+    created_from: float | None = None
+    created_before: float | None = None
+    """Unix times in seconds: made at the first or later, and before the second."""
+    score_from: float | None = None
+    score_to: float | None = None
+    """Both included; a memory without a score is in no range."""
+    credibility_from: float | None = None
+    credibility_to: float | None = None
+    """Both included, of the credibility that was noted last."""
+    words: Sequence[str] = ()
+    """Words that all stand in the prompt or the answer, whatever their case."""
+
+
+SortKey = Literal["created", "score", "credibility"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """By what memories are sorted: the highest first, or with `ascending` the lowest."""
+
+    by: SortKey
+    ascending: bool = False
+
+
+@dataclass(frozen=True)
+class Query:
+    """One search: which memories are meant, how many are wanted, and the vectors to compare them with.
+
+    At least one of `dense`, of shape (dimension,), and `sparse` (BM25) is given; of both, the rankings are fused.
+    """
+
+    where: Where
+    limit: int
+    dense: NDArray[np.float32] | None = None
+    sparse: Sparse | None = None
+    at_least: float | None = None
+    """The lowest score of a hit, where one vector is given; fewer are found then, and none is read in vain."""
+
+
+class Hit(NamedTuple):
+    """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
+
+    `vector` is its dense vector, of shape (dimension,), where it was fetched. `proven` says whether others' words speak
+    for who submitted it; recall sets it.
+    """
+
+    memory: Memory
+    score: float
+    similarity: float
+    vector: NDArray[np.float32] | None = None
+    proven: bool = True
+
+
+class Page(NamedTuple):
+    """Some memories in the order of their ids, and where the next page starts, if there is one."""
+
+    memories: list[Memory]
+    after: UUID | None
+
+
+class RawPoint(NamedTuple):
+    """A memory as it lies in the store, whether it can be read or not; `dense` is of shape (dimension,)."""
+
+    id: UUID
+    payload: dict[str, Any]
+    dense: NDArray[np.float32] | None
+
+
+class RawPage(NamedTuple):
+    """Some of them in the order of their ids, and where the next page starts, if there is one."""
+
+    points: list[RawPoint]
+    after: UUID | None
+
+
+class Rewritten(NamedTuple):
+    """Whether a store's files were rewritten, and which folders beside them may have what was removed."""
+
+    files: bool
+    copies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a store was made for; another encoder's vectors cannot be compared with its own."""
+
+    encoder: str
+    dimension: int
+
+
+class Store(Protocol):
+    """Memories with their vectors. Safe to use from many threads; a write is seen by the next read.
+
+    A memory that cannot be read is left out of every answer but those of `raw` and `count`.
+    """
+
+    @property
+    def unreadable(self) -> Collection[UUID]:
+        """Those that were left out so far."""
+        ...
+
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+        """Write memories, each in place of one with the same id.
+
+        With `in_place` only those that are there: one that was deleted meanwhile stays deleted.
+        """
+        ...
+
+    def search(
+        self,
+        where: Where,
+        limit: int,
+        dense: NDArray[np.float32] | None = None,
+        sparse: Sparse | None = None,
+    ) -> list[Hit]:
+        """The best memories first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
+
+        Without `dense` the similarity of a hit is 0.
+        """
+        ...
+
+    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """The hits of several searches, in the order of the searches, with one request to the engine."""
+        ...
+
+    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
+        """Memories in the order of their ids, from `after` on (itself included)."""
+        ...
+
+    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
+        """The first memories in an order; those without a score stand below all others."""
+        ...
+
+    def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        """Note how credible memories are, so that they are found and sorted by it; unknown ids are passed over.
+
+        It stays with a memory that is written again. One of which nothing was noted has 1.
+        """
+        ...
+
+    def count(self, where: Where) -> dict[str, int]:
+        """How many memories each pool has; pools without any are left out."""
+        ...
+
+    def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        """The dense vectors of some memories, of shape (dimension,); unknown ids are left out."""
+        ...
+
+    def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
+        """Everything as it lies there, in the order of the ids, from `after` on (itself included).
+
+        With `text_alone` without vectors and without the fields by which memories are found, which is far faster.
+        """
+        ...
+
+    def delete(self, ids: Sequence[UUID]) -> None:
+        """Remove memories; unknown ids are passed over."""
+        ...
+
+    def rewrite(self) -> Rewritten:
+        """Rewrite the files, so that nothing of what was removed or replaced stands in them; writers wait for it."""
+        ...
+
+
+def every(store: Store, where: Where) -> Iterator[Memory]:
+    """All memories that are meant, in the order of their ids."""
+    page = store.page(where, _PAGE)
+    yield from page.memories
+    while page.after is not None:
+        page = store.page(where, _PAGE, page.after)
+        yield from page.memories

@@ -1,0 +1,113 @@
+"""Builds the memory service: the owner of encoder and pool, which consumes its queue and answers at its door.
+
+`celery -A memshare_memory.worker worker` runs it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from celery import Celery, signals
+
+from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.connection import connect
+from memshare_broker.delivery import sending
+from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.settings import Settings
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import Settle
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.door.app import door_app
+from memshare_memory.door.listening import check_door, listen
+from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.server import DoorServer
+from memshare_memory.door.service import Service
+from memshare_memory.pool import encoder_generation
+from memshare_memory.pool.known_pools import KnownPools
+from memshare_memory.pool.owner import Claim, claim
+from memshare_memory.pool.pool import Pool
+from memshare_memory.pool.pool_sizes import PoolSizes
+from memshare_memory.tasks import register as register_tasks
+
+
+@functools.cache
+def open_pool(settings: Settings) -> Pool:
+    """The pool as this process sees it, shared by its threads."""
+    return encoder_generation.open_pool(settings, connect(settings.redis), lambda: _claim(settings))
+
+
+@functools.cache
+def _claim(settings: Settings) -> Claim | None:
+    """This process's claim on its Redis, made when it has its folder."""
+    return claim(connect(settings.redis), settings)
+
+
+@functools.cache
+def _recalls(settings: Settings) -> Recalls:
+    return Recalls(open_pool(settings))
+
+
+@functools.cache
+def open_door(settings: Settings) -> DoorServer:
+    """The door of this process, open to who asks."""
+    pool = open_pool(settings)
+    client = connect(settings.redis)
+    known = KnownPools(client, lambda: pool().store)
+    send = functools.partial(sending.send, app, open_stage_services(settings))
+    curate = Curate(pool, client, send, concepts=settings.concepts)
+    service = Service(pool, curate, Forgetting(pool, client, send, concepts=settings.concepts), known)
+    token = settings.memory_token.get_secret_value() if settings.memory_token else None
+    door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
+    door.start()
+    return door
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    check_door(settings)
+    client = connect(settings.redis)
+    register_tasks(
+        app,
+        services=lambda: open_stage_services(settings),
+        settle=functools.cache(
+            lambda: Settle(
+                open_pool(settings),
+                client,
+                Lessons(client, settings.lesson_share, learn=settings.learn),
+                # At least for as long as a settlement may be tried again, or it would credit twice.
+                keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
+                concepts=settings.concepts,
+            )
+        ),
+        pool=lambda: open_pool(settings),
+        recalls=lambda: _recalls(settings),
+    )
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    if MEMORY_QUEUE not in queues:
+        return
+    door, claimed = open_door(settings), _claim(settings)
+
+    def close(**_: Any) -> None:
+        door.close()
+        if claimed is not None:
+            claimed.release()
+
+    signals.worker_shutdown.connect(close, weak=False)
+
+
+@functools.cache
+def _pool_sizes(settings: Settings) -> PoolSizes:
+    return PoolSizes(connect(settings.redis), lambda: open_pool(settings)().store)
+
+
+def _pulse(settings: Settings, queues: Sequence[str]) -> None:
+    if MEMORY_QUEUE in queues:
+        _pool_sizes(settings).take()
+
+
+part = Part(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm, pulse=_pulse)
+app = worker_app(part)

@@ -1,0 +1,218 @@
+"""Consolidation: what the lessons have taught goes into the encoder itself, and the pool is re-encoded by it.
+
+Everything is made beside what is in use, and the swap is one step: killed anywhere before it, nothing has changed.
+The next one goes on with the encoder that a killed one had trained; it checks that again, and re-encodes what was not
+re-encoded yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import redis
+import torch
+
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import derived_id
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.reach import within_reach
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
+from memshare_memory.pool.encoder_generation import encoder_named
+from memshare_memory.pool.encoder_names import first_name, folder_of, tuned_name
+from memshare_memory.pool.move import Pages
+from memshare_memory.stores.store import Store
+from memshare_trainer.consolidation.check import MOST_LOST, Check, check
+from memshare_trainer.consolidation.consolidation_state import COPY, alone, count_lessons, recorded
+from memshare_trainer.consolidation.finetune import fine_tune, steps_for
+from memshare_trainer.consolidation.lesson_batches import TextLesson
+from memshare_trainer.consolidation.lesson_texts import Texts, general_texts, read_texts
+from memshare_trainer.consolidation.outcome import Consolidated, Worse
+from memshare_trainer.consolidation.pool_record import PoolRecord, carry_over
+from memshare_trainer.consolidation.schedule import GROWTH
+from memshare_trainer.consolidation.swap import swap
+from memshare_trainer.figure import Figure
+from memshare_trainer.learnt import Learnt
+from memshare_trainer.lesson_log import LessonLog, retrievers
+
+FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
+TRAINED = "trained-"  # then what it was trained from, and on how many lessons
+SEED = 0
+
+
+class Progress(Protocol):
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Told what is being done, how far it is, and what it goes up to where that is known."""
+
+
+class Consolidation:
+    """The work on one pool of memories; `pages` reads it, `in_use` is the encoder that it has."""
+
+    def __init__(self, settings: Settings, client: redis.Redis, pages: Pages, in_use: str, progress: Progress) -> None:
+        self._settings = settings
+        self._client = client
+        self._pages = pages
+        self._in_use = in_use
+        self._progress = progress
+
+    def train(self, pool: str | None) -> Consolidated:
+        """Train the encoder in use on the lessons of all pools, or of one, and put it into use if it passes.
+
+        Raises `BadInput` where there is too little to train on, `Worse` where the check fails: the held-out lessons
+        must not be ranked worse by more than the error, and the untouched probe may lose .01 nDCG and the error.
+        """
+        lessons = count_lessons(self._client, self._in_use)
+        with alone(self._settings.encoders_dir):
+            return recorded(self._client, lessons, lambda: self._train(pool))
+
+    def _train(self, pool: str | None) -> Consolidated:
+        # 1. Read the lessons, and their texts in the pool.
+        logs = {name: self._log(name, self._in_use) for name in retrievers(self._client, self._in_use)}
+        trained = [name for name in logs if pool in (None, name)]
+        records = {name: PoolRecord.of(log) for name, log in logs.items()}
+        held_out = sum(len(record.held_out) for record in records.values())
+        self._require_enough(pool, sum(len(records[name].learnt) for name in trained), held_out)
+        texts = read_texts(
+            self._pages,
+            {one for record in records.values() for one in record.memories},
+            partial(self._progress, "Reading the pool", total=None),
+        )
+        training = [lesson for name in trained for lesson in records[name].as_texts(texts.keys)]
+        self._require_enough(pool, len(training), held_out)
+
+        # 2. Train, beside what is in use.
+        fresh = self._fine_tuned(training, pool)
+
+        # 3. Check, on what was not trained on.
+        self._progress("Checking it", 0, None)
+        found = self._check(fresh, records, texts, logs)
+        if not found.passed:
+            shutil.rmtree(fresh)
+            raise Worse(_why(found))
+        name = tuned_name(self._in_use, _digest(fresh))
+        folder = folder_of(self._settings, name)
+        if not folder.exists():  # the same may have come out of a consolidation that was killed after this
+            copy = fresh.with_name(f"{COPY}{os.getpid()}")
+            shutil.copytree(fresh, copy)
+            copy.rename(folder)
+
+        # 4. Re-encode, and swap.
+        self._swap(name, texts.memories, found.learnt)
+        shutil.rmtree(fresh)
+        return Consolidated(
+            encoder_before=self._in_use,
+            encoder=name,
+            pools=tuple(trained),
+            lessons=len(training),
+            memories=texts.memories,
+            first_helps=found.held_out.first,
+            held_out_ndcg=found.held_out.ndcg,
+            probe_ndcg=found.probe,
+        )
+
+    def move_to(self, name: str, *, with_lessons: bool) -> Consolidated:
+        """Re-encode the pool with an encoder as it is, and put that into use.
+
+        Without its lessons for an encoder that was in use before and still has those it learnt from.
+        """
+        with alone(self._settings.encoders_dir):
+            reading = partial(self._progress, "Reading the pool", total=None)
+            memories = read_texts(self._pages, [], reading).memories
+            self._swap(name, memories, {}, with_lessons=with_lessons)
+        return Consolidated(encoder_before=self._in_use, encoder=name, pools=(), lessons=0, memories=memories)
+
+    def _fine_tuned(self, lessons: list[TextLesson], pool: str | None) -> Path:
+        """The folder of the trained encoder; one that was killed has left it, where the lessons are nearly the same."""
+        settings, of = self._settings, derived_id(self._in_use, pool or "").hex[:8]
+        for left in settings.encoders_dir.glob(f"{TRAINED}*"):
+            _, made_of, count = left.name.rsplit("-", 2)
+            if made_of == of and len(lessons) < GROWTH * int(count):
+                return left
+            shutil.rmtree(left)
+        target = settings.encoders_dir / f"{TRAINED}{of}-{len(lessons)}"
+        torch.set_num_threads(1)  # agents go on answering on this machine
+        fine_tune(
+            settings.encoder or bundled_folder(),  # as it came: all lessons are there to be learnt again
+            lessons,
+            general_texts(),
+            target,
+            steps=steps_for(len(lessons)),
+            device=torch_device(settings.device),
+            seed=SEED,
+            progress=partial(self._progress, "Training the encoder"),
+        )
+        return target
+
+    def _first(self) -> Encoder:
+        """The encoder of the settings, as it came."""
+        return encoder_named(self._settings, first_name(self._settings))
+
+    def _check(self, fresh: Path, records: dict[str, PoolRecord], texts: Texts, logs: dict[str, LessonLog]) -> Check:
+        published = {name: log.published(log.head().version) for name, log in logs.items()}
+        return check(
+            self._first(),
+            within_reach(SentenceTransformerEncoder(str(fresh), device=self._settings.device), fresh, self._first),
+            records,
+            texts.keys,
+            {name: version.adapter() for name, version in published.items() if version},
+        )
+
+    def _swap(self, name: str, memories: int, learnt: Mapping[str, Learnt], *, with_lessons: bool = True) -> None:
+        encoder = encoder_named(self._settings, name)
+
+        def prepare(store: Store) -> None:
+            for pool in retrievers(self._client, self._in_use) if with_lessons else ():
+                old, new = self._log(pool, self._in_use), self._log(pool, name)
+                carry_over(old, new, store, encoder, learnt.get(pool))
+
+        swap(
+            self._settings,
+            self._client,
+            self._pages,
+            encoder,
+            before=self._in_use,
+            prepare=prepare,
+            progress=lambda done: self._progress("Re-encoding the pool", min(done, memories), memories),
+        )
+
+    def _log(self, pool: str, encoder: str) -> LessonLog:
+        settings = self._settings
+        return LessonLog(self._client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
+
+    def _require_enough(self, pool: str | None, training: int, held_out: int) -> None:
+        if self._in_use.startswith("openai:"):
+            raise BadInput(f"The encoder {self._in_use!r} is not ours to train; its adapters learn all the same.")
+        of = f"pool {pool!r}" if pool else "all pools together"
+        if training < FEWEST_LESSONS or held_out < FEWEST_HELD_OUT:
+            raise BadInput(
+                f"There are {training} lessons of {of} to train on, and it takes {FEWEST_LESSONS}. Each accepted"
+                " answer is one, once its pool has some memories: `memshare retriever status` counts them."
+            )
+
+
+def _why(found: Check) -> str:
+    held_out = found.held_out
+    return (
+        f"The trained encoder was refused, and nothing was changed. On {held_out.lessons} held-out lessons what is"
+        f" ranked first helps {_told(held_out.first)}, nDCG {_told(held_out.ndcg)}: neither may fall by more than its"
+        f" error. nDCG on the probe {_told(found.probe)} (may lose {MOST_LOST} and its error)."
+        " The retriever goes on learning; try again with more lessons."
+    )
+
+
+def _told(figure: Figure) -> str:
+    return f"{figure.before:.3f} → {figure.after:.3f} ± {figure.error:.3f}"
+
+
+def _digest(folder: Path) -> str:
+    """A hash of the weights, which names the encoder."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.safetensors")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,133 @@
+"""Whether a consolidation runs, of which there is one at a time, and what became of the last one.
+
+The hash `memshare:consolidation` has in `running` the process of the one that runs, or nothing: wait for that to be
+empty to wait for its end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import redis
+
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.steady_thread import steady_thread
+from memshare_broker.wire.messages import Message
+from memshare_memory.recall.retriever import retriever_key
+from memshare_trainer.consolidation.outcome import Consolidated, Worse
+from memshare_trainer.lesson_log import retrievers
+
+STATE = "memshare:consolidation"
+ALIVE = "memshare:consolidation:alive"  # is there while one runs, and for some seconds after one was killed
+INTERVAL, LIFETIME = 5.0, 20  # seconds
+COPY = "copy-"  # of an encoder, until it is whole
+LEFT_BEHIND = (f"{COPY}*", ".trained-*")
+
+
+class ConsolidationState(Message):
+    """The one that runs, and the last one that came to something: `lessons` is how many there were then."""
+
+    running: int | None = None
+    since: float | None = None
+    lessons: int = 0
+    outcome: Literal["consolidated", "refused", "failed"] | None = None
+    at: float | None = None
+    reason: str = ""
+    result: Consolidated | None = None
+
+
+def read_state(client: redis.Redis) -> ConsolidationState:
+    """The state; one that was killed runs no more."""
+    found = client.hgetall(STATE)
+    runs = bool(found.get("running")) and bool(client.exists(ALIVE))
+    result = found.get("result")
+    return ConsolidationState(
+        running=int(found["running"]) if runs else None,
+        since=float(found["since"]) if runs else None,
+        lessons=int(found.get("lessons") or 0),
+        outcome=found.get("outcome"),
+        at=float(found["at"]) if found.get("at") else None,
+        reason=found.get("reason") or "",
+        result=Consolidated.model_validate_json(result) if result else None,
+    )
+
+
+def count_lessons(client: redis.Redis, encoder: str) -> int:
+    """The lessons of all pools together, held-out ones included."""
+    counted = (client.hget(retriever_key(pool, encoder, "state"), "counted") for pool in retrievers(client, encoder))
+    return sum(int(one or 0) for one in counted)
+
+
+def recorded(client: redis.Redis, lessons: int, work: Callable[[], Consolidated]) -> Consolidated:
+    """Do a consolidation's work, and note that it runs and what becomes of it.
+
+    One that failed for another reason than its lessons leaves their number as it was: it is tried again.
+    """
+    with _running(client):
+        try:
+            done = work()
+        except (Worse, BadInput) as error:
+            _note(client, "refused", lessons=lessons, reason=str(error))
+            raise
+        except MemshareError as error:
+            _note(client, "failed", reason=str(error))
+            raise
+        _note(client, "consolidated", lessons=lessons, result=done.model_dump_json())
+        return done
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Be the only one that makes encoders in this folder; what one that was killed has left half-made is removed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("a+")
+    except OSError as error:
+        raise BadInput(f"The folder of encoders {str(folder)!r} cannot be written: {error.strerror}.") from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise MemshareError(f"Another consolidation runs in {str(folder)!r}. Wait until it is done.") from error
+        for pattern in LEFT_BEHIND:
+            for left in folder.glob(pattern):
+                shutil.rmtree(left)
+        yield
+
+
+def clear_killed(client: redis.Redis) -> None:
+    """Let nobody wait for one that was killed."""
+    if client.hget(STATE, "running") and not client.exists(ALIVE):
+        client.hset(STATE, "running", "")
+
+
+@contextmanager
+def _running(client: redis.Redis) -> Iterator[None]:
+    over = threading.Event()
+
+    def announce() -> None:
+        client.set(ALIVE, os.getpid(), ex=LIFETIME)
+
+    announce()
+    client.hset(STATE, mapping={"running": os.getpid(), "since": time.time()})
+    thread = steady_thread("memshare-consolidation", announce, over, every=INTERVAL, delay=INTERVAL)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        client.hset(STATE, "running", "")
+        client.delete(ALIVE)
+
+
+def _note(client: redis.Redis, outcome: str, **known: str | int) -> None:
+    fields: dict[Any, Any] = {"reason": "", "result": "", **known, "outcome": outcome, "at": time.time()}
+    client.hset(STATE, mapping=fields)

@@ -1,0 +1,131 @@
+"""Fine-tunes the encoder itself on lessons, and finds which texts it is for from then on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import batch_to_device
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+from transformers.utils import logging as transformers_logging
+
+from memshare_memory.encoders.reach import Reach
+from memshare_trainer.consolidation.lesson_batches import TextLesson, batches
+
+LESSONS_PER_STEP, FEWEST_STEPS, MOST_STEPS = 4, 60, 240
+TEMPERATURE = 0.05  # of the loss
+LEARNING_RATE = 3e-4
+EPSILON = 1e-3  # of AdamW: weights that lessons hardly touch would else be moved as far as any, by noise
+WARM_UP = 6  # steps, to the whole learning rate, which then falls to zero
+EXAMPLES = 1_024  # texts of the lessons at most, by which it is known what they are about
+TAKEN_IN = 0.02  # of the texts of other matters
+
+Vectors = NDArray[np.float32]
+
+
+def steps_for(lessons: int) -> int:
+    """How many steps so many lessons are worth."""
+    return min(max(lessons // LESSONS_PER_STEP, FEWEST_STEPS), MOST_STEPS)
+
+
+def fine_tune(
+    source: Path | str,
+    lessons: Sequence[TextLesson],
+    others: Sequence[str],
+    target: Path,
+    *,
+    steps: int,
+    device: str | None,
+    seed: int,
+    progress: Callable[[int, int], None],
+) -> None:
+    """Write to the folder `target` the encoder that `source` becomes by learning from the lessons.
+
+    Its reach is written beside its weights: texts like those of the lessons, and not those of `others`, which are of
+    other matters. Without a `device` it is a GPU where there is one. `progress` is told the steps done and all steps.
+    `target` is there when it is complete and not before, and what `progress` raises leaves nothing behind. Raises
+    `ValueError` without lessons, and `FileExistsError` when `target` is there already.
+    """
+    if target.exists():
+        raise FileExistsError(f"{str(target)!r} is there already: name a new folder for the fine-tuned encoder")
+    aside = target.with_name(f".{target.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)  # from one that was killed
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        # 1. Learn: every step is of a batch of lessons.
+        torch.manual_seed(seed)
+        model = SentenceTransformer(str(source), device=device)
+        optimizer = torch.optim.AdamW(_trained(model), lr=LEARNING_RATE, eps=EPSILON)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: _rate(done, steps))
+        model.eval()  # without dropout, so that the same lessons give the same weights
+        for done, batch in enumerate(batches(lessons, steps, seed), 1):
+            vectors = _vectors(model, [*batch.questions, *batch.documents])
+            masked = torch.tensor(batch.other_positives, device=vectors.device)
+            loss = lesson_loss(vectors[: len(batch.questions)], vectors[len(batch.questions) :], masked)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+            progress(done, steps)
+
+        # 2. Write it aside, with its reach, then rename.
+        of_lessons = sorted({text for lesson in lessons for text in (lesson.query, *lesson.documents)})
+        model.save_pretrained(str(aside), create_model_card=False)
+        _reach(_encoded(model, of_lessons), _encoded(model, others), seed).write(aside)
+        aside.rename(target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def lesson_loss(questions: Tensor, documents: Tensor, other_positives: Tensor) -> Tensor:
+    """InfoNCE (van den Oord et al., "Representation learning with contrastive predictive coding", arXiv 1807.03748).
+
+    Questions (n, dimension) and documents (m, dimension) have length 1. Document i is the positive of question i,
+    and all others are its negatives, except where `other_positives`, of shape (n, m), is True. The mean over the
+    questions.
+    """
+    logits = questions @ documents.T / TEMPERATURE
+    return cross_entropy(
+        logits.masked_fill(other_positives, -torch.inf), torch.arange(len(questions)).to(logits.device)
+    )
+
+
+def _trained(model: SentenceTransformer) -> list[nn.Parameter]:
+    """The weights of the upper half of the layers, which is as good as all of them here, and takes half the time."""
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList))
+    layers = max(lists, key=len, default=nn.ModuleList([model]))
+    for weights in model.parameters():
+        weights.requires_grad = False
+    trained = [weights for layer in layers[len(layers) // 2 :] for weights in layer.parameters()]
+    for weights in trained:
+        weights.requires_grad = True
+    return trained
+
+
+def _reach(of_lessons: Vectors, others: Vectors, seed: int) -> Reach:
+    """As far around the texts of the lessons as takes in hardly any of the others."""
+    drawn = np.random.default_rng(seed).permutation(len(of_lessons))[:EXAMPLES]
+    reach = Reach(of_lessons[drawn], 0.0)
+    return replace(reach, nearness=float(np.quantile(reach.near(others), 1 - TAKEN_IN)))
+
+
+def _encoded(model: SentenceTransformer, texts: Sequence[str]) -> Vectors:
+    vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def _rate(done: int, steps: int) -> float:
+    """The part of the learning rate after so many steps."""
+    return min((done + 1) / WARM_UP, (steps - done) / max(steps - WARM_UP, 1))
+
+
+def _vectors(model: SentenceTransformer, texts: Sequence[str]) -> Tensor:
+    features = batch_to_device(model.preprocess(list(texts)), model.device)
+    return normalize(model(features)["sentence_embedding"], dim=1)

@@ -1,0 +1,86 @@
+"""What the retriever of a pool was taught: its lessons and its evidence, also with the vectors of another encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from memshare_broker.wire.lessons import Evidence
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.stores.store import Store
+from memshare_trainer.consolidation.lesson_batches import TextLesson
+from memshare_trainer.kept_lesson import KeptLesson, evidence_with
+from memshare_trainer.learner import is_held_out_evidence
+from memshare_trainer.learnt import Learnt
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.ranking_quality import Array
+from memshare_trainer.rewriting import begin_with
+
+BATCH = 200  # vectors that are read at a time
+SURE = 0.5  # weight of evidence from which on it is a pair to train on
+
+
+class PoolRecord(NamedTuple):
+    """The lessons that may be trained on, those that never are, and the words of people about memories."""
+
+    learnt: list[KeptLesson]
+    held_out: list[KeptLesson]
+    evidence: list[Evidence]
+
+    @classmethod
+    def of(cls, log: LessonLog) -> PoolRecord:
+        return cls(log.lessons(), log.held_out(), log.said())
+
+    @property
+    def memories(self) -> set[UUID]:
+        """All memories that have a part in it."""
+        shown = (one.id for said in self.evidence for one in (said.memory, *said.beside))
+        return {one for lesson in (*self.learnt, *self.held_out) for one in lesson.memories} | set(shown)
+
+    def with_vectors(self, encoder: Encoder, vectors: Mapping[UUID, Array]) -> PoolRecord:
+        """The same with another encoder's vectors, without what is about memories that have none."""
+        prompts = list(encoder.encode([one.text for one in self.evidence])) if self.evidence else []
+        said = [
+            evidence_with(one, encoder.name, prompt, vectors)
+            for one, prompt in zip(self.evidence, prompts, strict=True)
+        ]
+        learnt, held_out = (
+            [one for lesson in lessons if (one := lesson.with_vectors(vectors))]
+            for lessons in (self.learnt, self.held_out)
+        )
+        return PoolRecord(learnt, held_out, [one for one in said if one])
+
+    def as_texts(self, texts: Mapping[UUID, str]) -> Iterator[TextLesson]:
+        """What the encoder is trained on: the lessons of memories that there are still, and answers that were right."""
+        for lesson in self.learnt:
+            if lesson.memory_id in texts:
+                documents = [one for one in (*lesson.positives, *lesson.negatives) if one in texts]
+                helps = set(lesson.positives)
+                yield TextLesson(
+                    query=texts[lesson.memory_id],
+                    documents=tuple(texts[one] for one in documents),
+                    positive=tuple(one in helps for one in documents),
+                )
+        for said in self.evidence:
+            is_own = said.by == said.memory.submitter and len({one.by for one in self.evidence}) > 1
+            is_sure = said.helped > SURE and said.weight >= SURE
+            if is_sure and not is_own and not is_held_out_evidence(said) and said.memory.id in texts:
+                yield TextLesson(query=said.text, documents=(texts[said.memory.id],), positive=(True,))
+
+
+def carry_over(old: LessonLog, new: LessonLog, store: Store, encoder: Encoder, learnt: Learnt | None) -> None:
+    """Write lessons and evidence into the log of the new encoder, whose store has all memories.
+
+    `learnt` is what was learnt from them anew, and is published with them; without it the pool begins untrained, and a
+    trainer makes all steps again before its next one.
+    """
+    record = PoolRecord.of(old)
+    carried = record.with_vectors(encoder, _vectors(store, record.memories))
+    begin_with(new, [*carried.learnt, *carried.held_out], carried.evidence, old.head().counted, learnt)
+
+
+def _vectors(store: Store, ids: Collection[UUID]) -> dict[UUID, Array]:
+    wanted = list(ids)
+    batches = (wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH))
+    return {one: vector for batch in batches for one, vector in store.dense_of(batch).items()}

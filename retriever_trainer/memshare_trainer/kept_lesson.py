@@ -1,0 +1,135 @@
+"""Lessons and evidence as they are kept: which memories were how good an example, with the vectors that say so."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection, Mapping
+from typing import Literal
+from uuid import UUID
+
+import numpy as np
+
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.lessons import Evidence, LessonTask
+from memshare_broker.wire.messages import Embedding, Message
+from memshare_trainer.example import Example
+from memshare_trainer.labels import Labels
+from memshare_trainer.ranking_quality import Array
+
+UNDECIDED = 0.5  # of P(¬Y): below it a candidate helps, above it misleads
+
+
+class KeptLesson(Message):
+    """One lesson of the log, of which each has its number.
+
+    `labels` has P(¬Y) of every candidate, `submitters` whose each is; the vectors, in half precision, are those of the
+    new memory and of the candidates.
+    """
+
+    number: int
+    memory_id: UUID
+    by: Label
+    labelled_by: Literal["json", "logprobs"]
+    labels: dict[UUID, float]
+    submitters: tuple[Label, ...]
+    vectors: str
+
+    @classmethod
+    def of(cls, number: int, task: LessonTask, labels: Labels) -> KeptLesson:
+        """The lesson with this number, of a task with a memory."""
+        if task.memory_id is None:
+            raise ValueError("a lesson is about a memory")
+        rows = [task.embedding.unpack(), *(one.embedding.unpack() for one in task.candidates)]
+        return cls(
+            number=number,
+            memory_id=task.memory_id,
+            by=task.submitter,
+            labelled_by=labels.way,
+            labels={one.id: label for one, label in zip(task.candidates, labels.values, strict=True)},
+            submitters=tuple(one.submitter for one in task.candidates),
+            vectors=packed(np.stack(rows)),
+        )
+
+    @property
+    def positives(self) -> tuple[UUID, ...]:
+        """The candidates that help."""
+        return tuple(one for one, label in self.labels.items() if label < UNDECIDED)
+
+    @property
+    def negatives(self) -> tuple[UUID, ...]:
+        """The candidates that mislead."""
+        return tuple(one for one, label in self.labels.items() if label > UNDECIDED)
+
+    @property
+    def memories(self) -> tuple[UUID, ...]:
+        """Whose vectors are kept, in their order: the new memory, and the candidates."""
+        return (self.memory_id, *self.labels)
+
+    def example(self) -> Example:
+        """The lesson as the learner sees it."""
+        rows = self._rows()
+        return Example(
+            query=rows[0],
+            documents=rows[1:],
+            gains=1 - np.array(list(self.labels.values()), dtype=np.float32),
+            ids=tuple(self.labels),
+            submitters=self.submitters,
+            by=self.by,
+        )
+
+    def with_vectors(self, vectors: Mapping[UUID, Array]) -> KeptLesson | None:
+        """The lesson of the memories that have vectors here; None where there is nothing left to tell apart."""
+        left = self.without({one for one in self.labels if one not in vectors})
+        if self.memory_id not in vectors or not (left.positives and left.negatives):
+            return None
+        return left.model_copy(update={"vectors": packed(np.stack([vectors[one] for one in left.memories]))})
+
+    def without(self, gone: Collection[UUID]) -> KeptLesson:
+        """The lesson without some of its candidates."""
+        if not gone:
+            return self
+        left = [place for place, one in enumerate(self.labels) if one not in gone]
+        rows = self._rows()
+        return self.model_copy(
+            update={
+                "labels": {one: label for one, label in self.labels.items() if one not in gone},
+                "submitters": tuple(self.submitters[place] for place in left),
+                "vectors": packed(rows[[0, *(place + 1 for place in left)]]),
+            }
+        )
+
+    def _rows(self) -> Array:
+        rows = np.frombuffer(base64.b64decode(self.vectors), dtype="<f2").astype(np.float32)
+        return rows.reshape(len(self.memories), -1)
+
+
+def example_of(evidence: Evidence) -> Example:
+    """Evidence as the learner sees it: nobody knows the gain of what stood beside the memory that was followed."""
+    shown = (evidence.memory, *evidence.beside)
+    return Example(
+        query=evidence.prompt.unpack(),
+        documents=np.stack([one.embedding.unpack() for one in shown]),
+        gains=np.array([evidence.helped, *[np.nan] * len(evidence.beside)], dtype=np.float32),
+        ids=tuple(one.id for one in shown),
+        submitters=tuple(one.submitter for one in shown),
+        by=evidence.by,
+        weight=evidence.weight,
+    )
+
+
+def evidence_with(evidence: Evidence, encoder: str, prompt: Array, vectors: Mapping[UUID, Array]) -> Evidence | None:
+    """The same with another encoder's vectors, of the prompt and by memory; None where the memory is gone."""
+    if evidence.memory.id not in vectors:
+        return None
+    shown = [
+        one.model_copy(update={"embedding": Embedding.pack(encoder, vectors[one.id])})
+        for one in (evidence.memory, *evidence.beside)
+        if one.id in vectors
+    ]
+    changes = {"prompt": Embedding.pack(encoder, prompt), "memory": shown[0], "beside": tuple(shown[1:])}
+    return evidence.model_copy(update=changes)
+
+
+def packed(rows: Array) -> str:
+    """Vectors of shape (n, dimension) as text."""
+    return base64.b64encode(rows.astype("<f2").tobytes()).decode()

@@ -1,0 +1,46 @@
+"""What a learner has come to: its state, and the standing of each submitter.
+
+A submitter is proven once the lower end of what their worth may be is above `LOWEST`. Nobody of whom nothing was said
+is; some four to eight words that find them as good as the pool's mean are enough, and someone worse takes more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.standings import Standing, Standings
+from memshare_trainer.adapter_state import PRIOR, State
+from memshare_trainer.words import Words
+
+WORDS = 4  # after which the error is PRIOR / √2
+LOWEST = -0.075  # in the unit of a cosine
+
+
+class Learnt(NamedTuple):
+    """Where learning goes on from, and what is known of submitters."""
+
+    state: State
+    standings: Standings
+
+    @classmethod
+    def of(cls, state: State, words: Words) -> Learnt:
+        """The worth of submitters of whom something was said is told beside their mean, each counted by the words."""
+        said = words.of_submitters()
+        worth = {name: float(of) for name, of in zip(state.submitters, state.worth, strict=True) if said.get(name)}
+        mean = np.average(list(worth.values()), weights=[said[name] for name in worth]) if worth else 0
+        found = {}
+        for name in sorted(worth):
+            beside, error = worth[name] - float(mean), PRIOR / (1 + said[name] / WORDS) ** 0.5
+            found[name] = Standing(worth=beside, error=error, words=said[name], proven=beside - error > LOWEST)
+        return cls(state, Standings(submitters=found))
+
+    def adapter(self, version: int = 0) -> Adapter:
+        """The adapter that it is."""
+        return Adapter.of(version, self.state.weights, self.standings.worth)
+
+    def published(self, version: int, encoder: str, **known: Any) -> PublishedAdapter:
+        """The same as a version, with what is `known` of it beside."""
+        return PublishedAdapter.pack(version, encoder, self.state.weights, self.standings.worth, **known)

@@ -1,0 +1,269 @@
+"""The lessons of one retriever, and its versions: all of it in Redis, where any trainer finds it.
+
+What a lesson changes is written by one script, which refuses a trainer whose lease has passed to another one, and a
+lesson that it has seen. So a trainer can be killed at any moment, and no lesson counts twice.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import redis
+
+from memshare_broker.wire.lessons import Evidence, Lesson
+from memshare_broker.wire.messages import Message
+from memshare_memory.recall.adapter import PublishedAdapter
+from memshare_memory.recall.bandit_arms import keep_fair
+from memshare_memory.recall.retriever import (
+    adapter_key,
+    retriever_key,
+    standings_key,
+    standings_number_key,
+    version_key,
+    waiting_key,
+)
+from memshare_memory.recall.standings import Standings
+from memshare_trainer.kept_lesson import KeptLesson
+from memshare_trainer.lease import leased
+from memshare_trainer.reservoir import is_held_out, outdated_by, slot_of
+
+RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
+
+OUTCOMES = ("learnt", "held out", "refused", "no update", "evidence")
+UPDATES_KEPT = 2_000
+EVIDENCE_KEPT = 2_000  # words of people about memories; beyond that, some go of whom most are kept
+
+
+class Head(NamedTuple):
+    """Where a retriever's learning stands."""
+
+    epoch: int
+    """Grows when the past is changed (a version is put back): what a trainer holds in memory is void then."""
+    counted: int
+    """Lessons, learnt and held out."""
+    issued: int
+    """The last version's number; no number is used twice."""
+    version: int
+    """The version in use."""
+    checkpoint_at: int
+    """Lessons that had been counted when the state was last stored."""
+    updates: int = 0
+    """Messages that came to something."""
+    steps: int = 0
+    """How many the learner has made; those after the last stored state are made again."""
+
+
+class Update(Message):
+    """What became of one message, when (Unix time in seconds), and how many had been counted by then."""
+
+    at: float
+    memory_id: UUID | None
+    counted: int
+    lesson: Lesson
+
+
+class Change(NamedTuple):
+    """What a lesson changes."""
+
+    update: Update
+    standings: Standings
+    kept: KeptLesson | None = None
+    evidence: Mapping[str, Evidence] = {}
+    """Of those that wait, by their texts."""
+    checkpoint: str | None = None
+    steps: int = 0
+    published: PublishedAdapter | None = None
+
+
+class LessonLog:
+    """The log of one pool and encoder."""
+
+    def __init__(self, client: redis.Redis, pool: str, encoder: str, *, kept: int, keep_days: float) -> None:
+        self.pool, self.encoder = pool, encoder
+        self.name = pool, encoder
+        self.client = client
+        self._kept = kept
+        self._keep_seconds = int(keep_days * 86_400)
+        self._commit = client.register_script(_commit_script())
+
+    def lease(self) -> AbstractContextManager[int]:
+        """Be the only trainer of this retriever while the block runs; gives the fencing number."""
+        return leased(self.client, self.key("lease"), self.key("fence"))
+
+    def done(self, message_id: str) -> Lesson | None:
+        """What a message did, if it has been through here already."""
+        text = self.client.get(self._marker(message_id))
+        return Lesson.model_validate_json(text) if text else None
+
+    def commit(self, fence: int, message_id: str, change: Change) -> Lesson | None:
+        """Write all that a lesson changes in one step; returns the record that stands, or None for a lost lease."""
+        record, kept, published = change.update.lesson, change.kept, change.published
+        version = published.version if published else 0
+        outdated = outdated_by(version)
+        done = self._commit(
+            keys=[
+                self.key("fence"),
+                self._marker(message_id),
+                self.key("state"),
+                self.key("updates"),
+                self.key(held(kept) if kept else "lessons"),
+                RETRIEVERS,
+                version_key(*self.name),
+                self.key("versions"),
+                adapter_key(*self.name, version),
+                waiting_key(*self.name),
+                self.key("words"),
+                standings_key(*self.name),
+                standings_number_key(*self.name),
+                *(adapter_key(*self.name, old) for old in outdated),
+            ],
+            args=[
+                fence,
+                record.model_dump_json(),
+                self._keep_seconds,
+                change.update.model_dump_json(),
+                json.dumps(self.name),
+                "" if kept is None or (slot := self.slot(kept.number)) is None else slot,
+                kept.model_dump_json() if kept else "",
+                change.update.counted,
+                _counted_as(kept, record),
+                change.steps,
+                change.checkpoint or "",
+                version or "",
+                published.model_dump_json() if published else "",
+                change.standings.model_dump_json(),
+                len(change.evidence),
+                *(part for text, one in change.evidence.items() for part in (one.key, text)),
+                *outdated,
+            ],
+        )
+        return Lesson.model_validate_json(done) if done else None
+
+    def head(self) -> Head:
+        names = ("epoch", "counted", "issued", "checkpoint_at", "updates", "steps")
+        found = dict(zip(names, self.client.hmget(self.key("state"), names), strict=True))
+        version = self.client.get(version_key(*self.name))
+        return Head(version=int(version or 0), **{name: int(value or 0) for name, value in found.items()})
+
+    def versions(self) -> list[int]:
+        """The numbers of the versions that are kept, ascending."""
+        return [int(str(version)) for version in self.client.zrange(self.key("versions"), 0, -1)]
+
+    def counts(self) -> dict[str, int]:
+        """How many lessons came to what."""
+        found = self.client.hmget(self.key("state"), OUTCOMES)
+        return {name: int(count or 0) for name, count in zip(OUTCOMES, found, strict=True)}
+
+    def checkpoint(self) -> str:
+        """The state that was stored last, as text; empty where learning begins anew."""
+        return str(self.client.hget(self.key("state"), "checkpoint") or "")
+
+    def published(self, version: int) -> PublishedAdapter | None:
+        """A version that is still kept."""
+        text = self.client.get(adapter_key(*self.name, version))
+        return PublishedAdapter.model_validate_json(text) if text else None
+
+    def lessons(self) -> list[KeptLesson]:
+        """All lessons that may be trained on, the oldest first."""
+        return _read(self.client.hvals(self.key("lessons")))
+
+    def held_out(self) -> list[KeptLesson]:
+        """The lessons that are never trained on, the oldest first."""
+        return _read(self.client.hvals(self.key("held")))
+
+    def all_lessons(self) -> list[KeptLesson]:
+        """Both, the oldest first."""
+        return sorted([*self.lessons(), *self.held_out()], key=lambda lesson: lesson.number)
+
+    def set_aside(self) -> list[KeptLesson]:
+        """The lessons that came after the version in use, where an earlier one was put back; the oldest first."""
+        return _read(self.client.hvals(self.key("aside")))
+
+    def evidence(self) -> list[Evidence]:
+        """The last word of each person about each memory, as far as they are kept; the oldest first."""
+        found = (Evidence.model_validate_json(text) for text in self.client.hvals(self.key("words")))
+        return sorted(found, key=lambda one: (one.at, one.key))
+
+    def standings(self) -> Standings:
+        """What is known of each submitter."""
+        text = self.client.get(standings_key(*self.name))
+        return Standings.model_validate_json(text) if text else Standings()
+
+    def waiting(self, most: int | None = None) -> dict[str, Evidence]:
+        """Evidence that nobody has learnt from yet, by its text; the oldest first."""
+        texts = map(str, self.client.hvals(waiting_key(*self.name)))
+        found = sorted(_waiting(texts).items(), key=lambda pair: (pair[1].at, pair[1].key))
+        return dict(found[:most])
+
+    def drop_waiting(self, goes: Callable[[Evidence], bool]) -> int:
+        """Drop what waits and is to go; returns how many words that were. What comes meanwhile is looked at, too."""
+        key = waiting_key(*self.name)
+        dropped: list[str] = []
+
+        def drop(change: redis.client.Pipeline) -> None:
+            dropped[:] = [one.key for one in _waiting(map(str, change.hvals(key))).values() if goes(one)]
+            change.multi()
+            if dropped:
+                change.hdel(key, *dropped)
+
+        self.client.transaction(drop, key)
+        return len(dropped)
+
+    def said(self) -> list[Evidence]:
+        """The last word of each person about each memory, also what nobody has learnt from yet."""
+        return list({one.key: one for one in (*self.evidence(), *self.waiting().values())}.values())
+
+    def updates(self) -> list[Update]:
+        """What the last lessons did, the newest last."""
+        return [Update.model_validate_json(text) for text in self.client.lrange(self.key("updates"), 0, -1)]
+
+    def slot(self, number: int) -> int | None:
+        """Where a lesson is kept; None for one that is not."""
+        return slot_of(number, self._kept, seed=self.pool)
+
+    def _marker(self, message_id: str) -> str:
+        return f"memshare:lesson:{message_id}"
+
+    def key(self, what: str) -> str:
+        """Where something of the log lies in Redis."""
+        return retriever_key(*self.name, what)
+
+
+def retrievers(client: redis.Redis, encoder: str) -> list[str]:
+    """The pools that have had a lesson with this encoder."""
+    names = [json.loads(text) for text in client.smembers(RETRIEVERS)]
+    return sorted(pool for pool, of in names if of == encoder)
+
+
+@functools.cache
+def _commit_script() -> str:
+    text = Path(__file__).with_name("commit_lesson.lua").read_text("utf-8")
+    return f"local updates_kept, evidence_kept = {UPDATES_KEPT}, {EVIDENCE_KEPT}\n{keep_fair()}\n{text}"
+
+
+def _waiting(texts: Iterable[str]) -> dict[str, Evidence]:
+    return {text: Evidence.model_validate_json(text) for text in texts}
+
+
+def _counted_as(kept: KeptLesson | None, record: Lesson) -> str:
+    if kept is not None and is_held_out(kept.number):
+        return "held out"
+    if kept is None and record.evidence:
+        return "evidence"
+    return "refused" if record.refused else record.outcome
+
+
+def held(lesson: KeptLesson) -> str:
+    """The name of the hash in which a lesson is kept."""
+    return "held" if is_held_out(lesson.number) else "lessons"
+
+
+def _read(texts: Iterable[str | bytes | None]) -> list[KeptLesson]:
+    found = [KeptLesson.model_validate_json(text) for text in texts if text]
+    return sorted(found, key=lambda lesson: lesson.number)

@@ -1,0 +1,85 @@
+"""Rewriting the log of a retriever: from its beginning, or back to one of its versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from memshare_broker.errors import TryAgain
+from memshare_broker.wire.lessons import Evidence
+from memshare_memory.recall.retriever import adapter_key, standings_key, standings_number_key, version_key
+from memshare_trainer.kept_lesson import KeptLesson
+from memshare_trainer.learnt import Learnt
+from memshare_trainer.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
+
+
+def begin_with(
+    log: LessonLog,
+    lessons: Iterable[KeptLesson],
+    evidence: Iterable[Evidence],
+    counted: int,
+    learnt: Learnt | None,
+    *,
+    publish: bool = True,
+) -> None:
+    """Begin the log with lessons and evidence in place of what it had, and `publish` what was learnt from them.
+
+    Evidence that waits goes on waiting.
+    """
+    version = log.head().issued + 1 if learnt and publish else 0
+    state: dict[Any, Any] = {"counted": counted, "checkpoint_at": 0, "checkpoint": "", "steps": 0}
+    if learnt:
+        known = {"checkpoint_at": counted, "checkpoint": learnt.state.pack(), "steps": int(learnt.state.steps)}
+        state |= known
+    if version:
+        state["issued"] = version
+    old = ("lessons", "held", "aside", "words", "updates", "versions", "standings")
+    with log.client.pipeline() as change:
+        change.delete(*map(log.key, old), *map(log.key, map(str, log.versions())))
+        change.hdel(log.key("state"), *OUTCOMES)
+        change.hset(log.key("state"), mapping=state)
+        change.hincrby(log.key("state"), "epoch", 1)
+        for lesson in lessons:
+            change.hset(log.key(held(lesson)), str(log.slot(lesson.number)), lesson.model_dump_json())
+        for one in evidence:
+            change.hset(log.key("words"), one.key, one.model_dump_json())
+        change.sadd(RETRIEVERS, json.dumps(log.name))
+        change.incr(standings_number_key(*log.name))
+        if learnt:
+            change.set(standings_key(*log.name), learnt.standings.model_dump_json())
+        if learnt and version:
+            published = learnt.published(version, log.encoder, lessons=counted)
+            change.set(adapter_key(*log.name, version), published.model_dump_json())
+            change.zadd(log.key("versions"), {str(version): version})
+        change.set(version_key(*log.name), version)
+        change.execute()
+
+
+def put_back(log: LessonLog, fence: int, version: int, lessons: int, checkpoint: str) -> tuple[int, int]:
+    """Put a version into use again that was learnt from the first so many lessons.
+
+    Later lessons are set aside, and earlier ones that had been set aside are back; returns how many of each. Every
+    trainer begins at the checkpoint.
+    """
+    kept, aside = log.all_lessons(), log.set_aside()
+    gone = [one for one in kept if one.number > lessons]
+    taken = {(held(one), log.slot(one.number)) for one in kept if one not in gone}
+    back = [one for one in aside if one.number <= lessons and (held(one), log.slot(one.number)) not in taken]
+    with log.client.pipeline() as change:
+        change.watch(log.key("fence"))  # type: ignore[no-untyped-call]
+        if change.get(log.key("fence")) != str(fence):
+            raise TryAgain(f"A trainer took over the retriever of pool {log.pool!r}. Try again.")
+        counted = change.hget(log.key("state"), "counted") or 0
+        change.multi()
+        change.set(version_key(*log.name), version)
+        change.hincrby(log.key("state"), "epoch", 1)
+        change.hset(log.key("state"), mapping={"checkpoint": checkpoint, "checkpoint_at": counted, "steps": 0})
+        for one in gone:
+            change.hdel(log.key(held(one)), str(log.slot(one.number)))
+            change.hset(log.key("aside"), str(one.number), one.model_dump_json())
+        for one in back:
+            change.hset(log.key(held(one)), str(log.slot(one.number)), one.model_dump_json())
+            change.hdel(log.key("aside"), str(one.number))
+        change.execute()
+    return len(gone), len(back)

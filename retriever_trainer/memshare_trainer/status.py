@@ -1,0 +1,188 @@
+"""How the retriever of each pool stands: its versions, its lessons, and how well it ranks what it never learnt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import redis
+from pydantic import ValidationError
+
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Message
+from memshare_memory.pool.encoder_names import BEFORE
+from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.lift import Lift, pool_lift
+from memshare_memory.recall.standings import Standing
+from memshare_trainer.consolidation.consolidation_state import (
+    ConsolidationState,
+    count_lessons,
+    read_state,
+)
+from memshare_trainer.consolidation.schedule import is_suggested, memories, next_at
+from memshare_trainer.example import Example, compare_adapters
+from memshare_trainer.lesson_log import LessonLog, Update, retrievers
+
+
+class KeptVersion(Message):
+    """A version that can be gone back to; the accuracies are of when it was published, 0 to 1."""
+
+    version: int
+    lessons: int = 0
+    accuracy_before: float | None = None
+    accuracy_after: float | None = None
+
+
+class LessonCounts(Message):
+    """How many lessons came to what; those that were carried over came to it with an earlier encoder."""
+
+    learnt: int
+    held_out: int
+    refused: int
+    no_update: int
+    carried_over: int
+
+    @property
+    def counted(self) -> int:
+        """All that there was something to learn from."""
+        return self.learnt + self.held_out + self.refused + self.carried_over
+
+
+class HeldOutAccuracy(Message):
+    """How likely what is ranked first helps, 0 to 1, in the lessons that are held out now; None without any."""
+
+    untrained: float | None
+    in_use: float | None
+    lessons: int
+
+
+class PoolStatus(Message):
+    """The retriever of one pool.
+
+    `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
+    `labelled_by` counts the kept lessons by how their labels were made, `evidence` the words of graded answers and
+    feedback that are kept, and `submitters` has what is known of each. `updates` has the newest last. `lift` is what
+    showing a memory does.
+    """
+
+    version: int
+    fault: str | None
+    versions: tuple[KeptVersion, ...]
+    lessons: LessonCounts
+    held_out_accuracy: HeldOutAccuracy
+    labelled_by: dict[str, int]
+    evidence: int
+    submitters: dict[str, Standing]
+    updates: tuple[Update, ...]
+    lift: Lift
+
+
+class ConsolidationStatus(ConsolidationState):
+    """Consolidation as it stands: the next one is due at `next_at` lessons, of which there are `lessons_now`.
+
+    `waits_for` is what starts it: lessons, or somebody, where it is due and the pool is too large or none may start by
+    itself.
+    """
+
+    lessons_now: int
+    next_at: int
+    waits_for: Literal["lessons", "the trainer", "somebody"]
+
+
+class Status(Message):
+    """The encoder in use, the one before the last consolidation, and the pools that have had a lesson."""
+
+    encoder: str
+    encoder_before: str | None
+    consolidation: ConsolidationStatus
+    pools: dict[str, PoolStatus]
+
+
+def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str | None, updates: int) -> Status:
+    """The status of all pools with this encoder, or of one; of each pool's updates the last so many."""
+    before = client.get(BEFORE)
+    return Status(
+        encoder=encoder,
+        encoder_before=str(before) if before and before != encoder else None,
+        consolidation=_consolidation(client, settings, encoder),
+        pools={
+            name: _of_pool(
+                LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days),
+                updates,
+                pool_lift(client, name),
+            )
+            for name in retrievers(client, encoder)
+            if pool in (None, name)
+        },
+    )
+
+
+def _consolidation(client: redis.Redis, settings: Settings, encoder: str) -> ConsolidationStatus:
+    state, lessons = read_state(client), count_lessons(client, encoder)
+    by_itself = settings.consolidate and settings.learn and not is_suggested(lessons, state.lessons, memories(client))
+    starter: Literal["the trainer", "somebody"] = "the trainer" if by_itself else "somebody"
+    return ConsolidationStatus(
+        **dict(state),
+        lessons_now=lessons,
+        next_at=next_at(state.lessons),
+        waits_for="lessons" if lessons < next_at(state.lessons) else starter,
+    )
+
+
+def _of_pool(log: LessonLog, updates: int, lift: Lift) -> PoolStatus:
+    head, counts, held_out = log.head(), log.counts(), log.held_out()
+    counted = counts["learnt"] + counts["held out"] + counts["refused"]
+    adapter, fault = _in_use(log, head.version)
+    return PoolStatus(
+        version=head.version,
+        fault=fault,
+        versions=tuple(_kept(version, _published(log, version)) for version in log.versions()),
+        lessons=LessonCounts(
+            learnt=counts["learnt"],
+            held_out=counts["held out"],
+            refused=counts["refused"],
+            no_update=counts["no update"],
+            carried_over=max(0, head.counted - counted),
+        ),
+        held_out_accuracy=_accuracy(adapter, [lesson.example() for lesson in held_out]),
+        labelled_by=dict(Counter(lesson.labelled_by for lesson in (*log.lessons(), *held_out))),
+        evidence=len(log.evidence()),
+        submitters=log.standings().submitters,
+        updates=tuple(log.updates()[-updates:]),
+        lift=lift,
+    )
+
+
+def _published(log: LessonLog, version: int) -> PublishedAdapter | None:
+    try:
+        return log.published(version)
+    except ValidationError:
+        return None
+
+
+def _in_use(log: LessonLog, version: int) -> tuple[Adapter | None, str | None]:
+    """The version in use, or why it cannot be used."""
+    if not version:
+        return Adapter(), None
+    published = _published(log, version)
+    if published is None:
+        return None, "it is missing, or no adapter"
+    if published.encoder != log.encoder:
+        return None, f"it was made for the encoder {published.encoder!r}"
+    try:
+        return published.adapter(), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def _accuracy(in_use: Adapter | None, examples: Sequence[Example]) -> HeldOutAccuracy:
+    if not examples:
+        return HeldOutAccuracy(untrained=None, in_use=None, lessons=0)
+    first = compare_adapters(examples, Adapter(), in_use or Adapter()).first
+    return HeldOutAccuracy(untrained=first.before, in_use=first.after if in_use else None, lessons=len(examples))
+
+
+def _kept(version: int, published: PublishedAdapter | None) -> KeptVersion:
+    known = published.model_dump(include={"lessons", "accuracy_before", "accuracy_after"}) if published else {}
+    return KeptVersion(version=version, **known)

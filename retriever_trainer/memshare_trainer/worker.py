@@ -1,0 +1,49 @@
+"""Builds the trainer and serves its queue; `celery -A memshare_trainer.worker worker` runs it alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from celery import Celery
+
+from memshare_broker.app import TRAINER_QUEUE
+from memshare_broker.connection import connect
+from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.settings import Settings
+from memshare_llm.worker import open_limited, open_metering
+from memshare_trainer.consolidation.automatic import Automatic
+from memshare_trainer.tasks import register
+
+if TYPE_CHECKING:
+    from memshare_trainer.learn import LearnStage
+
+
+@functools.cache
+def _learn(settings: Settings) -> LearnStage:
+    # torch takes seconds to import, and only who learns needs it.
+    import torch
+
+    from memshare_trainer.labels import SIDE_BY_SIDE, Labeller
+    from memshare_trainer.learn import LearnStage
+
+    torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
+    connections = settings.concurrency * SIDE_BY_SIDE
+    chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
+    client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings), settings.labels)
+    return LearnStage(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days)
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    register(app, lambda: open_stage_services(settings), functools.partial(_learn, settings))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    """Only the model is opened, so that no fault hides; torch comes with the first lesson."""
+    if TRAINER_QUEUE in queues:
+        open_limited(settings, settings.model_for("trainer"), connections=1)
+
+
+part = Part(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=Automatic().pulse)
+app = worker_app(part)

@@ -1,0 +1,92 @@
+"""The process that runs checks: functions of Python modules, and commands."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from memshare_broker.child_processes.serving import Request, limit_time, serve
+from memshare_broker.errors import GiveUp
+
+ORPHAN = 5.0  # seconds more than whoever waits for it allows, after which a check ends that nobody waits for
+LONGEST = 300  # characters of an error that are told
+
+
+def run(asked: Request, data: bytes) -> dict[str, object]:
+    """The share of the points that a pair earns, 0 to 1; without a pair only look whether the check is there."""
+    folder, check = str(asked["folder"]), asked["check"]
+    options: dict[str, Any] = dict(asked["options"])  # type: ignore[call-overload]
+    seconds = float(str(asked["seconds"])) + ORPHAN
+    os.chdir(folder)
+    if isinstance(check, list):
+        return {"share": _share(_of_command(check, json.loads(data) | {"options": options}, seconds))}
+    function = _function(str(check), folder)
+    _require_fit(function, options)
+    if not data:
+        return {}
+    limit_time(seconds)
+    try:
+        value = function(**json.loads(data), **options)
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise GiveUp(f"it raised {type(error).__name__}: {str(error)[:LONGEST]}") from error
+    return {"share": _share(value)}
+
+
+def _function(name: str, folder: str) -> Callable[..., object]:
+    """A function by MODULE:FUNCTION; modules beside the rubric are found, after all others."""
+    if folder not in sys.path:
+        sys.path.append(folder)
+    module_name, _, function_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise GiveUp(f"its module cannot be imported: {type(error).__name__}: {str(error)[:LONGEST]}") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise GiveUp(f"the module {module_name!r} has no function {function_name!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def _require_fit(function: Callable[..., object], options: dict[str, Any]) -> None:
+    try:
+        inspect.signature(function).bind(prompt="", answer="", **options)
+    except TypeError as error:
+        raise GiveUp(f"it cannot be called with prompt, answer and its options: {error}") from error
+
+
+def _of_command(command: Sequence[str], pair: dict[str, Any], seconds: float) -> object:
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(pair), capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except OSError as error:
+        raise GiveUp(f"it cannot be run: {error.strerror}") from error
+    if done.returncode:
+        raise GiveUp(f"it ended with exit code {done.returncode}: {_last_line(done.stderr)}")
+    try:
+        return json.loads(_last_line(done.stdout))
+    except ValueError:
+        return _last_line(done.stdout)
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no output"])[-1][:LONGEST]
+
+
+def _share(value: object) -> float:
+    if not isinstance(value, bool | int | float) or not math.isfinite(value) or not 0 <= value <= 1:
+        raise GiveUp(f"it gave {repr(value)[:LONGEST]}, and not a share of the points: 0 to 1, or true or false")
+    return float(value)
+
+
+if __name__ == "__main__":
+    serve(run)

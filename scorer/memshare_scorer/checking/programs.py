@@ -1,0 +1,93 @@
+"""Programs that say how many of a criterion's points a pair earns, each in a process of its own and within limits."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import os
+import shutil
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+from memshare_broker.child_processes.pool import ChildProcesses, Ended, TooLate, ending
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_scorer.criterion import Criterion
+from memshare_scorer.rubric import Rubric
+
+log = logging.getLogger(__name__)
+
+LOOK_WITHIN = 60.0  # seconds for a module to be imported
+MEGABYTE = 2**20
+
+
+def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> float:
+    """The share of its points, 0 to 1, that the criterion's check gives.
+
+    Raises `GiveUp` where it fails, takes too long or too much memory, or gives anything else.
+    """
+    pair = json.dumps({"prompt": prompt, "answer": answer}).encode()
+    try:
+        found = _ask(rubric, criterion, pair, criterion.limits.seconds)
+    except GiveUp as error:
+        raise GiveUp(
+            f"Not graded: the check {criterion.check!r} of {criterion.name!r} in rubric {rubric.name!r} is of no use "
+            f"here: {error}. Mend it, and retry the dead letter.",
+            "check",
+        ) from error
+    return float(found["share"])
+
+
+def require_checks(rubrics: Iterable[Rubric]) -> None:
+    """Raise `BadInput` for a check whose command, module or function there is not, or that its options do not fit."""
+    for rubric in rubrics:
+        for criterion in rubric.criteria:
+            if criterion.check is None:
+                continue
+            try:
+                if isinstance(criterion.check, str):
+                    _ask(rubric, criterion, b"", LOOK_WITHIN)
+                elif shutil.which(_program(rubric.folder, criterion.check[0])) is None:
+                    raise GiveUp(f"there is no program {criterion.check[0]!r}")
+            except GiveUp as error:
+                raise BadInput(
+                    f"Rubric {rubric.name!r} in {rubric.folder}: the check {criterion.check!r} of {criterion.name!r} "
+                    f"cannot be used: {error}. Write MODULE:FUNCTION, with the module beside the rubric or installed, "
+                    'or a command as ["PROGRAM", "ARGUMENT"].'
+                ) from error
+
+
+def _program(folder: Path, name: str) -> str:
+    """A program's place: a name with a slash is one beside the rubric."""
+    return str(folder / name) if "/" in name else name
+
+
+def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> dict[str, float]:
+    request = {
+        "source": criterion.name,
+        "check": criterion.check,
+        "folder": str(rubric.folder),
+        "options": criterion.options or {},
+        "seconds": seconds,
+        "memory": criterion.limits.megabytes * MEGABYTE,
+    }
+    try:
+        answer = _processes(os.getpid()).ask(request, pair, seconds)
+    except TooLate as error:
+        raise GiveUp(f"it takes more than {seconds:g} s") from error
+    except Ended as ended:
+        code = ended.args[0]
+        why = f"it takes more than {seconds:g} s" if code == -signal.SIGPROF else f"it ended with {ending(code)}"
+        raise GiveUp(why) from ended
+    for note in answer["notes"]:
+        log.warning("While %r was checked: %s", criterion.name, note)
+    if "refused" in answer:
+        raise GiveUp(answer["refused"].rstrip("."))
+    return answer
+
+
+@functools.cache
+def _processes(_pid: int) -> ChildProcesses:
+    """Those of this process: one that was forked from it must not talk to them."""
+    return ChildProcesses("-m", "memshare_scorer.checking.child", most=os.cpu_count() or 1)

@@ -1,0 +1,129 @@
+"""A rubric: the criteria by which the pairs of a domain are graded, and who approved them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from memshare_broker.errors import BadInput
+from memshare_broker.toml_files import load
+from memshare_scorer.criterion import POINTS, Criterion, Text
+
+BUNDLED = Path(__file__).parent / "rubrics"
+SUFFIX = ".rubric.toml"  # of a rubric in the user's folder
+MEAN_OF_SEEDS: Literal["mean-of-seeds"] = "mean-of-seeds"
+
+
+class Approval(BaseModel):
+    """Who approved a rubric and when, and the version that was approved."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: Text
+    on: date
+    version: str
+
+
+class Rubric(BaseModel):
+    """Criteria whose points sum to 100. Name and folder are the file's, and are not written in it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = ""
+    folder: Path = Field(default=Path(), exclude=True)
+    """Where the file lies; checks run there."""
+    domain: Text
+    threshold: float | Literal["mean-of-seeds"] = 81.0
+    """The total from which a pair is remembered, or the mean total of its pool's seeds."""
+    criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=40)
+    approval: Approval | None = None
+
+    @field_validator("threshold", mode="before")
+    @classmethod
+    def _number_or_mean(cls, value: Any) -> Any:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= POINTS
+        if not number and value != MEAN_OF_SEEDS:
+            raise ValueError(f"expected a number from 0 to {POINTS} or {MEAN_OF_SEEDS!r}, not {value!r}")
+        return value
+
+    @field_validator("criteria")
+    @classmethod
+    def _add_up(cls, criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+        names = [criterion.name for criterion in criteria]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"each criterion has a name of its own, but {twice[0]!r} comes again")
+        if (points := sum(criterion.points for criterion in criteria)) != POINTS:
+            raise ValueError(f"the points of all criteria must sum to {POINTS}, not {points}")
+        if all(criterion.kinds for criterion in criteria):
+            raise ValueError("one criterion at least must apply to all kinds: take its 'kinds' away")
+        return criteria
+
+    @property
+    def version(self) -> str:
+        """The first 12 hex digits of the SHA-256 of what decides a grade: the domain and the criteria.
+
+        The threshold is left out. It decides what is remembered: moving it changes neither what a score
+        means nor what was approved.
+        """
+        return _version(self.domain, self.criteria)
+
+    @property
+    def approved(self) -> bool:
+        """Whether a person approved this very content."""
+        return self.approval is not None and self.approval.version == self.version
+
+    def for_kind(self, kind: str | None) -> tuple[Criterion, ...]:
+        """The criteria that apply to a kind, in the rubric's order; never none."""
+        return tuple(one for one in self.criteria if one.kinds is None or kind in one.kinds)
+
+
+@lru_cache(maxsize=100)
+def _version(domain: str, criteria: tuple[Criterion, ...]) -> str:
+    content = {"domain": domain, "criteria": [one.model_dump(mode="json", exclude_none=True) for one in criteria]}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def rubric_files(agents_dir: Path | None) -> dict[str, Path]:
+    """Every rubric's file by its name, the user's before a bundled one of that name."""
+    files = {file.name.removesuffix(".toml"): file for file in BUNDLED.glob("*.toml")}
+    if agents_dir:
+        files |= {file.name.removesuffix(SUFFIX): file for file in agents_dir.glob(f"*{SUFFIX}")}
+    return dict(sorted(files.items()))
+
+
+def find_rubric(name: str, agents_dir: Path | None) -> Rubric:
+    """The rubric of a name, as its file is now; raises `BadInput` when there is none or it is broken."""
+    plain = Path(name).name == name  # a message's name must not lead to another folder
+    folders = [(agents_dir, SUFFIX)] if agents_dir else []
+    for folder, suffix in [*folders, (BUNDLED, ".toml")]:
+        file = folder / f"{name}{suffix}"
+        if plain and file.is_file():
+            return read_rubric(file)
+    raise BadInput(f"Unknown rubric {name!r}: expected one of {', '.join(rubric_files(agents_dir))}.")
+
+
+def all_rubrics(agents_dir: Path | None) -> dict[str, Rubric]:
+    """Every rubric by its name; raises `BadInput` when one is broken."""
+    return {name: read_rubric(file) for name, file in rubric_files(agents_dir).items()}
+
+
+def read_rubric(file: Path) -> Rubric:
+    """The rubric in NAME.toml or NAME.rubric.toml, read again once the file has changed."""
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise BadInput(f"{file}: cannot be read: {error.strerror or error}.") from error
+    return _read(file, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=256)
+def _read(file: Path, _mtime_ns: int, _size: int) -> Rubric:
+    name = file.name.removesuffix(".toml").removesuffix(".rubric")
+    return load(file, Rubric).model_copy(update={"name": name, "folder": file.parent.absolute()})

@@ -1,0 +1,174 @@
+"""The Celery tasks of the queue `scorer`.
+
+`scorer.score` grades agents' answers, `scorer.offer` those of others, and `scorer.compare` finds contradictions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+
+from celery import Celery
+
+from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.observe.logs import ids
+from memshare_broker.observe.metrics import count, observe
+from memshare_broker.wire.comparisons import Compared, CompareTask
+from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
+from memshare_broker.wire.offers import OfferedPair
+from memshare_llm.chat import Chat
+from memshare_llm.limits.metered import Metering, Payer, unmetered
+from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
+from memshare_memory.recall.conflicts import Conflicts, Verdict
+from memshare_scorer.contradiction import compare
+from memshare_scorer.grading import Pair, grade, is_checked
+from memshare_scorer.known_agents import KnownAgents
+from memshare_scorer.rubric import Rubric, find_rubric, rubric_files
+from memshare_scorer.threshold import SeedsMean, threshold_for, without_seeds
+
+log = logging.getLogger(__name__)
+
+
+def uncapped(agent: str, submitter: str) -> None:
+    """The check where nothing is capped."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The scorer at work, with its model and the user's folder of rubrics."""
+
+    chat: Chat
+    agents_dir: Path | None
+    votes: int
+    seeds_mean: SeedsMean
+    metering: Metering = unmetered
+    check_caps: Callable[[str, str], None] = uncapped
+    """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
+    text_limit: int = 20_000
+    """The longest prompt or answer that is taken from outside, in characters."""
+    agents: KnownAgents = field(default_factory=KnownAgents)
+    """Of which each pair from outside stands as the answer of one."""
+
+    def offer(self, journey: str, pair: OfferedPair) -> Outcome:
+        """Grade a pair that no agent of memshare answered; its submitter pays for it."""
+        for name, text in (("prompt", pair.prompt), ("answer", pair.answer)):
+            if len(text) > self.text_limit:
+                raise BadInput(f"The {name} has {len(text):,} characters; at most {self.text_limit:,} are taken.")
+        self.agents.require(pair)
+        self.check_caps(pair.agent, pair.submitter)
+        return self.run(journey, pair.answered(journey), letter=journey)
+
+    def run(self, journey: str, task: AnsweredTask, *, letter: str | None = None) -> Outcome:
+        """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved.
+
+        Without a model nothing is graded but by programs: any other pair ends here, and a seed is given up, so that
+        it can be tried again.
+        `letter` is the id of the message where it is not derived from the journey's."""
+        rubric = find_rubric(task.rubric, self.agents_dir)
+        if not rubric.approved:
+            file = rubric_files(self.agents_dir)[rubric.name]
+            letter = letter or str(derived_id(journey, "score"))
+            raise GiveUp(
+                f"Rubric {rubric.name!r} (version {rubric.version}) is not approved, so nothing is graded by it. "
+                f"Run `memshare rubric approve {quote(str(file))}`, then `memshare dead retry {letter}`.",
+                "rubric",
+            )
+        if not has_model(self.chat) and not is_checked(rubric, task.kind):
+            return _not_graded(rubric, task)
+        threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
+        pair = Pair(task.kind, task.prompt, task.answer)
+        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+            score = grade(chat, rubric, threshold, pair, votes=self.votes)
+        verdict = "accepted" if score.accepted else "not accepted"
+        about = ids(task_id=journey, agent=task.agent, kind=task.kind)
+        log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
+        graded = GradedTask(task=task, score=score)
+        following = Following("memory_service.settle", MEMORY_QUEUE, "settle", graded)
+        of = {"agent": task.agent, "kind": task.kind or ""}
+        counted = (
+            *observe("memshare_score", score.total, **of),
+            count("memshare_graded_total", **of, accepted=str(score.accepted).lower()),
+        )
+        return Outcome(score, following, "accepted" if score.accepted else "rejected", counted)
+
+
+def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:
+    reason = f"no model, and rubric {rubric.name!r} has criteria that no program checks. {NONE_SET}"
+    if task.seed:
+        raise NoModelSet(f"Not graded: {reason}")
+    log.info("Not graded: there is no model.", extra=ids(task_id=task.journey, agent=task.agent, kind=task.kind))
+    settlement = Settlement(memory_id=None, outcome="not graded", reason=reason)
+    return Outcome(settlement, ended="not graded", kept={"outcome": settlement.outcome})
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """The scorer as it compares memories, with its model."""
+
+    chat: Chat
+    conflicts: Conflicts
+    metering: Metering = unmetered
+
+    def run(self, journey: str, task: CompareTask) -> Outcome:
+        """Ask which memories contradict the one, and note it of each pair; without a model, of none."""
+        if not has_model(self.chat):
+            nothing = Compared(
+                memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage()
+            )
+            return Outcome(nothing, ended="no model")
+        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+            compared = compare(chat, task)
+        for other in task.others:
+            claims = compared.contradicted.get(other.id)
+            verdict: Verdict = "agree" if claims is None else "contradict"
+            self.conflicts.judge(task.pool, task.memory.id, other.id, verdict, claims)
+        about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
+        found = len(compared.contradicted)
+        log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
+        return Outcome(compared, ended="contradicts" if found else "agrees")
+
+
+def register(
+    app: Celery,
+    services: Callable[[], StageServices],
+    scoring: Callable[[], Scoring],
+    comparing: Callable[[], Comparing],
+) -> None:
+    """Register the tasks; what they need is built when the first message comes."""
+    kept = ("total", "threshold", "accepted")
+    score = Stage(
+        "scorer.score",
+        "score",
+        AnsweredTask,
+        lambda journey, task: scoring().run(journey, task),
+        journey_at=("journey",),
+        begins=True,  # with a pair that somebody brought
+        kept=kept,
+    )
+    add_stage(app, score, services)
+    offer = Stage(
+        "scorer.offer",
+        "score",
+        OfferedPair,
+        lambda journey, pair: scoring().offer(journey, pair),
+        begins=True,
+        from_outside=True,
+        kept=kept,
+    )
+    add_stage(app, offer, services)
+    comparison = Stage(
+        "scorer.compare",
+        "compare",
+        CompareTask,
+        lambda journey, task: comparing().run(journey, task),
+        journey_at=("journey",),
+        kept=None,  # it says nothing of what became of the pair
+    )
+    add_stage(app, comparison, services)

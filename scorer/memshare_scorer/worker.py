@@ -1,0 +1,59 @@
+"""Builds the scorer and serves its queue; `celery -A memshare_scorer.worker worker` runs it alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from celery import Celery
+
+from memshare_broker.app import SCORER_QUEUE
+from memshare_broker.connection import connect
+from memshare_broker.presence import present
+from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.settings import Settings
+from memshare_llm.worker import open_budget, open_limited, open_metering
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.recall.conflicts import Conflicts
+from memshare_scorer.checking.programs import require_checks
+from memshare_scorer.known_agents import KnownAgents
+from memshare_scorer.rubric import all_rubrics
+from memshare_scorer.tasks import Comparing, Scoring, register
+
+
+@functools.cache
+def _scoring(settings: Settings) -> Scoring:
+    connections = settings.concurrency * settings.scorer_votes
+    chat = open_limited(settings, settings.model_for("scorer"), connections=connections)
+    client = connect(settings.redis)
+    agents = KnownAgents(settings.agents_dir, lambda: [card for worker in present(client) for card in worker.agents])
+    return Scoring(
+        chat,
+        settings.agents_dir,
+        settings.scorer_votes,
+        functools.partial(seeds_mean, client),
+        open_metering(settings),
+        open_budget(settings).check,
+        settings.prompt_limit,
+        agents,
+    )
+
+
+@functools.cache
+def _comparing(settings: Settings) -> Comparing:
+    return Comparing(_scoring(settings).chat, Conflicts(connect(settings.redis)), open_metering(settings))
+
+
+def _register(app: Celery, settings: Settings) -> None:
+    require_checks(all_rubrics(settings.agents_dir).values())  # a broken file is refused at the start
+    services = functools.partial(open_stage_services, settings)
+    register(app, services, functools.partial(_scoring, settings), functools.partial(_comparing, settings))
+
+
+def _warm(settings: Settings, queues: Sequence[str]) -> None:
+    if SCORER_QUEUE in queues:
+        _scoring(settings)
+
+
+part = Part(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm)
+app = worker_app(part)
