@@ -12,7 +12,6 @@ from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import (
     ALL_OFF,
     ALL_ON,
-    CHART,
     OWN_AGENT,
     QUEUES,
     SENTINEL,
