@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memshare.local.own_redis import connected
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import Settle
@@ -32,7 +32,7 @@ class OwnPool(NamedTuple):
     forgetting: Forgetting
     settle: Settle
     standing: CredibilityRanking
-    sent: list[Following]
+    sent: list[NextMessage]
     """The messages that the pool has sent to the scorer."""
 
 
@@ -48,6 +48,6 @@ def own_pool() -> Iterator[OwnPool]:
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
             settle = Settle(pool, client, Lessons(client, 0, learn=False))
-            sent: list[Following] = []
+            sent: list[NextMessage] = []
             curate = Curate(pool, client, sent.extend)
             yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)

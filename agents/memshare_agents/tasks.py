@@ -17,8 +17,8 @@ from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent
 from memshare_agents.withholding import Withholding, withhold_one
-from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
-from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
+from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput
 from memshare_broker.observe import tracing
@@ -164,7 +164,7 @@ class Answering:
         answer: str,
         embedding: Embedding | None,
         said: Answered | None = None,
-    ) -> Following:
+    ) -> NextMessage:
         """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
         pair = AnsweredTask(
             journey=journey,
@@ -185,9 +185,9 @@ class Answering:
             parts=said.parts if said else (),
             seed=said is None,
         )
-        return Following("scorer.score", SCORER_QUEUE, "score", pair)
+        return SCORE.next(pair)
 
-    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> Following | None:
+    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> NextMessage | None:
         """What the memory service learns of rejected answers: on which memories they rested, if that was judged."""
         if not task.remember or not any(one.share for one in said.rejected):
             return None
@@ -199,7 +199,7 @@ class Answering:
             shown=said.rejected,
             verdict=0.0,
         )
-        return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
+        return CREDIT.next(verdict)
 
     def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> Answered:
         with self.metering(self.chat, payer) as chat:
@@ -219,22 +219,5 @@ def register(
     app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], Answering]
 ) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
-    answer = Stage(
-        f"agents.{agent.name}",
-        "answer",
-        AgentTask,
-        lambda journey, task: answering().run(journey, task),
-        begins=True,
-        from_outside=True,
-        has_result=True,
-    )
-    add_stage(app, answer, services)
-    question = Stage(
-        f"{answer.task}.question",
-        "question",
-        QuestionTask,
-        lambda journey, task: answering().ask(journey, task),
-        begins=True,
-        kept=("question",),
-    )
-    add_stage(app, question, services)
+    add_stage(app, Stage(ANSWER.of(agent.name), lambda journey, task: answering().run(journey, task)), services)
+    add_stage(app, Stage(QUESTION.of(agent.name), lambda journey, task: answering().ask(journey, task)), services)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from celery import Celery
 
-from memshare_broker.app import MEMORY_QUEUE
-from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
+from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.extractions import Extracted, ExtractTask
@@ -64,7 +64,7 @@ class Extracting:
             usage=asked.usage,
         )
         log.info("Named its concepts.", extra=ids(task_id=journey, memory_id=memory.id, pool=memory.pool))
-        return Outcome(extracted, Following("memory_service.concepts", MEMORY_QUEUE, "concepts", extracted), "named")
+        return Outcome(extracted, NOTE_CONCEPTS.next(extracted), "named")
 
     def _examples(self, memory: Memory) -> list[Memory]:
         """The nearest memories of the pool that have concepts."""
@@ -75,12 +75,4 @@ class Extracting:
 
 def register(app: Celery, services: Callable[[], StageServices], extracting: Callable[[], Extracting]) -> None:
     """Register the task; what it needs is built when the first message comes."""
-    stage = Stage(
-        "concepts.extract",
-        "extract",
-        ExtractTask,
-        lambda journey, task: extracting().run(journey, task),
-        journey_at=("journey",),
-        kept=None,  # it says nothing of what became of the pair
-    )
-    add_stage(app, stage, services)
+    add_stage(app, Stage(EXTRACT, lambda journey, task: extracting().run(journey, task)), services)

@@ -12,13 +12,12 @@ from celery import Celery
 from pydantic import ValidationError
 
 from memshare_broker.app import REPR_LENGTH
+from memshare_broker.delivery.hops import CREDIT, NOTE_CONCEPTS, SETTLE
 from memshare_broker.delivery.stage import Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.wire.checking import readable
-from memshare_broker.wire.extractions import Extracted
-from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_memory.admit.extractions import note_concepts
 from memshare_memory.admit.settle import Settle
 from memshare_memory.door.messages import RecallRequest
@@ -34,34 +33,9 @@ def register(
     recalls: Callable[[], Recalls],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""
-    settling = Stage(
-        "memory_service.settle",
-        "settle",
-        GradedTask,
-        lambda journey, graded: settle().run(journey, graded),
-        journey_at=("task", "journey"),
-        kept=("outcome", "memory_id"),
-    )
-    add_stage(app, settling, services)
-
-    crediting = Stage(
-        "memory_service.credit",
-        "credit",
-        VerdictTask,
-        lambda _, task: settle().credit(task),
-        journey_at=("journey",),
-    )
-    add_stage(app, crediting, services)
-
-    noting = Stage(
-        "memory_service.concepts",
-        "concepts",
-        Extracted,
-        lambda _journey, extracted: note_concepts(pool(), extracted),
-        journey_at=("journey",),
-        kept=None,  # it says nothing of what became of the pair
-    )
-    add_stage(app, noting, services)
+    add_stage(app, Stage(SETTLE, lambda journey, graded: settle().run(journey, graded)), services)
+    add_stage(app, Stage(CREDIT, lambda _, task: settle().credit(task)), services)
+    add_stage(app, Stage(NOTE_CONCEPTS, lambda _, extracted: note_concepts(pool(), extracted)), services)
 
     @app.task(
         name="memory_service.recall", throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST

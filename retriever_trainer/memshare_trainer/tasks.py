@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from celery import Celery
 
+from memshare_broker.delivery.hops import LEARN
 from memshare_broker.delivery.stage import Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
-from memshare_broker.wire.lessons import LessonTask
 
 if TYPE_CHECKING:
     from memshare_trainer.learn import LearnStage  # imports torch, which only a trainer needs
@@ -17,12 +17,4 @@ if TYPE_CHECKING:
 
 def register(app: Celery, services: Callable[[], StageServices], learn: Callable[[], LearnStage]) -> None:
     """Register the task; what it needs is built when the first message comes."""
-    learning = Stage(
-        "retriever_trainer.learn",
-        "learn",
-        LessonTask,
-        lambda journey, task: learn().run(journey, task),
-        journey_at=("journey",),
-        kept=None,  # a lesson says nothing of the pair
-    )
-    add_stage(app, learning, services)
+    add_stage(app, Stage(LEARN, lambda journey, task: learn().run(journey, task)), services)

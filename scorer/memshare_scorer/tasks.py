@@ -13,8 +13,8 @@ from shlex import quote
 
 from celery import Celery
 
-from memshare_broker.app import MEMORY_QUEUE
-from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.hops import COMPARE, OFFER, SCORE, SETTLE
+from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.observe.logs import ids
@@ -74,7 +74,7 @@ class Scoring:
         rubric = find_rubric(task.rubric, self.agents_dir)
         if not rubric.approved:
             file = rubric_files(self.agents_dir)[rubric.name]
-            letter = letter or str(derived_id(journey, "score"))
+            letter = letter or str(derived_id(journey, SCORE.name))
             raise GiveUp(
                 f"Rubric {rubric.name!r} (version {rubric.version}) is not approved, so nothing is graded by it. "
                 f"Run `memshare rubric approve {quote(str(file))}`, then `memshare dead retry {letter}`.",
@@ -90,13 +90,12 @@ class Scoring:
         about = ids(task_id=journey, agent=task.agent, kind=task.kind)
         log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
         graded = GradedTask(task=task, score=score)
-        following = Following("memory_service.settle", MEMORY_QUEUE, "settle", graded)
         of = {"agent": task.agent, "kind": task.kind or ""}
         counted = (
             *observe("memshare_score", score.total, **of),
             count("memshare_graded_total", **of, accepted=str(score.accepted).lower()),
         )
-        return Outcome(score, following, "accepted" if score.accepted else "rejected", counted)
+        return Outcome(score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted)
 
 
 def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:
@@ -142,33 +141,6 @@ def register(
     comparing: Callable[[], Comparing],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""
-    kept = ("total", "threshold", "accepted")
-    score = Stage(
-        "scorer.score",
-        "score",
-        AnsweredTask,
-        lambda journey, task: scoring().run(journey, task),
-        journey_at=("journey",),
-        begins=True,  # with a pair that somebody brought
-        kept=kept,
-    )
-    add_stage(app, score, services)
-    offer = Stage(
-        "scorer.offer",
-        "score",
-        OfferedPair,
-        lambda journey, pair: scoring().offer(journey, pair),
-        begins=True,
-        from_outside=True,
-        kept=kept,
-    )
-    add_stage(app, offer, services)
-    comparison = Stage(
-        "scorer.compare",
-        "compare",
-        CompareTask,
-        lambda journey, task: comparing().run(journey, task),
-        journey_at=("journey",),
-        kept=None,  # it says nothing of what became of the pair
-    )
-    add_stage(app, comparison, services)
+    add_stage(app, Stage(SCORE, lambda journey, task: scoring().run(journey, task)), services)
+    add_stage(app, Stage(OFFER, lambda journey, pair: scoring().offer(journey, pair)), services)
+    add_stage(app, Stage(COMPARE, lambda journey, task: comparing().run(journey, task)), services)

@@ -9,11 +9,9 @@ from celery import Celery
 
 from memshare_broker.delivery.celery_result import revoked
 from memshare_broker.delivery.entry import Cancelled
+from memshare_broker.delivery.hops import HOPS
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.wire.messages import derived_id
-
-LATER_STAGES = ("score", "settle", "credit", "learn", "extract", "concepts")
-"""The stages whose messages have an id that is derived from their journey's."""
 
 Cancelling = Literal["cancelled", "running", "ended", "unknown"]
 """What became of the wish: "running" is a stage that goes on, after which nothing follows."""
@@ -21,7 +19,7 @@ Cancelling = Literal["cancelled", "running", "ended", "unknown"]
 
 def cancel_journey(ledger: Ledger, app: Celery, journey: str, why: str) -> Cancelling:
     """End the journey of a task, wherever its message is: in a queue, beside it, or at a worker."""
-    messages = [journey, *(str(derived_id(journey, stage)) for stage in LATER_STAGES)]
+    messages = [journey, *(str(derived_id(journey, hop.name)) for hop in HOPS if hop.journey_at)]
     done: set[str] = set()
     for _ in messages:  # a stage may end while it is looked at, and another begin: at most so many
         reached = {

@@ -19,6 +19,7 @@ from memshare_broker.app import make_app
 from memshare_broker.connection import connect, reaching
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import ANSWER, hop_of
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.publish import outgoing, tell_sent
@@ -111,17 +112,7 @@ class Client:
         """The message that such a task travels with; raises `BadInput` for one that would be refused."""
         task = self.check(agent, body)
         try:
-            return Entry(
-                id=task_id,
-                task=f"agents.{agent}",
-                queue=agent,
-                body=task.model_dump(mode="json", exclude_none=True),
-                journey=task_id,
-                stage="answer",
-                priority=priority,
-                begins=True,
-                has_result=True,
-            )
+            return ANSWER.of(agent).entry(task, task_id, priority)
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
 
@@ -146,7 +137,7 @@ class Client:
             raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
 
     def _signed(self, entry: Entry) -> Entry:
-        if entry.journey == entry.id and entry.stage != "question":  # anybody may begin a journey, and nobody a seed
+        if entry.journey == entry.id and hop_of(entry).from_outside:
             return entry
         return entry.signed(open_signer(self.settings))
 

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.delivery.entry import Cancelled, Parked
+from memshare_broker.delivery.hops import (
+    ANSWER,
+    COMPARE,
+    EXTRACT,
+    LEARN,
+    NOTE_CONCEPTS,
+    OFFER,
+    QUESTION,
+    SCORE,
+    SETTLE,
+    Hop,
+    R,
+)
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
 from memshare_broker.wire.grades import Score, Settlement
 from memshare_broker.wire.lessons import Lesson
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted, Record, Shown, Step, Usage
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, Quoted, Record, Shown, Step, Usage
 from memshare_broker.wire.offers import OfferedPair
-from memshare_broker.wire.questions import Question, QuestionTask
+from memshare_broker.wire.questions import QuestionTask
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 What = Literal["task", "standard answer", "seed"]
@@ -97,8 +110,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
     entry = records.get("task") or {}
     body = entry.get("body")
     begun = _begun(entry.get("task"), entry.get("stage"), body)
-    question = Question.model_validate(records["question"]) if "question" in records else None
-    answer = Answer.model_validate(records["answer"]) if "answer" in records else None
+    question, answer = _record(QUESTION, records), _record(ANSWER, records)
     score, settlement = _graded(records)
     cancelled = Cancelled.model_validate(records["cancelled"]) if "cancelled" in records else None
     state: State = "queued"
@@ -140,19 +152,23 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         reason=settlement.reason if settlement else None,
         parts=settlement.parts if settlement else {},
         part_of=begun.part_of,
-        lesson=Lesson.model_validate(records["learn"]) if "learn" in records else None,
-        compared=Compared.model_validate(records["compare"]) if "compare" in records else None,
-        extracted=Extracted.model_validate(records["extract"]) if "extract" in records else None,
-        noted=NotedConcepts.model_validate(records["concepts"]) if "concepts" in records else None,
+        lesson=_record(LEARN, records),
+        compared=_record(COMPARE, records),
+        extracted=_record(EXTRACT, records),
+        noted=_record(NOTE_CONCEPTS, records),
         waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
         cancelled=cancelled,
         dead=dead,
     )
 
 
+def _record(hop: Hop[Any, R], records: Record) -> R | None:
+    return hop.record.model_validate(records[hop.name]) if hop.name in records else None
+
+
 def _graded(records: Record) -> tuple[Score | None, Settlement | None]:
     """The score, and what became of the pair; where there was no model to grade it, the scorer settled it."""
-    told, settled = records.get("score"), records.get("settle")
+    told, settled = records.get(SCORE.name), records.get(SETTLE.name)
     if told is not None and "outcome" in told:
         return None, Settlement.model_validate(told)
     score = Score.model_validate(told) if told is not None else None
@@ -177,17 +193,17 @@ class _Begun(NamedTuple):
 
 def _begun(task: object, stage: object, body: object) -> _Begun:
     try:
-        if task == "scorer.offer":
+        if task == OFFER.task:
             offered = OfferedPair.model_validate(body)
             return _Begun(
                 what="task",
                 memories=offered.shown,
                 **offered.model_dump(exclude={"rubric", "shown", "remember"}),
             )
-        if stage == "question":
+        if stage == QUESTION.name:
             wanted = QuestionTask.model_validate(body)
             return _Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
-        if stage == "score":
+        if stage == SCORE.name:
             pair = AnsweredTask.model_validate(body)
             what: What = "seed" if pair.seed else "task"
             return _Begun(

@@ -9,7 +9,7 @@ from celery.exceptions import Ignore
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, under_own_id
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.stage import Stage
+from memshare_broker.delivery.hops import Hop
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.signing import Signer
@@ -17,9 +17,9 @@ from memshare_broker.wire.signing import Signer
 log = logging.getLogger(__name__)
 
 
-def may_come(entry: Entry, stage: Stage[Any], signer: Signer) -> bool:
-    """Whether a message was signed, or begins a journey of its own at a stage where anybody may do that."""
-    if stage.from_outside and entry.journey == entry.id:
+def may_come(entry: Entry, hop: Hop[Any, Any], signer: Signer) -> bool:
+    """Whether a message was signed, or begins a journey of its own at a hop where anybody may do that."""
+    if hop.from_outside and entry.journey == entry.id:
         return True
     return signer.proves(entry.signature, entry.task, entry.id, entry.journey, entry.body)
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from celery import Celery
 
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.publish import outgoing
-from memshare_broker.delivery.stage import Following
 from memshare_broker.delivery.stage_task import StageServices
 
 AT_ONCE = 100
 
 
-def send(app: Celery, services: StageServices, messages: Sequence[Following]) -> None:
+def send(app: Celery, services: StageServices, messages: Sequence[NextMessage]) -> None:
     """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
     for first in range(0, len(messages), AT_ONCE):
         some = messages[first : first + AT_ONCE]
-        entries = [one.entry(decides=False).signed(services.signer) for one in some]
+        entries = [one.entry().signed(services.signer) for one in some]
         services.ledger.send([outgoing(app, entry) for entry in entries])

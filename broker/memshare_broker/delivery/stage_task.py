@@ -23,10 +23,11 @@ from memshare_broker.delivery.admission import may_come, refuse, unsigned
 from memshare_broker.delivery.celery_result import revoked, success
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.entry import Cancelled, Entry
+from memshare_broker.delivery.hops import M
 from memshare_broker.delivery.incoming import DUE, read_message
 from memshare_broker.delivery.ledger import Facts, IdTaken, Ledger
 from memshare_broker.delivery.publish import ACKNOWLEDGED, outgoing
-from memshare_broker.delivery.stage import M, Outcome, Stage
+from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count
@@ -59,7 +60,7 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
     """Register a stage as a Celery task; `services` is called when the first message comes."""
 
     @app.task(
-        name=stage.task,
+        name=stage.hop.task,
         bind=True,
         throws=(MemshareError,),
         resultrepr_maxsize=REPR_LENGTH,
@@ -74,13 +75,13 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
             # the task has ended: its place would stay taken for ever. The ledger keeps the message open.
             log.exception("Redis refuses what the task did; it is run again.", extra=ids(task_id=task.request.id))
             raise Ignore from error
-        return record if stage.has_result else None  # nobody waits for the others; the journey has what they did
+        return record if stage.hop.has_result else None  # nobody waits for the others; the journey has what they did
 
     @signals.task_revoked.connect(sender=work, weak=False)
     def cancel(request: Any, **_: Any) -> None:
         """Somebody ended the task by Celery's `control.revoke`, before it was begun: nothing more becomes of it."""
-        entry, _message, _fault = read_message(request, stage, tuple(request.args), request.kwargs)
-        if may_come(entry, stage, services().signer):
+        entry, _message, _fault = read_message(request, stage.hop, tuple(request.args), request.kwargs)
+        if may_come(entry, stage.hop, services().signer):
             _cancel(app, services(), entry, "It was revoked.")
 
 
@@ -88,8 +89,8 @@ def _work(
     task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Record:
     # 1. Read the message. What cannot be read will not get better by waiting.
-    entry, message, fault = read_message(task.request, stage, args, kwargs)
-    if not may_come(entry, stage, services.signer):
+    entry, message, fault = read_message(task.request, stage.hop, args, kwargs)
+    if not may_come(entry, stage.hop, services.signer):
         refuse(services.dead_letters, entry, unsigned(entry))
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
@@ -160,13 +161,13 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
             outgoing(task.app, one.entry(entry.journey, entry.priority).signed(services.signer), entry.id)
             for one in outcome.followings
         ],
-        result=success(task.app, entry.id, record, task.request) if stage.has_result else None,
-        counted=(count("memshare_tasks_total", stage=stage.name, outcome=outcome.ended), *outcome.counted),
+        result=success(task.app, entry.id, record, task.request) if stage.hop.has_result else None,
+        counted=(count("memshare_tasks_total", stage=stage.hop.name, outcome=outcome.ended), *outcome.counted),
         facts=_facts(stage, outcome, record),
         tag=properties.get("delivery_tag", ""),
     )
     properties[ACKNOWLEDGED] = True
-    if stage.has_result:
+    if stage.hop.has_result:
         task.request.ignore_result = True  # it is stored already
     usage = getattr(outcome.record, "usage", None)
     stage_trace.ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
@@ -175,7 +176,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
 
 def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
     """What is known for ever of the journey, if it is kept."""
-    told = {field: record[field] for field in stage.kept or () if record.get(field) is not None}
+    told = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
     return told | dict(outcome.kept)
 
 

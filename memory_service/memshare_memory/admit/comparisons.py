@@ -8,8 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_broker.app import SCORER_QUEUE
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import COMPARE, NextMessage
 from memshare_broker.wire.comparisons import MOST, CompareTask, Said
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.conflicts import Conflicts
@@ -61,7 +60,7 @@ def _lowest(memory: Memory) -> float:
     return SAME_THING if memory.is_statement else SAME_QUESTION
 
 
-def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Following:
+def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
     """The message that asks for it."""
     task = CompareTask(
         journey=journey,
@@ -71,7 +70,7 @@ def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Foll
         memory=_said(memory),
         others=tuple(map(_said, others)),
     )
-    return Following("scorer.compare", SCORER_QUEUE, "compare", task)
+    return COMPARE.next(task)
 
 
 def _said(memory: Memory) -> Said:

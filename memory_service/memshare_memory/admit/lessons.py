@@ -6,8 +6,7 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare_broker.app import TRAINER_QUEUE
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import LEARN, NextMessage
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import AnsweredTask, Embedding, derived_id
@@ -35,7 +34,9 @@ class Lessons:
         self._share = share
         self.learn = learn
 
-    def following(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> Following | None:
+    def following(
+        self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]
+    ) -> NextMessage | None:
         """The message for a memory that a journey is about to store, or None where it is no lesson."""
         if not self.learn or memory.prompt is None:
             return None
@@ -72,7 +73,7 @@ class Lessons:
         return int(self._client.hget(retriever_key(pool, encoder, "state"), "counted") or 0)
 
 
-def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> Following | None:
+def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> NextMessage | None:
     """The message for evidence alone, or None where it is no time yet: it comes with each ten words more that wait.
 
     It has a journey of its own: in that of the task its pair may become a lesson.
@@ -105,5 +106,5 @@ def is_chosen(memory: Memory, share: float) -> bool:
     return memory.id.int % 10_000 < share * 10_000
 
 
-def _message(task: LessonTask) -> Following:
-    return Following("retriever_trainer.learn", TRAINER_QUEUE, "learn", task)
+def _message(task: LessonTask) -> NextMessage:
+    return LEARN.next(task)

@@ -13,7 +13,8 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare_broker.delivery.stage import Following, Outcome
+from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Settlement, VerdictTask
 from memshare_broker.wire.messages import AnsweredTask
@@ -105,7 +106,7 @@ class Settle:
         outcome = self._keep(recall, journey, graded)
         self._ranking.note(self._pool().store, {memory.id for memory in shown})
         learn = for_evidence(task, recall, credited.evidence)
-        if learn is None or any(one.stage == learn.stage for one in outcome.followings):
+        if learn is None or any(one.hop is learn.hop for one in outcome.followings):
             return outcome
         return outcome._replace(following=(*outcome.followings, learn))
 
@@ -158,7 +159,7 @@ class Settle:
         graded: GradedTask,
         vector: NDArray[np.float32],
         learnt: Sequence[UUID],
-    ) -> tuple[Settlement, tuple[Following, ...]]:
+    ) -> tuple[Settlement, tuple[NextMessage, ...]]:
         store, task = recall.store, graded.task
         shown = store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories if task.shown else []
         stale = outdated(store, task.pool, task.shown, shown)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
@@ -24,7 +24,7 @@ from memshare_memory.recall.credibility_ranking import Credibility, CredibilityR
 from memshare_memory.stores.store import Page, Store, Where
 
 
-def _send_nothing(_messages: Sequence[Following]) -> None:
+def _send_nothing(_messages: Sequence[NextMessage]) -> None:
     """Where nobody compares memories."""
 
 

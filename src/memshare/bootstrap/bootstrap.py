@@ -13,13 +13,12 @@ from uuid import UUID
 from memshare.bootstrap.resumable_run import run_to_the_end
 from memshare.bootstrap.standard_answers import StandardAnswer
 from memshare.client import LOW, Client
-from memshare_broker.app import SCORER_QUEUE
 from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import ANSWER, QUESTION, SCORE
 from memshare_broker.delivery.outcome_record import OutcomeRecord
-from memshare_broker.delivery.stage import Following
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, Message, derived_id
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, derived_id
 from memshare_broker.wire.questions import QuestionTask
 from memshare_memory.memory import memory_id
 
@@ -101,7 +100,7 @@ def question_of(
     """The message that asks for the `number`-th question to a standard answer, other than the earlier ones."""
     name = str(derived_id("learn", card.pool, line.agent, line.kind or "", line.answer, str(number)))
     task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number, earlier=tuple(earlier))
-    return _first(name, f"agents.{line.agent}.question", line.agent, "question", task)
+    return QUESTION.of(line.agent).entry(task, name, LOW)
 
 
 def _held_in(seed: OutcomeRecord, line: StandardAnswer, pool: str) -> set[UUID]:
@@ -122,22 +121,7 @@ def _answer(
         "submitter": submitter,
     }
     task = AgentTask.model_validate(body)
-    return _first(name, f"agents.{card.name}", card.name, "answer", task)
-
-
-def _first(name: str, task: str, queue: str, stage: str, body: Message) -> Entry:
-    """The first message of a journey, behind all others."""
-    return Entry(
-        id=name,
-        task=task,
-        queue=queue,
-        body=body.model_dump(mode="json", exclude_none=True),
-        journey=name,
-        stage=stage,
-        priority=LOW,
-        begins=True,
-        has_result=stage == "answer",
-    )
+    return ANSWER.of(card.name).entry(task, name, LOW)
 
 
 def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
@@ -158,4 +142,4 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
         shown=(),
         seed=True,
     )
-    return Following("scorer.score", SCORER_QUEUE, "score", pair).entry(name, LOW, begins=True)
+    return SCORE.entry(pair, name, LOW, begins=True)

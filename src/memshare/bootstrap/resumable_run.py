@@ -11,6 +11,7 @@ from memshare.console import errors
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import SCORE
 from memshare_broker.delivery.outcome_record import OutcomeRecord
 from memshare_broker.errors import QueueFull
 from memshare_broker.wire.messages import derived_id
@@ -66,7 +67,7 @@ class Hints:
             self.say(f"No worker serves {', '.join(missing)} yet. Start `memshare up`, or `memshare worker {names}`.")
         with reaching(self._client.settings.redis):
             parked = self._client.ledger.parked()
-        ids = waiting | {str(derived_id(one, "score")) for one in waiting} if parked else set()
+        ids = waiting | {str(derived_id(one, SCORE.name)) for one in waiting} if parked else set()
         for why in sorted({one.why for one in parked if one.id in ids}):
             self.say(f"Waits: {why}")
 

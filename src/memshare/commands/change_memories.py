@@ -14,8 +14,7 @@ from memshare.console import console, print_json, print_text
 from memshare.memory_ids import find_memory, short_id
 from memshare.memory_pages import the_pool
 from memshare.models_at_work import is_graded_by_programs, require_scorer_model
-from memshare_broker.app import SCORER_QUEUE
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import AnsweredTask
@@ -119,6 +118,5 @@ def _grade(client: Client, memory: Memory) -> str:
         shown=(),
         regrades=memory.id,
     )
-    message = Following("scorer.score", SCORER_QUEUE, "score", pair)
-    client.send(message.entry(name, INTERACTIVE, begins=True))
+    client.send(SCORE.entry(pair, name, INTERACTIVE, begins=True))
     return name

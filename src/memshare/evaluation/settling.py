@@ -12,9 +12,8 @@ from itertools import zip_longest
 
 from memshare.client import BULK, Client
 from memshare.evaluation.queues import Pair, Settled
-from memshare_broker.app import MEMORY_QUEUE
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.grades import GradedTask, Score
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
@@ -64,7 +63,7 @@ def entry_of(step: str, settled: Settled) -> Entry:
         shown=pair.shown,
     )
     body = GradedTask(task=task, score=pair.grade or _grade_of(pair, rubric))
-    return Following("memory_service.settle", MEMORY_QUEUE, "settle", body).entry(journey, BULK)
+    return SETTLE.entry(body, journey, BULK)
 
 
 def _grade_of(pair: Pair, rubric: str) -> Score:

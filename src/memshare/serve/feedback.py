@@ -13,10 +13,9 @@ from memshare.serve.caller import Caller
 from memshare.serve.forms import FeedbackForm
 from memshare.serve.journeys import own_journey
 from memshare.serve.replies import FeedbackTaken
-from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.delivery.hops import CREDIT
 from memshare_broker.delivery.keys import journey_key
 from memshare_broker.delivery.packed_json import pack
-from memshare_broker.delivery.stage import Following
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import Shown, derived_id
@@ -76,8 +75,7 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
         shown=(shown,),
         verdict=reward,
     )
-    message = Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
-    return backend.client.send(message.entry(name, decides=False))
+    return backend.client.send(CREDIT.entry(verdict, name, decides=False))
 
 
 def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float]) -> None:

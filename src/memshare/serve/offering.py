@@ -12,8 +12,7 @@ from memshare.serve.forms import OfferForm
 from memshare.serve.once import require_same
 from memshare.serve.recalls import KeptRecall
 from memshare.serve.replies import Accepted
-from memshare_broker.app import SCORER_QUEUE
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.messages import derived_id
@@ -46,15 +45,7 @@ def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
     )
     key = form.idempotency_key
     journey = str(uuid4() if key is None else derived_id("pair", caller.name, key))
-    entry = Entry(
-        id=journey,
-        task="scorer.offer",
-        queue=SCORER_QUEUE,
-        body=pair.model_dump(mode="json"),
-        journey=journey,
-        stage="score",
-        begins=True,
-    )
+    entry = OFFER.entry(pair, journey)
     backend.client.send(entry)
     if key is not None:
         require_same(backend, entry, key)

@@ -18,6 +18,7 @@ from memshare.memory_pages import counted, the_pool
 from memshare.models_at_work import require_scorer_model
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import reaching
+from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.structured import MOST_CALLS
@@ -115,7 +116,7 @@ def _sent(client: Client, memory: Memory) -> str:
     for number in count():
         journey = str(derived_id(first, str(number))) if number else first
         message = extraction(memory, journey)
-        if client.send(message.entry(journey, BULK, decides=False)) or client.ledger.open_of(_messages(journey)):
+        if client.send(message.entry(journey, BULK)) or client.ledger.open_of(_messages(journey)):
             return journey
         # One that has ended, and named nothing, is not begun again.
     raise AssertionError
@@ -135,4 +136,4 @@ def _open(client: Client, journeys: set[str], said: set[str]) -> set[str]:
 
 
 def _messages(journey: str) -> list[str]:
-    return [str(derived_id(journey, stage)) for stage in ("extract", "concepts")]
+    return [str(derived_id(journey, hop.name)) for hop in (EXTRACT, NOTE_CONCEPTS)]

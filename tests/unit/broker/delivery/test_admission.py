@@ -13,6 +13,7 @@ from celery.exceptions import Ignore
 from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import Hop
 from memshare_broker.delivery.ledger import IdTaken, Ledger
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
@@ -57,7 +58,9 @@ def taken(app: Celery, ledger: Ledger, letters: DeadLetters) -> Callable[[Signer
 
     def take(signer: Signer, entry: Entry) -> Any:
         services = StageServices(ledger, letters, tries=3, retry_seconds=60, signer=signer)
-        stage = Stage(TASK, "count", MemoriesCredited, lambda _, message: Outcome(message))
+        stage = Stage(
+            Hop("count", TASK, "memory", MemoriesCredited, MemoriesCredited, ()), lambda _, message: Outcome(message)
+        )
         app.tasks.pop(TASK, None)
         add_stage(app, stage, lambda: services)
         task = app.tasks[TASK]

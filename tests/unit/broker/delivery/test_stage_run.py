@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -19,11 +20,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from memshare_broker.app import REPR_LENGTH, lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.entry import Committed, Entry
+from memshare_broker.delivery.hops import ANSWER, Hop
 from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.publish import publish
-from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe import tracing
@@ -55,12 +57,15 @@ class KilledAfterCommit(Ledger):
         raise Killed
 
 
+GRADE = Hop("score", "scorer.score", "scorer", Answered, Answered)
+
+
 def outcome(prompt: str) -> Outcome:
     return Outcome(Answered(prompt=prompt), ended="answered")
 
 
 def handed_on(prompt: str) -> Outcome:
-    return outcome(prompt)._replace(following=Following("scorer.score", "scorer", "score", Answered(prompt=prompt)))
+    return outcome(prompt)._replace(following=GRADE.next(Answered(prompt=prompt)))
 
 
 def waiting(client: redis.Redis, queue: str) -> list[dict[str, Any]]:
@@ -89,7 +94,7 @@ def run_once(app: Celery, redis_client: redis.Redis, ledger: Ledger) -> RunOnce:
         name = f"agents.poem.{uuid4()}"  # Celery keeps what it once registered for every app of the process
         add_stage(
             app,
-            Stage(name, "answer", AgentTask, work, begins=True, from_outside=True, has_result=True, **more),
+            Stage(replace(ANSWER, task=name, queue="poem", **more), work),
             lambda: services,
         )
         task = app.tasks[name]

@@ -18,18 +18,18 @@ from tests.support.deployment import wait_for
 
 SLOW = """
 import time
+from dataclasses import replace
+from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import add_stage
 from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
-from memshare_broker.wire.messages import AgentTask
 
 def slow(_journey, task):
     time.sleep(1)
     return Outcome(task)
 
 def register(app, settings):
-    stage = Stage("agents.poem", "answer", AgentTask, slow, begins=True, from_outside=True)
-    add_stage(app, stage, lambda: open_stage_services(settings))
+    add_stage(app, Stage(replace(ANSWER.of("poem"), has_result=False), slow), lambda: open_stage_services(settings))
 
 part = Part(queues=lambda _: ["poem"], register=register, warm=lambda _settings, _queues: None)
 worker_app(part).worker_main(["worker", "--without-mingle", "-l", "WARNING"])

@@ -16,10 +16,11 @@ from celery.contrib.testing.worker import start_worker
 from memshare_broker.app import make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import Hop
 from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
-from memshare_broker.delivery.stage import Following, Outcome, Stage
+from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
@@ -40,10 +41,12 @@ class Word(Message):
     journey: str | None = None
 
 
+FIRST = Hop("first", "early", "noop", Word, Word, (), begins=True, from_outside=True, has_result=True)
+SECOND = Hop("second", "late", "noop", Word, Word)
+
+
 def hand_on(journey: str, message: Word) -> Outcome:
-    return Outcome(
-        Word(word=message.word), Following("late", "noop", "second", Word(word=message.word, journey=journey))
-    )
+    return Outcome(Word(word=message.word), SECOND.next(Word(word=message.word, journey=journey)))
 
 
 def end(_journey: str, message: Word) -> Outcome:
@@ -56,10 +59,8 @@ def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
     app = make_app(lambda _: ["noop"], settings.model_copy(update={"concurrency": 4}))
     ledger = Ledger(redis_client, keep_days=1)
     services = StageServices(ledger, DeadLetters(redis_client, ledger), tries=3, retry_seconds=60, signer=SIGNER)
-    add_stage(
-        app, Stage("early", "first", Word, hand_on, begins=True, from_outside=True, has_result=True), lambda: services
-    )
-    add_stage(app, Stage("late", "second", Word, end, journey_at=("journey",)), lambda: services)
+    add_stage(app, Stage(FIRST, hand_on), lambda: services)
+    add_stage(app, Stage(SECOND, end), lambda: services)
     yield app
     gc.collect()  # results hold a subscription until they are collected
     app.close()
@@ -67,10 +68,7 @@ def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
 
 def entry(number: int) -> Entry:
     name = f"t{number}"
-    return Entry(
-        id=name, task="early", queue="noop", body={"word": name}, journey=name, stage="first", begins=True,
-        has_result=True,
-    )  # fmt: skip
+    return FIRST.entry(Word(word=name), name)
 
 
 def calls(client: redis.Redis, *commands: str) -> list[int]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Shown
@@ -176,7 +176,7 @@ def test_where_nobody_learns_there_is_no_evidence(recall: Recall, pool: Pool, re
     assert all(one.followings == () for one in outcomes)
 
 
-def told(settle: Settle, recall: Recall, count: int, together: int = 1) -> list[Following]:
+def told(settle: Settle, recall: Recall, count: int, together: int = 1) -> list[NextMessage]:
     """What follows from so many feedbacks, each about other memories."""
     of_each = [[remember(recall, f"{LAMP} {number} {place}") for place in range(together)] for number in range(count)]
     told = [settle.credit(feedback(some, 1.0, f"{number}")) for number, some in enumerate(of_each)]

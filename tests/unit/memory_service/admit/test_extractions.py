@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_broker.delivery.stage import Following
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
 from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Learnt
@@ -29,16 +29,16 @@ CONCEPTS = {"-1": ("Lamp", "Light"), "0": ("Lamp",), "4": ("Art",)}
 
 
 @pytest.fixture
-def sent() -> list[Following]:
+def sent() -> list[NextMessage]:
     return []
 
 
 @pytest.fixture
-def curate(pool: Pool, redis_client: redis.Redis, sent: list[Following]) -> Curate:
+def curate(pool: Pool, redis_client: redis.Redis, sent: list[NextMessage]) -> Curate:
     return Curate(pool, redis_client, sent.extend, concepts=True)
 
 
-def asked(messages: list[Following]) -> list[ExtractTask]:
+def asked(messages: list[NextMessage]) -> list[ExtractTask]:
     return [one.body for one in messages if isinstance(one.body, ExtractTask)]
 
 
@@ -80,7 +80,7 @@ def test_concepts_bring_back_no_memory_that_was_forgotten_meanwhile(
 
 
 def test_concepts_of_another_text_are_not_written_and_those_of_the_new_one_are_asked_for(
-    pool: Pool, curate: Curate, sent: list[Following]
+    pool: Pool, curate: Curate, sent: list[NextMessage]
 ) -> None:
     [one] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="Yes.")])
     before = found_out(curate.get(one))
@@ -97,7 +97,7 @@ def test_concepts_of_another_text_are_not_written_and_those_of_the_new_one_are_a
 
 
 def test_what_is_brought_in_is_asked_for_unless_it_has_its_concepts_or_is_a_passage(
-    pool: Pool, curate: Curate, sent: list[Following]
+    pool: Pool, curate: Curate, sent: list[NextMessage]
 ) -> None:
     plain = remembered("plain", agent="poem", submitter="ada")[0]
     known = remembered("known", concepts=CONCEPTS)[0]
@@ -116,7 +116,7 @@ def test_what_is_brought_in_is_asked_for_unless_it_has_its_concepts_or_is_a_pass
 
 
 def test_what_is_restored_before_its_concepts_were_known_is_asked_for_in_a_journey_of_that_return(
-    pool: Pool, curate: Curate, sent: list[Following], redis_client: redis.Redis
+    pool: Pool, curate: Curate, sent: list[NextMessage], redis_client: redis.Redis
 ) -> None:
     plain, known, passage = (
         remembered("plain")[0],

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 import redis
 
+from memshare_broker.delivery.hops import LEARN
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
@@ -249,7 +250,7 @@ def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Re
     new = graded(recall, "A lamp of tin", "There is", journey="journey-10")
     [following] = stage.run("journey-10", new).followings
 
-    assert (following.task, following.queue, following.stage) == ("retriever_trainer.learn", "trainer", "learn")
+    assert following.hop is LEARN
     lesson = following.body
     assert isinstance(lesson, LessonTask)
     assert (lesson.journey, lesson.pool, lesson.prompt, lesson.answer) == (

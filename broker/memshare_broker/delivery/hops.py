@@ -1,0 +1,125 @@
+"""The hops of a task's journey, each said once: its Celery task and queue, its message, and what it leaves on record.
+
+A stage takes a hop's messages, `Stage(SETTLE, run)`, and sends the next one, `SETTLE.next(graded)`. Whatever concerns
+all hops goes over `HOPS`: the journey as it is shown, cancelling, the reference of messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.wire.comparisons import Compared, CompareTask
+from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
+from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, VerdictTask
+from memshare_broker.wire.lessons import Lesson, LessonTask
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Message, Priority, derived_id
+from memshare_broker.wire.offers import OfferedPair
+from memshare_broker.wire.questions import Question, QuestionTask
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R", bound=Message)
+AGENT = "{agent}"
+"""Stands for an agent's name in the task and the queue of its hops: see `Hop.of`."""
+
+
+@dataclass(frozen=True)
+class Hop(Generic[M, R]):
+    """One hop of a journey: a Celery task of a queue, the message that it takes, and its record."""
+
+    name: str
+    task: str
+    queue: str
+    message: type[M]
+    record: type[R]
+    journey_at: tuple[str, ...] = ("journey",)
+    """Where in the message's JSON the journey's id stands, such as ("task", "journey"). Nowhere: the message begins a
+    journey of its own, which has the message's id."""
+    begins: bool = False
+    """Whether a journey may begin here: then its message is what the journey shows as its task."""
+    from_outside: bool = False
+    """Whether anybody who reaches the queue may begin a journey here. Every other message is signed."""
+    has_result: bool = False
+    """Whether a caller waits for its record, as the result of the Celery task."""
+    kept: tuple[str, ...] | None = ()
+    """Fields of the record that are known for ever of a journey that is kept (`outcome_record`). None where the end of
+    the hop, even as a dead letter, says nothing of what became of the journey."""
+
+    def of(self, agent: str) -> Hop[M, R]:
+        """The same hop at one agent."""
+        return replace(self, task=self.task.replace(AGENT, agent), queue=self.queue.replace(AGENT, agent))
+
+    def next(self, body: M, journey: str | None = None) -> NextMessage:
+        """A message that follows from another one; `journey` as in `NextMessage`."""
+        return NextMessage(self, body, journey)
+
+    def entry(self, body: M, journey: str, priority: Priority = 3, **more: Any) -> Entry:
+        """A message as the ledger has it, not yet signed; it is the same one however often it is made."""
+        own = bool(self.journey_at)
+        fields = {"begins": self.begins and not own, "has_result": self.has_result, "decides": self.kept is not None}
+        return Entry(
+            id=str(derived_id(journey, self.name)) if own else journey,
+            task=self.task,
+            queue=self.queue,
+            body=body.model_dump(mode="json", exclude_none=not own),
+            journey=journey,
+            stage=self.name,
+            priority=priority,
+            **(fields | more),
+        )
+
+
+class NextMessage(NamedTuple):
+    """A message for the next hop. A hop has one message in a journey."""
+
+    hop: Hop[Any, Any]
+    body: Message
+    journey: str | None = None
+    """A journey of its own, which its body names; None: the one that it follows from."""
+
+    def entry(self, journey: str = "", priority: Priority = 3) -> Entry:
+        """The message as the ledger has it; `journey` is the one that it follows from, if it has none of its own."""
+        return self.hop.entry(self.body, self.journey or journey, priority)
+
+
+ANSWER = Hop("answer", f"agents.{AGENT}", AGENT, AgentTask, Answer, (), begins=True, from_outside=True, has_result=True)
+QUESTION = Hop(
+    "question", f"agents.{AGENT}.question", AGENT, QuestionTask, Question, (), begins=True, kept=("question",)
+)
+GRADED = ("total", "threshold", "accepted")
+SCORE = Hop("score", "scorer.score", SCORER_QUEUE, AnsweredTask, Score, begins=True, kept=GRADED)
+OFFER = Hop("score", "scorer.offer", SCORER_QUEUE, OfferedPair, Score, (), begins=True, from_outside=True, kept=GRADED)
+SETTLE = Hop(
+    "settle",
+    "memory_service.settle",
+    MEMORY_QUEUE,
+    GradedTask,
+    Settlement,
+    ("task", "journey"),
+    kept=("outcome", "memory_id"),
+)
+CREDIT = Hop("credit", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited)
+COMPARE = Hop("compare", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None)
+LEARN = Hop("learn", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson, kept=None)
+EXTRACT = Hop("extract", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted, kept=None)
+NOTE_CONCEPTS = Hop("concepts", "memory_service.concepts", MEMORY_QUEUE, Extracted, NotedConcepts, kept=None)
+
+HOPS: tuple[Hop[Any, Any], ...] = (
+    ANSWER,
+    QUESTION,
+    SCORE,
+    OFFER,
+    SETTLE,
+    CREDIT,
+    COMPARE,
+    LEARN,
+    EXTRACT,
+    NOTE_CONCEPTS,
+)
+
+
+def hop_of(entry: Entry) -> Hop[Any, Any]:
+    """The hop of a message; raises `StopIteration` for one of no hop."""
+    return next(hop for hop in HOPS if hop.name == entry.stage and (hop.task == entry.task or AGENT in hop.task))
