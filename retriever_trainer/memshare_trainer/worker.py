@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _learn(settings: Settings) -> LearnStage:
-    # torch takes seconds to import, and only who learns needs it.
+    # torch takes seconds to import, and only who learns needs it. A call by openai fails while another thread is halfway
+    # through importing httpx, as the hub of the encoders does late: so it is imported before the first call.
+    import httpx  # noqa: F401
     import torch
 
     from memshare_trainer.labels import SIDE_BY_SIDE, Labeller

@@ -4,6 +4,7 @@ import pytest
 
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import Answering
+from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
 from memshare_memory.door.client import MemoryClient
@@ -68,7 +69,7 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(
     outcome = Answering(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
 
     assert outcome.following is not None
-    assert outcome.following[:3] == ("scorer.score", "scorer", "score")
+    assert outcome.following.hop is SCORE
     pair = outcome.following.body
     assert isinstance(pair, AnsweredTask)
     assert (pair.prompt, pair.answer) == ("new lamp", "There was a lamp")

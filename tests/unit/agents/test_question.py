@@ -9,6 +9,7 @@ import redis
 from memshare_agents.question import LONGEST
 from memshare_agents.roster import load_roster
 from memshare_agents.tasks import Answering
+from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.messages import AgentTask, AnsweredTask, Usage
 from memshare_broker.wire.questions import Question, QuestionTask
@@ -41,7 +42,7 @@ def test_the_question_and_the_standard_answer_are_graded_as_a_seed_that_no_model
     assert (question.question, question.model) == ("A verse on a lamp", "scripted")
     assert question.usage == Usage(prompt_tokens=10, completion_tokens=5)
     assert outcome.following is not None
-    assert outcome.following[:3] == ("scorer.score", "scorer", "score")
+    assert outcome.following.hop is SCORE
     pair = outcome.following.body
     assert isinstance(pair, AnsweredTask)
     assert (pair.prompt, pair.answer, pair.seed, pair.model, pair.shown) == (question.question, VERSE, True, None, ())

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import derived_id
@@ -32,7 +33,7 @@ def test_a_graded_pair_goes_to_the_memory_service_with_its_score() -> None:
     assert (outcome.record.total, outcome.record.threshold) == (100, 81)
     assert outcome.record.accepted
     assert outcome.following is not None
-    assert outcome.following[:3] == ("memory_service.settle", "memory", "settle")
+    assert outcome.following.hop is SETTLE
     assert outcome.following.body == GradedTask(task=task, score=outcome.record)
 
 

@@ -14,6 +14,7 @@ from memshare_agents.reasoning.limits import Limits
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import Answering
+from memshare_broker.delivery.hops import CREDIT, SCORE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import VerdictTask
@@ -78,7 +79,7 @@ def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall
     assert found.usage == Usage(prompt_tokens=30, completion_tokens=15)
     assert [step.operator for step in found.steps] == ["coordinator", "searcher", "responder", "discriminator"]
     assert outcome.following is not None
-    assert outcome.following[:3] == ("scorer.score", "scorer", "score")
+    assert outcome.following.hop is SCORE
     pair = outcome.following.body
     assert isinstance(pair, AnsweredTask)
     assert (pair.prompt, pair.answer, pair.pool, pair.rubric) == (
@@ -128,7 +129,7 @@ def test_an_answer_that_was_rejected_says_so_and_is_not_graded_but_its_knowledge
         "The last answer, which was rejected (It is a guess), was:\n\nBob."
     )
     assert outcome.following is not None
-    assert outcome.following[:3] == ("memory_service.credit", "memory", "credit")
+    assert outcome.following.hop is CREDIT
     blamed = outcome.following.body
     assert isinstance(blamed, VerdictTask)
     assert (blamed.verdict, blamed.prompt, blamed.pool) == (0.0, "Who built the mill?", "reasoning")

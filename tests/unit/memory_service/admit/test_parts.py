@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 import redis
 
+from memshare_broker.delivery.hops import SCORE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AnsweredTask, PartAnswer, Shown
@@ -76,7 +77,7 @@ def test_a_sub_question_goes_to_the_scorer_in_a_journey_of_its_own_that_is_the_s
     first, again = (settle.run("one", whole(recall, read)) for _ in range(2))
 
     [following] = first.followings
-    assert following[:3] == ("scorer.score", "scorer", "score")
+    assert following.hop is SCORE
     [part] = sent(first)
     assert following.journey == part.journey != "one"
     assert (part.prompt, part.answer, part.part_of, part.submitter) == (QUESTION, ANSWER, "one", "ada")
