@@ -47,7 +47,7 @@ app.command()(untidy)
 
 @app.command()
 def show(memory_id: MemoryId, as_json: Json = False) -> None:
-    """Show one memory whole.
+    """Show one memory in full.
 
     Example: memshare memories show 1c6fa3b2
     """

@@ -32,14 +32,14 @@ SHOWN = 20  # memories of a list
 
 def review(
     pool: Pool = None,
-    person: Annotated[str | None, typer.Option(help="Who learns; your login name, if left out.")] = None,
-    new: Annotated[int, typer.Option(min=0, help="Memories that are new in a day.")] = 10,
+    person: Annotated[str | None, typer.Option(help="Who reviews. [default: your login name]")] = None,
+    new: Annotated[int, typer.Option(min=0, help="Maximum new memories in a day.")] = 10,
     self_graded: Annotated[bool, typer.Option("--self-graded", help="Grade your answers yourself: no model.")] = False,
     due: Annotated[
         bool, typer.Option("--due", help="List what is due and what would be new, and ask nothing.")
     ] = False,
     fit: Annotated[
-        bool, typer.Option("--fit", help=f"Fit how fast you forget to your reviews, from {FEWEST} of them on.")
+        bool, typer.Option("--fit", help=f"Estimate from your reviews how fast you forget, from {FEWEST} of them on.")
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -37,7 +37,7 @@ def journey_events(journey_id: str, quiet: float) -> Call[JourneyReply]:
 
 
 def cancel(journey_id: str) -> Call[Cancelled]:
-    """End a journey that is not through."""
+    """Cancel an unfinished journey."""
     return Call("DELETE", f"/v1/journeys/{quote(journey_id, safe='')}", "Cancelled")
 
 

@@ -21,12 +21,10 @@ from memshare.memory_pages import counted
 
 
 def draw_map(
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write; one that is there is replaced.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write; an existing file is replaced.")],
     pool: Pool = None,
     size: Size = None,
-    person: Annotated[
-        str | None, typer.Option(help="Colour by what this person remembers, as `memshare review` knows it.")
-    ] = None,
+    person: Annotated[str | None, typer.Option(help="Colour by what this person remembers, by their reviews.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
 ) -> None:
