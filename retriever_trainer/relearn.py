@@ -9,15 +9,15 @@ from memshare.broker.wire.lessons import Evidence
 from memshare.memory_service.admit.lessons import EVIDENCE_AT_ONCE
 from memshare.retriever_trainer.adapter_state import State
 from memshare.retriever_trainer.example import Example
-from memshare.retriever_trainer.kept_lesson import KeptLesson, example_of
 from memshare.retriever_trainer.learner import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
 from memshare.retriever_trainer.learning import step
 from memshare.retriever_trainer.learnt import Learnt
 from memshare.retriever_trainer.reservoir import is_held_out
+from memshare.retriever_trainer.stored_lesson import StoredLesson, example_of
 from memshare.retriever_trainer.words import Words
 
 
-def relearn(lessons: Sequence[KeptLesson], evidence: Sequence[Evidence], dimension: int) -> Learnt:
+def relearn(lessons: Sequence[StoredLesson], evidence: Sequence[Evidence], dimension: int) -> Learnt:
     """What a learner comes to with a step for each lesson, in their order, and replay; what is held out stays so.
 
     Where there is more evidence than comes with lessons, it has further steps of its own.

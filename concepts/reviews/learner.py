@@ -10,8 +10,8 @@ from uuid import UUID
 from fsrs import Card as FsrsCard
 from fsrs import Scheduler
 
+from memshare.concepts.clusters.cluster_cache import clusters_of
 from memshare.concepts.clusters.clustering import SIZE
-from memshare.concepts.clusters.kept import clusters_of
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.pool_graph import load
 from memshare.concepts.reviews.card import (

@@ -9,7 +9,7 @@ import pytest
 
 from memshare.concepts.aliases import Aliases
 from memshare.concepts.clusters import find_clusters
-from memshare.concepts.clusters.kept import FOLDER
+from memshare.concepts.clusters.cluster_cache import FOLDER
 from memshare.concepts.graph.concept_graph import ConceptGraph
 from memshare.concepts.map.similarities import MOST, similarities
 from memshare.concepts.map.sizes import clusters_around

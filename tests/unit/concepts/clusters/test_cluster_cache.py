@@ -14,8 +14,8 @@ import redis
 
 from memshare.concepts.aliases import Merge
 from memshare.concepts.clusters import Clusters, find_clusters
+from memshare.concepts.clusters.cluster_cache import FOLDER, KEPT, clusters_by_size, clusters_of
 from memshare.concepts.clusters.clustering import SIZE
-from memshare.concepts.clusters.kept import FOLDER, KEPT, clusters_by_size, clusters_of
 from memshare.concepts.decisions import Decisions
 from memshare.concepts.pool_graph import PoolConcepts, load
 from memshare.memory_service.curate.requests import Edit, Forget
