@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from memshare.agents.reasoning.sources.text_of import KINDS, Kind
+from memshare.agents.reasoning.sources.extract_text import KINDS, Kind
 from memshare.broker.errors import GiveUp, TryAgain
 
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream")

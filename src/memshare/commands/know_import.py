@@ -52,7 +52,7 @@ def _paragraphs(file: Path) -> list[str]:
     # What reads HTML and PDF takes a second to import, so it is imported where it is used.
     from memshare.agents.reasoning.sources import pieces
     from memshare.agents.reasoning.sources.documents import SUFFIXES
-    from memshare.agents.reasoning.sources.text_of import page_of
+    from memshare.agents.reasoning.sources.extract_text import page_of
 
     kind = SUFFIXES.get(file.suffix.lower())
     if kind is None:

@@ -15,7 +15,7 @@ from memshare.llm.limits.budget import Budget
 from memshare.llm.limits.usage import UsageLog
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound, TooLarge
-from memshare.serve.recalls import Recalls
+from memshare.serve.recall_log import Recalls
 from memshare.serve.request_limit import RequestLimit
 from memshare.serve.tokens import Tokens
 

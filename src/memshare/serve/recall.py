@@ -14,7 +14,7 @@ from memshare.memory_service.stores.store import Where
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import RecallForm
-from memshare.serve.recalls import KeptRecall
+from memshare.serve.recall_log import KeptRecall
 from memshare.serve.replies import Recalled, RecalledMemory
 
 
