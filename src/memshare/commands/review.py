@@ -16,10 +16,10 @@ from memshare.client import Client
 from memshare.commands.change_memories import login_name
 from memshare.commands.options import Json, Pool
 from memshare.commands.review_session import Session
+from memshare.concepts.reviews.card_store import CardStore, Fitted
 from memshare.concepts.reviews.fitting import FEWEST, fit_apart
 from memshare.concepts.reviews.learner import Learner
 from memshare.concepts.reviews.plan import Plan
-from memshare.concepts.reviews.shelf import Fitted, Shelf
 from memshare.console import console, errors, moment, print_json, short, table
 from memshare.llm.chat import Chat
 from memshare.local.own_redis import connected
@@ -58,7 +58,7 @@ def review(
         name = login_name() if person is None else person
         if not name.strip() or not name.isprintable() or len(name) > 200:
             raise BadInput(f"A person has a printable name of up to 200 characters, not {name[:60]!r}.")
-        shelf = Shelf(redis_client, name)
+        shelf = CardStore(redis_client, name)
         if fit:
             _fit(shelf, as_json)
             return
@@ -101,7 +101,7 @@ def _talk(learner: Learner, session: Session) -> None:
         console.print("`memshare review --fit` fits how fast you forget to your reviews.")
 
 
-def _fit(shelf: Shelf, as_json: bool) -> None:
+def _fit(shelf: CardStore, as_json: bool) -> None:
     histories = [card.reviews for card in shelf.cards().values() if card.reviews]
     count = sum(map(len, histories))
     if count < FEWEST:

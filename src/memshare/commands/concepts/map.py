@@ -61,11 +61,11 @@ def draw_map(
 
 def _remembered(found: Opened, person: str) -> dict[UUID, float]:
     """The probability that a person remembers each memory that they reviewed."""
+    from memshare.concepts.reviews.card_store import CardStore
     from memshare.concepts.reviews.learner import Learner
-    from memshare.concepts.reviews.shelf import Shelf
 
     concepts = found.concepts
-    learner = Learner(Shelf(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
+    learner = Learner(CardStore(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
     standings = learner.standings(time.time())
     if not standings:
         raise BadInput(f"{person!r} has reviewed nothing of pool {concepts.pool!r}: `memshare review` begins it.")
