@@ -13,9 +13,9 @@ from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.asked_concepts import extraction, needing
 from memshare.memory_service.admit.seeds import note_seeds
 from memshare.memory_service.curate.comparing import Comparing, Send
+from memshare.memory_service.curate.credit_snapshot import Worths, by_pool
 from memshare.memory_service.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare.memory_service.curate.stale import derived_from, make_stale
-from memshare.memory_service.curate.worth import Worths, by_pool
 from memshare.memory_service.curate.write import write
 from memshare.memory_service.memory import Memory, Revision, memory_id
 from memshare.memory_service.pool.pool import Pool

@@ -9,9 +9,9 @@ from uuid import UUID
 import redis
 
 from memshare.memory_service.curate.answers import Forgotten
+from memshare.memory_service.curate.credit_snapshot import Worths
 from memshare.memory_service.curate.reviews import drop_cards, drop_summaries
 from memshare.memory_service.curate.trash import KEEP_SECONDS, Trash
-from memshare.memory_service.curate.worth import Worths
 from memshare.memory_service.memory import Memory
 from memshare.memory_service.stores.store import Store
 

@@ -7,15 +7,15 @@ from importlib import import_module
 from typing import Any, cast
 
 from memshare.broker.errors import BadInput, MemshareError, TryAgain, Unreachable
-from memshare.remote.call import BUSY, Answer, Call, Reply, Silence
+from memshare.remote.call import BUSY, Answer, Call, NoResponse, Reply
 from memshare.serve.errors import STATUSES
 
 ERRORS: dict[int, type[MemshareError]] = {status: kind for kind, status in STATUSES if status not in BUSY}
 
 
-def read(call: Call[Reply], answer: Answer | Silence, address: str) -> Reply:
+def read(call: Call[Reply], answer: Answer | NoResponse, address: str) -> Reply:
     """The reply that an answer holds; raises what it refuses."""
-    if isinstance(answer, Silence):
+    if isinstance(answer, NoResponse):
         raise Unreachable(
             f"Nothing answers at {address} ({answer.error or type(answer.error).__name__}). "
             "Start `memshare serve` there, or name another address."
