@@ -18,7 +18,7 @@ from memshare.agents.reasoning.reasoner import Reasoner
 from memshare.agents.roster import Agent
 from memshare.agents.withholding import Withholding, withhold_one
 from memshare.broker.app import MEMORY_QUEUE, SCORER_QUEUE
-from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage import NextMessage, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput
 from memshare.broker.observe import tracing
@@ -41,7 +41,7 @@ def uncapped(agent: str, submitter: str) -> None:
 
 
 @dataclass(frozen=True)
-class Answering:
+class AnswerStage:
     """An agent at work, with its model and the memory service."""
 
     agent: Agent
@@ -164,7 +164,7 @@ class Answering:
         answer: str,
         embedding: Embedding | None,
         said: Answered | None = None,
-    ) -> Following:
+    ) -> NextMessage:
         """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
         pair = AnsweredTask(
             journey=journey,
@@ -185,9 +185,9 @@ class Answering:
             parts=said.parts if said else (),
             seed=said is None,
         )
-        return Following("scorer.score", SCORER_QUEUE, "score", pair)
+        return NextMessage("scorer.score", SCORER_QUEUE, "score", pair)
 
-    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> Following | None:
+    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> NextMessage | None:
         """What the memory service learns of rejected answers: on which memories they rested, if that was judged."""
         if not task.remember or not any(one.share for one in said.rejected):
             return None
@@ -199,7 +199,7 @@ class Answering:
             shown=said.rejected,
             verdict=0.0,
         )
-        return Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
+        return NextMessage("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
 
     def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> Answered:
         with self.metering(self.chat, payer) as chat:
@@ -216,7 +216,7 @@ class Answering:
 
 
 def register(
-    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], Answering]
+    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], AnswerStage]
 ) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
     answer = Stage(

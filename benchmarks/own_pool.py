@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.settings import Settings
 from memshare.local.own_redis import connected
 from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.admit.settle import SettleStage
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.encoders.sentence_encoder import SentenceTransformerEncoder
@@ -30,9 +30,9 @@ class OwnPool(NamedTuple):
     recall: Recall
     curate: Curate
     forgetting: Forgetting
-    settle: Settle
+    settle: SettleStage
     standing: CredibilityRanking
-    sent: list[Following]
+    sent: list[NextMessage]
     """The messages that the pool has sent to the scorer."""
 
 
@@ -47,7 +47,7 @@ def own_pool() -> Iterator[OwnPool]:
             standing = CredibilityRanking(client)
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
-            settle = Settle(pool, client, Lessons(client, 0, learn=False))
-            sent: list[Following] = []
+            settle = SettleStage(pool, client, Lessons(client, 0, learn=False))
+            sent: list[NextMessage] = []
             curate = Curate(pool, client, sent.extend)
             yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from celery import Celery
 
 from memshare.broker.app import MEMORY_QUEUE
-from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage import NextMessage, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.extractions import Extracted, ExtractTask
@@ -64,7 +64,7 @@ class Extracting:
             usage=asked.usage,
         )
         log.info("Named its concepts.", extra=ids(task_id=journey, memory_id=memory.id, pool=memory.pool))
-        return Outcome(extracted, Following("memory_service.concepts", MEMORY_QUEUE, "concepts", extracted), "named")
+        return Outcome(extracted, NextMessage("memory_service.concepts", MEMORY_QUEUE, "concepts", extracted), "named")
 
     def _examples(self, memory: Memory) -> list[Memory]:
         """The nearest memories of the pool that have concepts."""

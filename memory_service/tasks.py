@@ -20,7 +20,7 @@ from memshare.broker.wire.checking import readable
 from memshare.broker.wire.extractions import Extracted
 from memshare.broker.wire.grades import GradedTask, VerdictTask
 from memshare.memory_service.admit.extractions import note_concepts
-from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.admit.settle import SettleStage
 from memshare.memory_service.door.messages import RecallRequest
 from memshare.memory_service.door.recalls import Recalls
 from memshare.memory_service.pool.pool import Pool
@@ -29,7 +29,7 @@ from memshare.memory_service.pool.pool import Pool
 def register(
     app: Celery,
     services: Callable[[], StageServices],
-    settle: Callable[[], Settle],
+    settle: Callable[[], SettleStage],
     pool: Callable[[], Pool],
     recalls: Callable[[], Recalls],
 ) -> None:

@@ -17,7 +17,7 @@ from memshare.broker.delivery import sending
 from memshare.broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare.broker.settings import Settings
 from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.admit.settle import SettleStage
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.door.app import door_app
@@ -72,7 +72,7 @@ def _register(app: Celery, settings: Settings) -> None:
         app,
         services=lambda: open_stage_services(settings),
         settle=functools.cache(
-            lambda: Settle(
+            lambda: SettleStage(
                 open_pool(settings),
                 client,
                 Lessons(client, settings.lesson_share, learn=settings.learn),

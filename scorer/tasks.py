@@ -14,7 +14,7 @@ from shlex import quote
 from celery import Celery
 
 from memshare.broker.app import MEMORY_QUEUE
-from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage import NextMessage, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import BadInput, GiveUp
 from memshare.broker.observe.logs import ids
@@ -41,7 +41,7 @@ def uncapped(agent: str, submitter: str) -> None:
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoreStage:
     """The scorer at work, with its model and the user's folder of rubrics."""
 
     chat: Chat
@@ -90,7 +90,7 @@ class Scoring:
         about = ids(task_id=journey, agent=task.agent, kind=task.kind)
         log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
         graded = GradedTask(task=task, score=score)
-        following = Following("memory_service.settle", MEMORY_QUEUE, "settle", graded)
+        following = NextMessage("memory_service.settle", MEMORY_QUEUE, "settle", graded)
         of = {"agent": task.agent, "kind": task.kind or ""}
         counted = (
             *observe("memshare_score", score.total, **of),
@@ -138,7 +138,7 @@ class Comparing:
 def register(
     app: Celery,
     services: Callable[[], StageServices],
-    scoring: Callable[[], Scoring],
+    scoring: Callable[[], ScoreStage],
     comparing: Callable[[], Comparing],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from celery import Celery
 
 from memshare.broker.delivery.publish import outgoing
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.delivery.stage_task import StageServices
 
 AT_ONCE = 100
 
 
-def send(app: Celery, services: StageServices, messages: Sequence[Following]) -> None:
+def send(app: Celery, services: StageServices, messages: Sequence[NextMessage]) -> None:
     """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
     for first in range(0, len(messages), AT_ONCE):
         some = messages[first : first + AT_ONCE]

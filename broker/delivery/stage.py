@@ -15,7 +15,7 @@ from memshare.broker.wire.messages import Message, Priority, derived_id
 M = TypeVar("M", bound=Message)
 
 
-class Following(NamedTuple):
+class NextMessage(NamedTuple):
     """A message for the next stage. A stage has one message in a journey."""
 
     task: str
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
     """What a stage did, for its journey and its caller, what comes after it, and what is counted."""
 
     record: Message
-    following: Following | tuple[Following, ...] | None = None
+    following: NextMessage | tuple[NextMessage, ...] | None = None
     ended: str = "done"
     """How it ended, in one of a few words."""
     counted: tuple[Sample, ...] = ()
@@ -53,9 +53,9 @@ class Outcome(NamedTuple):
     """What is known for ever of the journey, beside the fields of the record that its stage names."""
 
     @property
-    def followings(self) -> tuple[Following, ...]:
+    def followings(self) -> tuple[NextMessage, ...]:
         """The messages that come after it, none or several."""
-        if isinstance(self.following, Following):
+        if isinstance(self.following, NextMessage):
             return (self.following,)
         return self.following or ()
 

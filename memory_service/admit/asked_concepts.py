@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memshare.broker.app import CONCEPTS_QUEUE
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.extractions import ExtractTask
 from memshare.broker.wire.messages import derived_id
 from memshare.memory_service.memory import Memory, memory_id
 from memshare.memory_service.stores.store import Store, Where
 
 
-def extraction(memory: Memory, journey: str | None = None) -> Following:
+def extraction(memory: Memory, journey: str | None = None) -> NextMessage:
     """The message that asks for a memory's concepts, in the journey of the task that made it or in one of its own.
 
     In its own it is the same message as long as the memory says the same.
@@ -23,7 +23,7 @@ def extraction(memory: Memory, journey: str | None = None) -> Following:
     task = ExtractTask(
         journey=own, pool=memory.pool, memory_id=memory.id, agent=memory.agent or "", submitter=memory.submitter
     )
-    return Following("concepts.extract", CONCEPTS_QUEUE, "extract", task, own)
+    return NextMessage("concepts.extract", CONCEPTS_QUEUE, "extract", task, own)
 
 
 def needing(store: Store, memories: Iterable[Memory]) -> list[Memory]:

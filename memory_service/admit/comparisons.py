@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.comparisons import MOST, CompareTask, Said
 from memshare.memory_service.memory import Memory, folded
 from memshare.memory_service.recall.conflicts import Conflicts
@@ -61,7 +61,7 @@ def _lowest(memory: Memory) -> float:
     return SAME_THING if memory.is_statement else SAME_QUESTION
 
 
-def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Following:
+def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
     """The message that asks for it."""
     task = CompareTask(
         journey=journey,
@@ -71,7 +71,7 @@ def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Foll
         memory=_said(memory),
         others=tuple(map(_said, others)),
     )
-    return Following("scorer.compare", SCORER_QUEUE, "compare", task)
+    return NextMessage("scorer.compare", SCORER_QUEUE, "compare", task)
 
 
 def _said(memory: Memory) -> Said:

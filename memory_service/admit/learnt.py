@@ -8,7 +8,7 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.messages import AnsweredTask, Learnt, derived_id
 from memshare.memory_service.admit.asked_concepts import extraction
 from memshare.memory_service.admit.comparisons import comparison, rivals_of
@@ -25,7 +25,7 @@ class Kept(NamedTuple):
     """The memories that the statements of a task are, and the messages that follow from the new ones."""
 
     memories: tuple[Memory, ...]
-    following: tuple[Following, ...]
+    following: tuple[NextMessage, ...]
 
 
 def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, concepts: bool = False) -> Kept:
@@ -37,7 +37,7 @@ def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, conc
     vectors = recall.vectors(new) if new else []
     ids = [memory.id for memory in new]
     known = {one.id: one for one in recall.store.page(Where(ids=ids), len(ids)).memories} if ids else {}
-    memories, following = list[Memory](), list[Following]()
+    memories, following = list[Memory](), list[NextMessage]()
     for memory, vector in zip(new, vectors, strict=True):
         there = known.get(memory.id) or _told_before(recall.store, memory, vector.dense)
         if there is None:

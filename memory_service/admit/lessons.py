@@ -7,7 +7,7 @@ import redis
 from numpy.typing import NDArray
 
 from memshare.broker.app import TRAINER_QUEUE
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.grades import VerdictTask
 from memshare.broker.wire.lessons import Candidate, LessonTask
 from memshare.broker.wire.messages import AnsweredTask, Embedding, derived_id
@@ -35,7 +35,9 @@ class Lessons:
         self._share = share
         self.learn = learn
 
-    def following(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> Following | None:
+    def following(
+        self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]
+    ) -> NextMessage | None:
         """The message for a memory that a journey is about to store, or None where it is no lesson."""
         if not self.learn or memory.prompt is None:
             return None
@@ -72,7 +74,7 @@ class Lessons:
         return int(self._client.hget(retriever_key(pool, encoder, "state"), "counted") or 0)
 
 
-def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> Following | None:
+def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> NextMessage | None:
     """The message for evidence alone, or None where it is no time yet: it comes with each ten words more that wait.
 
     It has a journey of its own: in that of the task its pair may become a lesson.
@@ -105,5 +107,5 @@ def is_chosen(memory: Memory, share: float) -> bool:
     return memory.id.int % 10_000 < share * 10_000
 
 
-def _message(task: LessonTask) -> Following:
-    return Following("retriever_trainer.learn", TRAINER_QUEUE, "learn", task)
+def _message(task: LessonTask) -> NextMessage:
+    return NextMessage("retriever_trainer.learn", TRAINER_QUEUE, "learn", task)

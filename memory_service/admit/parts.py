@@ -5,12 +5,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.messages import AnsweredTask, Shown, derived_id
 from memshare.memory_service.memory import Memory, memory_id, saying
 
 
-def gradings(task: AnsweredTask, memory: Memory) -> dict[UUID, Following]:
+def gradings(task: AnsweredTask, memory: Memory) -> dict[UUID, NextMessage]:
     """The messages that have a task's sub-questions graded, by the memories that these may become.
 
     Their parents are what they were answered from, and `memory`, which the task's own answer became.
@@ -33,5 +33,5 @@ def gradings(task: AnsweredTask, memory: Memory) -> dict[UUID, Following]:
             shown=(whole, *(one for one in part.shown if one.id != memory.id)),
             part_of=task.journey,
         )
-        messages[becomes] = Following("scorer.score", SCORER_QUEUE, "score", pair, journey)
+        messages[becomes] = NextMessage("scorer.score", SCORER_QUEUE, "score", pair, journey)
     return messages

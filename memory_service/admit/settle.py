@@ -13,7 +13,7 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare.broker.delivery.stage import Following, Outcome
+from memshare.broker.delivery.stage import NextMessage, Outcome
 from memshare.broker.observe.logs import ids
 from memshare.broker.wire.grades import GradedTask, MemoriesCredited, Settlement, VerdictTask
 from memshare.broker.wire.messages import AnsweredTask
@@ -62,7 +62,7 @@ def memory_of(graded: GradedTask, created: float, status: Status = "active", lea
     )
 
 
-class Settle:
+class SettleStage:
     """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
 
     def __init__(
@@ -158,7 +158,7 @@ class Settle:
         graded: GradedTask,
         vector: NDArray[np.float32],
         learnt: Sequence[UUID],
-    ) -> tuple[Settlement, tuple[Following, ...]]:
+    ) -> tuple[Settlement, tuple[NextMessage, ...]]:
         store, task = recall.store, graded.task
         shown = store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories if task.shown else []
         stale = outdated(store, task.pool, task.shown, shown)

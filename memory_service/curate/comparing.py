@@ -8,7 +8,7 @@ from uuid import UUID
 
 import redis
 
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.messages import derived_id
 from memshare.memory_service.admit.comparisons import comparison, near_each, rivals_among
 from memshare.memory_service.memory import Memory
@@ -17,7 +17,7 @@ from memshare.memory_service.stores.store import Hit, Store
 
 AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
 
-Send = Callable[[Sequence[Following]], None]
+Send = Callable[[Sequence[NextMessage]], None]
 """Sends messages, each of a journey that it names, to their queues."""
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import redis
 
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.errors import BadInput
 from memshare.memory_service.admit.asked_concepts import extraction, needing
 from memshare.memory_service.admit.seeds import note_seeds
@@ -24,7 +24,7 @@ from memshare.memory_service.recall.credibility_ranking import Credibility, Cred
 from memshare.memory_service.stores.store import Page, Store, Where
 
 
-def _send_nothing(_messages: Sequence[Following]) -> None:
+def _send_nothing(_messages: Sequence[NextMessage]) -> None:
     """Where nobody compares memories."""
 
 

@@ -15,7 +15,7 @@ from memshare.bootstrap.standard_answers import StandardAnswer
 from memshare.broker.app import SCORER_QUEUE
 from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.outcome_record import OutcomeRecord
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.errors import BadInput
 from memshare.broker.presence import AgentCard
 from memshare.broker.wire.messages import AgentTask, AnsweredTask, Message, derived_id
@@ -158,4 +158,4 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
         shown=(),
         seed=True,
     )
-    return Following("scorer.score", SCORER_QUEUE, "score", pair).entry(name, LOW, begins=True)
+    return NextMessage("scorer.score", SCORER_QUEUE, "score", pair).entry(name, LOW, begins=True)

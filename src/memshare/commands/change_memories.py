@@ -9,7 +9,7 @@ from uuid import uuid4
 import typer
 
 from memshare.broker.app import SCORER_QUEUE
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.checking import checked
 from memshare.broker.wire.messages import AnsweredTask
@@ -119,6 +119,6 @@ def _grade(client: Client, memory: Memory) -> str:
         shown=(),
         regrades=memory.id,
     )
-    message = Following("scorer.score", SCORER_QUEUE, "score", pair)
+    message = NextMessage("scorer.score", SCORER_QUEUE, "score", pair)
     client.send(message.entry(name, INTERACTIVE, begins=True))
     return name

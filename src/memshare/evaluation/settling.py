@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.delivery.entry import Entry
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.errors import MemshareError
 from memshare.broker.wire.grades import GradedTask, Score
 from memshare.broker.wire.messages import AnsweredTask, Usage, derived_id
@@ -64,7 +64,7 @@ def entry_of(step: str, settled: Settled) -> Entry:
         shown=pair.shown,
     )
     body = GradedTask(task=task, score=pair.grade or _grade_of(pair, rubric))
-    return Following("memory_service.settle", MEMORY_QUEUE, "settle", body).entry(journey, BULK)
+    return NextMessage("memory_service.settle", MEMORY_QUEUE, "settle", body).entry(journey, BULK)
 
 
 def _grade_of(pair: Pair, rubric: str) -> Score:

@@ -10,7 +10,7 @@ from uuid import UUID
 from memshare.broker.app import MEMORY_QUEUE
 from memshare.broker.delivery.keys import journey_key
 from memshare.broker.delivery.packed_json import pack
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.errors import BadInput
 from memshare.broker.wire.grades import VerdictTask
 from memshare.broker.wire.messages import Shown, derived_id
@@ -76,7 +76,7 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
         shown=(shown,),
         verdict=reward,
     )
-    message = Following("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
+    message = NextMessage("memory_service.credit", MEMORY_QUEUE, "credit", verdict)
     return backend.client.send(message.entry(name, decides=False))
 
 

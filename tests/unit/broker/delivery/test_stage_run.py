@@ -23,7 +23,7 @@ from memshare.broker.delivery.keys import PARKED
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare.broker.delivery.publish import publish
-from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage import NextMessage, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import GiveUp, TryAgain
 from memshare.broker.observe import tracing
@@ -60,7 +60,7 @@ def outcome(prompt: str) -> Outcome:
 
 
 def handed_on(prompt: str) -> Outcome:
-    return outcome(prompt)._replace(following=Following("scorer.score", "scorer", "score", Answered(prompt=prompt)))
+    return outcome(prompt)._replace(following=NextMessage("scorer.score", "scorer", "score", Answered(prompt=prompt)))
 
 
 def waiting(client: redis.Redis, queue: str) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from memshare.broker.delivery.entry import Entry
 from memshare.broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
 from memshare.broker.delivery.ledger import Ledger
 from memshare.broker.delivery.publish import publish
-from memshare.broker.delivery.stage import Following, Outcome, Stage
+from memshare.broker.delivery.stage import NextMessage, Outcome, Stage
 from memshare.broker.delivery.stage_task import StageServices, add_stage
 from memshare.broker.errors import GiveUp
 from memshare.broker.settings import Settings
@@ -42,7 +42,7 @@ class Word(Message):
 
 def hand_on(journey: str, message: Word) -> Outcome:
     return Outcome(
-        Word(word=message.word), Following("late", "noop", "second", Word(word=message.word, journey=journey))
+        Word(word=message.word), NextMessage("late", "noop", "second", Word(word=message.word, journey=journey))
     )
 
 

@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.broker.delivery.stage import Following
+from memshare.broker.delivery.stage import NextMessage
 from memshare.broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
 from memshare.broker.wire.grades import GradedTask
 from memshare.broker.wire.messages import Learnt
 from memshare.memory_service.admit.extractions import note_concepts
 from memshare.memory_service.admit.lessons import Lessons
-from memshare.memory_service.admit.settle import Settle
+from memshare.memory_service.admit.settle import SettleStage
 from memshare.memory_service.curate.curate import Curate
 from memshare.memory_service.curate.forgetting import Forgetting
 from memshare.memory_service.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
@@ -29,16 +29,16 @@ CONCEPTS = {"-1": ("Lamp", "Light"), "0": ("Lamp",), "4": ("Art",)}
 
 
 @pytest.fixture
-def sent() -> list[Following]:
+def sent() -> list[NextMessage]:
     return []
 
 
 @pytest.fixture
-def curate(pool: Pool, redis_client: redis.Redis, sent: list[Following]) -> Curate:
+def curate(pool: Pool, redis_client: redis.Redis, sent: list[NextMessage]) -> Curate:
     return Curate(pool, redis_client, sent.extend, concepts=True)
 
 
-def asked(messages: list[Following]) -> list[ExtractTask]:
+def asked(messages: list[NextMessage]) -> list[ExtractTask]:
     return [one.body for one in messages if isinstance(one.body, ExtractTask)]
 
 
@@ -80,7 +80,7 @@ def test_concepts_bring_back_no_memory_that_was_forgotten_meanwhile(
 
 
 def test_concepts_of_another_text_are_not_written_and_those_of_the_new_one_are_asked_for(
-    pool: Pool, curate: Curate, sent: list[Following]
+    pool: Pool, curate: Curate, sent: list[NextMessage]
 ) -> None:
     [one] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="Yes.")])
     before = found_out(curate.get(one))
@@ -97,7 +97,7 @@ def test_concepts_of_another_text_are_not_written_and_those_of_the_new_one_are_a
 
 
 def test_what_is_brought_in_is_asked_for_unless_it_has_its_concepts_or_is_a_passage(
-    pool: Pool, curate: Curate, sent: list[Following]
+    pool: Pool, curate: Curate, sent: list[NextMessage]
 ) -> None:
     plain = remembered("plain", agent="poem", submitter="ada")[0]
     known = remembered("known", concepts=CONCEPTS)[0]
@@ -116,7 +116,7 @@ def test_what_is_brought_in_is_asked_for_unless_it_has_its_concepts_or_is_a_pass
 
 
 def test_what_is_restored_before_its_concepts_were_known_is_asked_for_in_a_journey_of_that_return(
-    pool: Pool, curate: Curate, sent: list[Following], redis_client: redis.Redis
+    pool: Pool, curate: Curate, sent: list[NextMessage], redis_client: redis.Redis
 ) -> None:
     plain, known, passage = (
         remembered("plain")[0],
@@ -137,14 +137,14 @@ def test_what_is_restored_before_its_concepts_were_known_is_asked_for_in_a_journ
     assert len({task.journey for task in asked(sent)}) == 3, "a message that has ended is not sent again"
 
 
-def settled(stage: Settle, pair: GradedTask) -> list[ExtractTask]:
+def settled(stage: SettleStage, pair: GradedTask) -> list[ExtractTask]:
     return asked(list(stage.run(pair.task.journey, pair).followings))
 
 
 def test_what_is_settled_is_asked_for_where_it_was_stored(
     pool: Pool, recall: Recall, redis_client: redis.Redis
 ) -> None:
-    stage = Settle(pool, redis_client, Lessons(redis_client, 0, learn=False), concepts=True)
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False), concepts=True)
     good, poor = graded(recall, "A lamp", "There was a lamp"), graded(recall, "A shoe", "No.", score=10)
     taught = Learnt(statement="Lamps glow", source="https://example.org/lamp", read=1.8e9)
     reader = graded(recall, "A hat", "A red hat", journey="reader")
@@ -160,7 +160,7 @@ def test_what_is_settled_is_asked_for_where_it_was_stored(
     )
     assert (
         settled(
-            Settle(pool, redis_client, Lessons(redis_client, 0, learn=False)),
+            SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)),
             graded(recall, "A cat", "Mew", journey="off"),
         )
         == []
