@@ -61,6 +61,15 @@ def test_every_page_is_found_from_the_front_page() -> None:
     assert {page.resolve() for page in PAGES} <= linked | {README.resolve()}
 
 
+def test_every_picture_of_a_page_is_made_by_a_browser_test_and_shown() -> None:
+    tests = "".join(text_of(file) for file in (ROOT / "tests" / "browser").glob("test_*.py"))
+    shown = "".join(text_of(page) for page in [*PAGES, ROOT / "deploy" / "README.md"])
+
+    for picture in (ROOT / "docs" / "pictures").iterdir():
+        assert f"pictures/{picture.name}" in shown
+        assert picture.suffix == ".svg" or f'keep(page, "{picture.stem}")' in tests
+
+
 def test_the_front_page_is_read_in_five_minutes() -> None:
     shown = re.sub(r"<!--.*?-->\n", "", text_of(README))
 
