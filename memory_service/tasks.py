@@ -64,7 +64,12 @@ def register(
     add_stage(app, noting, services)
 
     @app.task(
-        name="memory_service.recall", throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
+        name="memory_service.recall",
+        throws=(MemshareError,),
+        resultrepr_maxsize=REPR_LENGTH,
+        Request=SHORT_REQUEST,
+        takes=RecallRequest,
+        from_outside=True,
     )
     def recall(request: dict[str, Any]) -> dict[str, Any]:
         """Recall for clients that speak Celery alone; everybody else asks at the door."""

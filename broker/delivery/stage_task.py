@@ -65,6 +65,8 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
         resultrepr_maxsize=REPR_LENGTH,
         Request=SHORT_REQUEST,
         keeps_time=True,
+        takes=stage.message,
+        from_outside=stage.from_outside,
     )
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
         try:

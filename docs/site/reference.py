@@ -5,21 +5,30 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from pydantic import BaseModel
 from typer.cli import get_docs_for_click
 from typer.models import Context
 
 import memshare
 from memshare.agents.roster import Agent
-from memshare.broker.settings import Settings
+from memshare.broker import redis_server
+from memshare.broker.app import make_app
+from memshare.broker.connection import connect
+from memshare.broker.observe import worker_metrics
+from memshare.broker.settings import OFFLINE, Settings
 from memshare.lazy_commands import GROUPS, load
+from memshare.metrics import SharedMetrics
 from memshare.remote.memory import DeadLetters, Journeys, Memories
 from memshare.scorer.rubric import Rubric
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
+from memshare.worker import parts
 
 Schema = dict[str, Any]
 
@@ -33,6 +42,8 @@ def reference_pages() -> dict[str, str]:
     return {
         "reference/commands.md": "\n".join(_commands()),
         "reference/files.md": "\n".join(_files()),
+        "reference/messages.md": "\n".join(_messages()),
+        "reference/metrics.md": "\n".join(_metrics()),
         "reference/python.md": "\n".join(_python()),
         "reference/rest.md": "\n".join(_rest()),
     }
@@ -75,6 +86,74 @@ def _python() -> Iterator[str]:
                     how = "await " if inspect.iscoroutinefunction(method) else ""
                     yield f"### {one.__name__}.{name}\n\n```python\n{how}{name}{_signature(method)}\n```\n"
                     yield f"{_doc(method)}\n"
+
+
+def _messages() -> Iterator[str]:
+    yield "# Messages\n\nThe Celery tasks with their queues, and the fields of the one argument that each takes: JSON."
+    yield "[Doors](../doors.md#from-celery-without-the-package) shows how a client of Celery sends them.\n"
+    yield "Anybody who reaches the queue may send a task for clients. The messages of all others are"
+    yield "[signed](../trust.md): workers and `memshare` itself send them.\n"
+    forms: dict[str, Schema] = {}
+    for of_clients in (True, False):
+        yield "## Tasks for clients\n" if of_clients else "## Tasks between workers\n"
+        yield "| task | queue | takes |\n|---|---|---|"
+        for task, queue in _tasks():
+            if task.from_outside is of_clients:
+                schema = task.takes.model_json_schema()
+                forms |= schema.pop("$defs", {}) | {schema["title"]: schema}
+                yield f"| `{task.name}` | `{queue}` | {_form({'$ref': schema['title']})} |"
+        yield ""
+    yield "## Forms\n"
+    for name, schema in sorted(forms.items()):
+        yield f"### {name}\n\n{schema.get('description', '')}\n"
+        yield from _fields(schema)
+
+
+@cache  # Celery shares the tasks of an app with those that come after it, and a site is built more than once
+def _tasks() -> list[tuple[Any, str]]:
+    """The tasks of all workers, each with its queue: that of its agent, or of its package."""
+    settings = Settings(model=OFFLINE)
+    app = make_app(settings=settings)
+    found: dict[str, tuple[Any, str]] = {}
+    for part in parts:
+        part.register(app, settings)
+        queues = part.queues(settings)
+        for name in sorted(app.tasks.keys() - found.keys()):
+            if hasattr(app.tasks[name], "takes"):
+                queue = next((queue for queue in queues if queue in name.split(".")), queues[0])
+                found[name] = (app.tasks[name], queue)
+    return list(found.values())
+
+
+def _metrics() -> Iterator[str]:
+    yield "# Metrics\n\n[Watching](../watching.md) says who serves them.\n"
+    shared = [
+        (f"{one.name}_total" if one.type == "counter" else one.name, one.type, one._labelnames, one.documentation)
+        for one in _shared_metrics()
+        if isinstance(one, CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily)
+    ]
+    own = [(name, "gauge", (), about) for name, about in (worker_metrics.RUNNING, worker_metrics.CONCURRENCY)]
+    for title, found in (
+        ("Of all workers: `memshare metrics`", shared),
+        ("Of one worker: `MEMSHARE_METRICS_PORT`", own),
+    ):
+        yield f"## {title}\n\n| metric | type | labels | what it is |\n|---|---|---|---|"
+        for name, kind, labels, about in found:
+            yield f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)} | {about} |"
+        yield ""
+
+
+def _shared_metrics() -> list[Metric]:
+    """What is told of a Redis in which nothing is yet: every metric, without samples."""
+    with TemporaryDirectory() as folder:
+        server = redis_server.start(Path(folder))
+        try:
+            with connect(redis_server.socket_url(Path(folder)), tries=8) as client:
+                client.ping()
+                return list(SharedMetrics(client).collect())
+        finally:
+            server.terminate()
+            server.wait()
 
 
 def _doc(of: object) -> str:

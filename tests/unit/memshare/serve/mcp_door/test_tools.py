@@ -100,7 +100,7 @@ def test_what_is_refused_is_told_to_the_model(connect: Connect, backend: Backend
             too_many = await refused(client, "recall", prompt="x", pool="logic", k=21)
             assert too_many == "The call of 'recall': k: Input should be less than or equal to 20, not 21."
             missing = await refused(client, "recall", task="x", pool="logic")
-            assert missing.startswith("The call of 'recall': prompt: ")
+            assert "prompt" in missing
 
     asyncio.run(work())
 
