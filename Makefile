@@ -81,7 +81,7 @@ MINUTES ?= 20
 soak: .venv/.installed-dev  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
 	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 
-pictures: .venv/.installed-dev  ## Run the browser tests, and keep in docs/pictures what Flower and Prometheus show
+pictures: .venv/.installed-dev  ## Run the browser tests, which make every picture of docs/pictures anew
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/pytest tests/browser
 

@@ -12,7 +12,7 @@ from memshare.local.own_redis import connected
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
@@ -30,7 +30,7 @@ class OwnPool(NamedTuple):
     recall: Recall
     curate: Curate
     forgetting: Forgetting
-    settle: Settle
+    settle: SettleStage
     standing: CredibilityRanking
     sent: list[NextMessage]
     """The messages that the pool has sent to the scorer."""
@@ -47,7 +47,7 @@ def own_pool() -> Iterator[OwnPool]:
             standing = CredibilityRanking(client)
             recall = Recall(store, encoder, Retriever(client, encoder), standing)
             pool = Pool(client, recall, lambda _: recall)
-            settle = Settle(pool, client, Lessons(client, 0, learn=False))
+            settle = SettleStage(pool, client, Lessons(client, 0, learn=False))
             sent: list[NextMessage] = []
             curate = Curate(pool, client, sent.extend)
             yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)

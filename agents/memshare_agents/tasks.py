@@ -41,7 +41,7 @@ def uncapped(agent: str, submitter: str) -> None:
 
 
 @dataclass(frozen=True)
-class Answering:
+class AnswerStage:
     """An agent at work, with its model and the memory service."""
 
     agent: Agent
@@ -216,7 +216,7 @@ class Answering:
 
 
 def register(
-    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], Answering]
+    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], AnswerStage]
 ) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
     add_stage(app, Stage(ANSWER.of(agent.name), lambda journey, task: answering().run(journey, task)), services)

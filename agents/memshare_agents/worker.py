@@ -11,7 +11,7 @@ from memshare_agents.reasoning.limits import limits_of
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.reasoning.sources import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
-from memshare_agents.tasks import Answering, register
+from memshare_agents.tasks import AnswerStage, register
 from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.chat import Chat
@@ -25,14 +25,14 @@ def _memory(settings: Settings) -> MemoryClient:
 
 
 @functools.cache
-def _answering(settings: Settings, name: str) -> Answering:
+def _answering(settings: Settings, name: str) -> AnswerStage:
     agent = load_roster(settings.agents_dir)[name]
     model = agent.model or settings.model_for("agents")
     chat = open_limited(settings, model, connections=settings.concurrency)
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
     limit, withhold = settings.prompt_limit, settings.withhold
-    return Answering(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, withhold)
+    return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, withhold)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

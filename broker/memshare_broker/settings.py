@@ -149,7 +149,7 @@ class Settings(BaseSettings):
     )
     scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
     concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
-    tries: int = Field(default=6, ge=1, le=20, description="How often a task is tried before it is a dead letter.")
+    tries: int = Field(default=6, ge=1, le=20, description="Maximum attempts before a task becomes a dead letter.")
     retry_hours: float = Field(
         default=24, gt=0, description="Hours after its first failure for which a task is tried again."
     )

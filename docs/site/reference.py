@@ -6,19 +6,28 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from pydantic import BaseModel
 from typer.cli import get_docs_for_click
 from typer.models import Context
 
 import memshare
 from memshare.lazy_commands import GROUPS, load
+from memshare.metrics import SharedMetrics
 from memshare.remote.memory import DeadLetters, Journeys, Memories
 from memshare.serve.app import rest_app
 from memshare.serve.backend import Backend
 from memshare_agents.roster import Agent
+from memshare_broker import redis_server
+from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.connection import connect
+from memshare_broker.delivery.hops import HOPS, Hop
+from memshare_broker.observe import worker_metrics
 from memshare_broker.settings import Settings
+from memshare_memory.door.messages import RecallRequest
 from memshare_scorer.rubric import Rubric
 
 Schema = dict[str, Any]
@@ -33,6 +42,8 @@ def reference_pages() -> dict[str, str]:
     return {
         "reference/commands.md": "\n".join(_commands()),
         "reference/files.md": "\n".join(_files()),
+        "reference/messages.md": "\n".join(_messages()),
+        "reference/metrics.md": "\n".join(_metrics()),
         "reference/python.md": "\n".join(_python()),
         "reference/rest.md": "\n".join(_rest()),
     }
@@ -75,6 +86,72 @@ def _python() -> Iterator[str]:
                     how = "await " if inspect.iscoroutinefunction(method) else ""
                     yield f"### {one.__name__}.{name}\n\n```python\n{how}{name}{_signature(method)}\n```\n"
                     yield f"{_doc(method)}\n"
+
+
+def _messages() -> Iterator[str]:
+    yield "# Messages\n\nThe Celery tasks with their queues, and the fields of the one argument that each takes: JSON."
+    yield "[Doors](../doors.md#from-celery-without-the-package) shows how a client of Celery sends them.\n"
+    yield "Anybody who reaches the queue may send a task for clients. The messages of all others are"
+    yield "[signed](../trust.md): workers and `memshare` itself send them.\n"
+    forms: dict[str, Schema] = {}
+    for of_clients in (True, False):
+        yield "## Tasks for clients\n" if of_clients else "## Tasks between workers\n"
+        yield "| task | queue | takes |\n|---|---|---|"
+        for name, queue, form in _tasks_for_clients() if of_clients else _tasks_of_workers():
+            schema = form.model_json_schema()
+            forms |= schema.pop("$defs", {}) | {schema["title"]: schema}
+            yield f"| `{name}` | `{queue}` | {_form({'$ref': schema['title']})} |"
+        yield ""
+    yield "## Forms\n"
+    for name, schema in sorted(forms.items()):
+        yield f"### {name}\n\n{schema.get('description', '')}\n"
+        yield from _fields(schema)
+
+
+def _tasks_for_clients() -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """Name, queue and message of each task that anybody may send."""
+    yield from (_task(hop) for hop in HOPS if hop.from_outside)
+    yield "memory_service.recall", MEMORY_QUEUE, RecallRequest
+
+
+def _tasks_of_workers() -> Iterator[tuple[str, str, type[BaseModel]]]:
+    yield from (_task(hop) for hop in HOPS if not hop.from_outside)
+
+
+def _task(hop: Hop[Any, Any]) -> tuple[str, str, type[BaseModel]]:
+    at = hop.of("NAME")
+    return at.task, at.queue, at.message
+
+
+def _metrics() -> Iterator[str]:
+    yield "# Metrics\n\n[Watching](../watching.md) says who serves them.\n"
+    shared = [
+        (f"{one.name}_total" if one.type == "counter" else one.name, one.type, one._labelnames, one.documentation)
+        for one in _shared_metrics()
+        if isinstance(one, CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily)
+    ]
+    own = [(name, "gauge", (), about) for name, about in (worker_metrics.RUNNING, worker_metrics.CONCURRENCY)]
+    for title, found in (
+        ("Of all workers: `memshare metrics`", shared),
+        ("Of one worker: `MEMSHARE_METRICS_PORT`", own),
+    ):
+        yield f"## {title}\n\n| metric | type | labels | what it is |\n|---|---|---|---|"
+        for name, kind, labels, about in found:
+            yield f"| `{name}` | {kind} | {', '.join(f'`{label}`' for label in labels)} | {about} |"
+        yield ""
+
+
+def _shared_metrics() -> list[Metric]:
+    """What is told of a Redis in which nothing is yet: every metric, without samples."""
+    with TemporaryDirectory() as folder:
+        server = redis_server.start(Path(folder))
+        try:
+            with connect(redis_server.socket_url(Path(folder)), tries=8) as client:
+                client.ping()
+                return list(SharedMetrics(client).collect())
+        finally:
+            server.terminate()
+            server.wait()
 
 
 def _doc(of: object) -> str:

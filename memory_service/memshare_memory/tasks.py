@@ -19,7 +19,7 @@ from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.wire.checking import readable
 from memshare_memory.admit.extractions import note_concepts
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.door.recalls import Recalls
 from memshare_memory.pool.pool import Pool
@@ -28,7 +28,7 @@ from memshare_memory.pool.pool import Pool
 def register(
     app: Celery,
     services: Callable[[], StageServices],
-    settle: Callable[[], Settle],
+    settle: Callable[[], SettleStage],
     pool: Callable[[], Pool],
     recalls: Callable[[], Recalls],
 ) -> None:
@@ -38,7 +38,10 @@ def register(
     add_stage(app, Stage(NOTE_CONCEPTS, lambda _, extracted: note_concepts(pool(), extracted)), services)
 
     @app.task(
-        name="memory_service.recall", throws=(MemshareError,), resultrepr_maxsize=REPR_LENGTH, Request=SHORT_REQUEST
+        name="memory_service.recall",
+        throws=(MemshareError,),
+        resultrepr_maxsize=REPR_LENGTH,
+        Request=SHORT_REQUEST,
     )
     def recall(request: dict[str, Any]) -> dict[str, Any]:
         """Recall for clients that speak Celery alone; everybody else asks at the door."""

@@ -17,7 +17,7 @@ from memshare_broker.delivery import sending
 from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import door_app
@@ -72,7 +72,7 @@ def _register(app: Celery, settings: Settings) -> None:
         app,
         services=lambda: open_stage_services(settings),
         settle=functools.cache(
-            lambda: Settle(
+            lambda: SettleStage(
                 open_pool(settings),
                 client,
                 Lessons(client, settings.lesson_share, learn=settings.learn),

@@ -16,11 +16,11 @@ from memshare_broker.observe.metrics import NOW, Sample, count
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
-from memshare_trainer.kept_lesson import UNDECIDED, KeptLesson
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learner import FEWEST_HELD_OUT, FEWEST_OUTCOMES, Learner
 from memshare_trainer.lesson_log import Change, Head, LessonLog, Update
 from memshare_trainer.reservoir import is_held_out
+from memshare_trainer.stored_lesson import UNDECIDED, StoredLesson
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask,
         evidence = lessons.waiting(AT_ONCE)
         if taught.labels is not None:
             counted += 1
-            kept = KeptLesson.of(counted, task, taught.labels)
+            kept = StoredLesson.of(counted, task, taught.labels)
         words = learner.take_in(kept, list(evidence.values()))
         if kept or words:
             held_out = kept is not None and is_held_out(counted)

@@ -15,12 +15,12 @@ from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.adapter_state import State
 from memshare_trainer.example import Example, gains_of, scores
-from memshare_trainer.kept_lesson import KeptLesson, example_of
 from memshare_trainer.learning import step
 from memshare_trainer.learnt import Learnt
 from memshare_trainer.lesson_log import EVIDENCE_KEPT, Head, LessonLog
 from memshare_trainer.ranking_quality import Comparison, compare
 from memshare_trainer.reservoir import HELD_OUT_EVERY, is_held_out
+from memshare_trainer.stored_lesson import StoredLesson, example_of
 from memshare_trainer.words import Words
 
 REPLAYED = 31  # earlier lessons in each step …
@@ -86,7 +86,7 @@ class Learner:
         while self._state.steps < head.steps:  # those that were made for evidence
             self._step([], *self._drawn())
 
-    def take_in(self, lesson: KeptLesson | None, evidence: Sequence[Evidence]) -> int:
+    def take_in(self, lesson: StoredLesson | None, evidence: Sequence[Evidence]) -> int:
         """Make a step on what is new and on some of what was before, or hold it out; returns how many words were new.
 
         Who says again what they said of a memory changes their word, and no step is made for it.
@@ -127,7 +127,7 @@ class Learner:
         else:  # there is nothing left of what the step was made on
             self._state = replace(self._state, steps=np.asarray(self._state.steps + 1))
 
-    def _keep(self, lesson: KeptLesson) -> None:
+    def _keep(self, lesson: StoredLesson) -> None:
         slot = self._log.slot(lesson.number)
         if slot is not None:
             target = self._held_out if is_held_out(lesson.number) else self._lessons

@@ -29,9 +29,9 @@ from memshare_memory.recall.retriever import (
     waiting_key,
 )
 from memshare_memory.recall.standings import Standings
-from memshare_trainer.kept_lesson import KeptLesson
 from memshare_trainer.lease import leased
 from memshare_trainer.reservoir import is_held_out, outdated_by, slot_of
+from memshare_trainer.stored_lesson import StoredLesson
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
 
@@ -73,7 +73,7 @@ class Change(NamedTuple):
 
     update: Update
     standings: Standings
-    kept: KeptLesson | None = None
+    kept: StoredLesson | None = None
     evidence: Mapping[str, Evidence] = {}
     """Of those that wait, by their texts."""
     checkpoint: str | None = None
@@ -169,19 +169,19 @@ class LessonLog:
         text = self.client.get(adapter_key(*self.name, version))
         return PublishedAdapter.model_validate_json(text) if text else None
 
-    def lessons(self) -> list[KeptLesson]:
+    def lessons(self) -> list[StoredLesson]:
         """All lessons that may be trained on, the oldest first."""
         return _read(self.client.hvals(self.key("lessons")))
 
-    def held_out(self) -> list[KeptLesson]:
+    def held_out(self) -> list[StoredLesson]:
         """The lessons that are never trained on, the oldest first."""
         return _read(self.client.hvals(self.key("held")))
 
-    def all_lessons(self) -> list[KeptLesson]:
+    def all_lessons(self) -> list[StoredLesson]:
         """Both, the oldest first."""
         return sorted([*self.lessons(), *self.held_out()], key=lambda lesson: lesson.number)
 
-    def set_aside(self) -> list[KeptLesson]:
+    def set_aside(self) -> list[StoredLesson]:
         """The lessons that came after the version in use, where an earlier one was put back; the oldest first."""
         return _read(self.client.hvals(self.key("aside")))
 
@@ -251,7 +251,7 @@ def _waiting(texts: Iterable[str]) -> dict[str, Evidence]:
     return {text: Evidence.model_validate_json(text) for text in texts}
 
 
-def _counted_as(kept: KeptLesson | None, record: Lesson) -> str:
+def _counted_as(kept: StoredLesson | None, record: Lesson) -> str:
     if kept is not None and is_held_out(kept.number):
         return "held out"
     if kept is None and record.evidence:
@@ -259,11 +259,11 @@ def _counted_as(kept: KeptLesson | None, record: Lesson) -> str:
     return "refused" if record.refused else record.outcome
 
 
-def held(lesson: KeptLesson) -> str:
+def held(lesson: StoredLesson) -> str:
     """The name of the hash in which a lesson is kept."""
     return "held" if is_held_out(lesson.number) else "lessons"
 
 
-def _read(texts: Iterable[str | bytes | None]) -> list[KeptLesson]:
-    found = [KeptLesson.model_validate_json(text) for text in texts if text]
+def _read(texts: Iterable[str | bytes | None]) -> list[StoredLesson]:
+    found = [StoredLesson.model_validate_json(text) for text in texts if text]
     return sorted(found, key=lambda lesson: lesson.number)

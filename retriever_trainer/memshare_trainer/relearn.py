@@ -9,15 +9,15 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE
 from memshare_trainer.adapter_state import State
 from memshare_trainer.example import Example
-from memshare_trainer.kept_lesson import KeptLesson, example_of
 from memshare_trainer.learner import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
 from memshare_trainer.learning import step
 from memshare_trainer.learnt import Learnt
 from memshare_trainer.reservoir import is_held_out
+from memshare_trainer.stored_lesson import StoredLesson, example_of
 from memshare_trainer.words import Words
 
 
-def relearn(lessons: Sequence[KeptLesson], evidence: Sequence[Evidence], dimension: int) -> Learnt:
+def relearn(lessons: Sequence[StoredLesson], evidence: Sequence[Evidence], dimension: int) -> Learnt:
     """What a learner comes to with a step for each lesson, in their order, and replay; what is held out stays so.
 
     Where there is more evidence than comes with lessons, it has further steps of its own.

@@ -9,14 +9,14 @@ from typing import Any
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.recall.retriever import adapter_key, standings_key, standings_number_key, version_key
-from memshare_trainer.kept_lesson import KeptLesson
 from memshare_trainer.learnt import Learnt
 from memshare_trainer.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
+from memshare_trainer.stored_lesson import StoredLesson
 
 
 def begin_with(
     log: LessonLog,
-    lessons: Iterable[KeptLesson],
+    lessons: Iterable[StoredLesson],
     evidence: Iterable[Evidence],
     counted: int,
     learnt: Learnt | None,

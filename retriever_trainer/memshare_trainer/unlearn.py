@@ -6,11 +6,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID
 
-from memshare_trainer.kept_lesson import example_of
 from memshare_trainer.lesson_log import LessonLog
 from memshare_trainer.lessons_with import has_part, lessons_with
 from memshare_trainer.relearn import relearn
 from memshare_trainer.rewriting import begin_with
+from memshare_trainer.stored_lesson import example_of
 
 
 class Unlearnt(NamedTuple):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _learn(settings: Settings) -> LearnStage:
-    # torch takes seconds to import, and only who learns needs it. A call by openai fails while another thread is halfway
-    # through importing httpx, as the hub of the encoders does late: so it is imported before the first call.
+    # torch takes seconds to import, and only who learns needs it. A call by openai fails while another thread imports
+    # httpx, as the hub of the encoders does late: so it is imported before the first call.
     import httpx  # noqa: F401
     import torch
 

@@ -41,7 +41,7 @@ def uncapped(agent: str, submitter: str) -> None:
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoreStage:
     """The scorer at work, with its model and the user's folder of rubrics."""
 
     chat: Chat
@@ -137,7 +137,7 @@ class Comparing:
 def register(
     app: Celery,
     services: Callable[[], StageServices],
-    scoring: Callable[[], Scoring],
+    scoring: Callable[[], ScoreStage],
     comparing: Callable[[], Comparing],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""

@@ -18,16 +18,16 @@ from memshare_memory.recall.conflicts import Conflicts
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import all_rubrics
-from memshare_scorer.tasks import Comparing, Scoring, register
+from memshare_scorer.tasks import Comparing, ScoreStage, register
 
 
 @functools.cache
-def _scoring(settings: Settings) -> Scoring:
+def _scoring(settings: Settings) -> ScoreStage:
     connections = settings.concurrency * settings.scorer_votes
     chat = open_limited(settings, settings.model_for("scorer"), connections=connections)
     client = connect(settings.redis)
     agents = KnownAgents(settings.agents_dir, lambda: [card for worker in present(client) for card in worker.agents])
-    return Scoring(
+    return ScoreStage(
         chat,
         settings.agents_dir,
         settings.scorer_votes,

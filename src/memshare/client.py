@@ -180,7 +180,7 @@ class Client:
             return read_journey(self.ledger, task_id)
 
     def cancel(self, task_id: str) -> Cancelling:
-        """End a task that is not through; says what became of that."""
+        """Cancel an unfinished task; says what became of that."""
         with reaching(self.settings.redis):
             return cancel_journey(self.ledger, self.app, task_id, "Somebody cancelled it.")
 

@@ -53,7 +53,7 @@ GROUPS = {
             "trace:trace", "Show the journey of a task: answer, memories shown, score, and what was remembered."
         ),
         "cancel": LazyCommand(
-            "cancel:cancel", "End tasks that are not through: they are not begun, or not graded and not remembered."
+            "cancel:cancel", "Cancel unfinished tasks: they are not started, or not graded and not remembered."
         ),
         "answer": LazyCommand(
             "answer:answer",
@@ -69,7 +69,7 @@ GROUPS = {
         "rubric": LazyCommand("rubric:app", "Rubrics: how answers are graded, and who approved it."),
         "concepts": LazyCommand(
             "concepts.group:app",
-            "Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
+            "Concepts: what the memories of a pool are about, how these subjects are connected, and what is missing.",
         ),
         "review": LazyCommand(
             "review:review",
@@ -100,7 +100,7 @@ GROUPS = {
         ),
         "serve": LazyCommand(
             "serve:serve",
-            "Serve REST and MCP for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.",
+            "Serve REST and MCP for other agents until Ctrl-C: recall, offer, feedback, tasks, memories.",
             "serve",
         ),
         "mcp": LazyCommand(
@@ -108,7 +108,7 @@ GROUPS = {
             "Serve the shared memory to a model by MCP on standard input and output, until the input ends.",
             "serve",
         ),
-        "token": LazyCommand("token:app", "Tokens: who may ask at the doors of `memshare serve`, and what."),
+        "token": LazyCommand("token:app", "Tokens: who may use `memshare serve`, and for what."),
         "metrics": LazyCommand(
             "metrics:metrics",
             "Serve the metrics of all workers of one Redis to Prometheus until Ctrl-C. One for a Redis is enough.",

@@ -20,7 +20,7 @@ from memshare_broker.wire.grades import GradedTask, Score
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory, memory_id
@@ -63,7 +63,7 @@ class World:
     """A pool and its trainer, in one process."""
 
     recall: Recall
-    settle: Settle
+    settle: SettleStage
     forgetting: Forgetting
     learn: LearnStage
     log: LessonLog
@@ -105,7 +105,7 @@ def world(client: redis.Redis, encoder: Encoder, *, defended: bool) -> Iterator[
             pool = Pool(client, recall, lambda _: recall)
             yield World(
                 recall,
-                Settle(pool, client, Lessons(client, 1.0)),
+                SettleStage(pool, client, Lessons(client, 1.0)),
                 Forgetting(pool, client),
                 LearnStage(client, Oracle(), kept=2_000, keep_days=1),  # type: ignore[arg-type]
                 LessonLog(client, POOL, encoder.name, kept=2_000, keep_days=1),

@@ -17,7 +17,7 @@ from memshare.client import Client
 from memshare.local.own_redis import connected
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.reviews.shelf import Shelf
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_memory.memory import Memory, memory_id
 from tests.support.terminal import Terminal, end
 
@@ -223,7 +223,7 @@ def test_the_map_has_every_memory_and_loses_what_is_purged(terminal: Terminal, t
     terminal.run("memories", "purge", str(another.id), "--yes")
     assert {one["id"] for one in data_of(file)[1:]} == {one["id"] for one in memories} - {str(another.id)}
     with closing(Client(Settings(data=terminal.data, model="offline"))) as client, connected(client.settings) as redis:
-        Shelf(redis, "ada").review("logic", [UUID(memories[0]["id"])], "good", time.time() - 86_400)
+        CardStore(redis, "ada").review("logic", [UUID(memories[0]["id"])], "good", time.time() - 86_400)
     terminal.run("concepts", "map", "--pool", "logic", "--out", str(file), "--person", "ada")
     known = {one["id"]: one["remembered"] for one in data_of(file)[1:]}
     assert 0 < known.pop(memories[0]["id"]) < 1

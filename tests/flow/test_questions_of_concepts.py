@@ -19,8 +19,8 @@ from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_concepts.reviews.learner import Learner
-from memshare_concepts.reviews.shelf import Shelf
 from memshare_concepts.summaries.summaries import Summaries
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.curate.requests import Forget
@@ -93,8 +93,8 @@ def memshare(deployment: Deployment, *words: str, typed: str = "", code: int = 0
     return done
 
 
-def shelf(deployment: Deployment, person: str) -> Shelf:
-    return Shelf(connect(deployment.settings.redis), person)
+def shelf(deployment: Deployment, person: str) -> CardStore:
+    return CardStore(connect(deployment.settings.redis), person)
 
 
 def test_answers_are_graded_by_the_model_and_the_person_has_the_last_word(deployment: Deployment) -> None:

@@ -37,7 +37,9 @@ def test_every_page_is_reached_from_the_first_one(site: Path) -> None:
     linked = set(re.findall(r'href="?([^"#\s>]+)', (site / "index.html").read_text(encoding="utf-8")))
 
     assert {f"{page.stem}.html" for page in (ROOT / "docs").glob("*.md")} <= linked
-    assert {f"reference/{name}.html" for name in ("commands", "files", "python", "rest")} <= linked
+    assert {
+        f"reference/{name}.html" for name in ("commands", "files", "messages", "metrics", "python", "rest")
+    } <= linked
 
 
 def test_nothing_is_loaded_from_another_host(site: Path) -> None:
@@ -62,7 +64,15 @@ def test_links_to_files_of_the_repository_lead_to_what_stands_in_them(site: Path
 
 @pytest.mark.parametrize(
     ("page", "told"),
-    [("commands", "memshare memories forget"), ("python", "AsyncMemory.recall"), ("rest", "POST /v1/pairs")],
+    [
+        ("commands", "memshare memories forget"),
+        ("python", "AsyncMemory.recall"),
+        ("rest", "POST /v1/pairs"),
+        ("messages", "memory_service.recall"),
+        ("messages", "concepts.extract"),
+        ("metrics", "memshare_score"),
+        ("metrics", "memshare_worker_concurrency"),
+    ],
 )
 def test_the_reference_has_what_the_code_has(site: Path, page: str, told: str) -> None:
     assert told in (site / "reference" / f"{page}.html").read_text(encoding="utf-8")

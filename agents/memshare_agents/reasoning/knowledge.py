@@ -33,7 +33,7 @@ class Filters(BaseModel):
     since: date | None = Field(default=None, description="remembered on this day (UTC) or later")
     until: date | None = Field(default=None, description="remembered on this day (UTC) or earlier")
     words: list[Word] | None = Field(default=None, max_length=10, description="words that all stand in it")
-    score_from: float | None = Field(default=None, description="graded so high or higher, of 100")
+    score_from: float | None = Field(default=None, description="minimum score, of 100")
     score_to: float | None = Field(default=None, description="graded so high or lower")
     credibility_from: float | None = Field(default=None, description="so credible or more; 1 is one never tried")
     credibility_to: float | None = Field(default=None, description="so credible or less")

@@ -33,7 +33,7 @@ class Reasoner:
     sources: Sources
 
     def __post_init__(self) -> None:
-        """Raise `BadInput` for a model of an operator that there is not."""
+        """Raise `BadInput` for a model of an unknown operator."""
         unknown = sorted(self.chats.keys() - OPERATORS.keys())
         if unknown:
             raise BadInput(f"[models] names {unknown[0]!r}, which is no operator. There are: {', '.join(OPERATORS)}.")

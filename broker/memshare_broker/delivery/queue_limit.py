@@ -1,4 +1,4 @@
-"""What is said to who sends a task to a queue that is full."""
+"""Builds the error for a full queue."""
 
 from __future__ import annotations
 

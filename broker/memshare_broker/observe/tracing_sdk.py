@@ -27,7 +27,7 @@ class Sdk:
     """Makes spans and exports them in the background, as the `OTEL_…` variables say."""
 
     def __init__(self, exporters: str) -> None:
-        """Raises `BadInput` for an exporter that there is not."""
+        """Raises `BadInput` for an unknown exporter."""
         named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
         resource = Resource.create({} if named else {"service.name": "memshare"})
         self._provider = TracerProvider(resource=resource, id_generator=_Ids())

@@ -9,12 +9,15 @@ from prometheus_client import Gauge, start_http_server
 
 from memshare_broker.errors import BadInput
 
+RUNNING = ("memshare_worker_running_tasks", "Tasks that this worker runs now.")
+CONCURRENCY = ("memshare_worker_concurrency", "Tasks that this worker runs at a time.")
+
 
 def serve(port: int, worker: WorkController) -> None:
     """Serve on all addresses until the process ends; raises `BadInput` where the port is taken."""
-    running = Gauge("memshare_worker_running_tasks", "Tasks that this worker runs now.")
+    running = Gauge(*RUNNING)
     running.set_function(lambda: len(state.active_requests))
-    concurrency = Gauge("memshare_worker_concurrency", "Tasks that this worker runs at a time.")
+    concurrency = Gauge(*CONCURRENCY)
     concurrency.set_function(lambda: worker.concurrency)  # type: ignore[attr-defined] # the stubs know of none
     try:
         server, _ = start_http_server(port)

@@ -90,7 +90,7 @@ _PAYLOAD: TypeAdapter[Any] = TypeAdapter(tuple[list[JsonValue], dict[str, JsonVa
 
 
 def read_envelope(raw: bytes, queue: str) -> dict[str, Any]:
-    """An item of a queue's list as kombu wants it; what is none is put into an envelope of ours, which says why.
+    """Convert a queue item to a kombu message; wrap anything else in an envelope that states the error.
 
     Wherever the message says that it belongs, it belongs to the queue that it was found in.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memshare_concepts.clusters.cluster import Clusters
-from memshare_concepts.clusters.kept import clusters_by_size
+from memshare_concepts.clusters.cluster_cache import clusters_by_size
 from memshare_concepts.pool_graph import PoolConcepts
 
 FACTORS = (0.5, 1, 2, 4, 8)
@@ -15,7 +15,7 @@ FACTORS = (0.5, 1, 2, 4, 8)
 def clusters_around(concepts: PoolConcepts, data: Path, asked: int) -> dict[int, Clusters]:
     """The clusters of a pool by their size, the smallest first: `asked`, and the sizes around it.
 
-    They are kept in the data folder until the pool changes (`memshare_concepts.clusters.kept`).
+    They are kept in the data folder until the pool changes (`memshare_concepts.clusters.cluster_cache`).
     Left out are sizes below two memories or above half of the pool, and those that give the same clusters as another.
     """
     around = [round(asked * factor) for factor in FACTORS]

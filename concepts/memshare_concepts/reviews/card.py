@@ -53,7 +53,7 @@ class Ungraded(Message):
 
 
 @dataclass(frozen=True)
-class Standing:
+class CardState:
     """How well a memory is known, as far as its reviews tell."""
 
     due: float
@@ -75,9 +75,9 @@ def scheduler_of(parameters: Sequence[float] | None) -> Scheduler:
     return Scheduler(parameters, desired_retention=RETENTION, enable_fuzzing=False)
 
 
-def standing_of(scheduler: Scheduler, card: FsrsCard, now: float) -> Standing:
+def standing_of(scheduler: Scheduler, card: FsrsCard, now: float) -> CardState:
     """How well a memory is known."""
-    return Standing(
+    return CardState(
         due=card.due.timestamp(),
         probability=scheduler.get_card_retrievability(card, _moment(now)),
         stability=card.stability or 0.0,

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from memshare_broker.errors import MemshareError
 from memshare_concepts.reviews.card import GRADES, Review, replayed, scheduler_of
-from memshare_concepts.reviews.shelf import Fitted
+from memshare_concepts.reviews.card_store import Fitted
 
 FEWEST = 400
 """Reviews from which on it is worth trying."""

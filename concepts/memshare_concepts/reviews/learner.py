@@ -10,22 +10,22 @@ from uuid import UUID
 from fsrs import Card as FsrsCard
 from fsrs import Scheduler
 
+from memshare_concepts.clusters.cluster_cache import clusters_of
 from memshare_concepts.clusters.clustering import SIZE
-from memshare_concepts.clusters.kept import clusters_of
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import load
 from memshare_concepts.reviews.card import (
     WELL_KNOWN,
     Card,
+    CardState,
     Grade,
-    Standing,
     Ungraded,
     replayed,
     scheduler_of,
     standing_of,
 )
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_concepts.reviews.plan import Clusters, Plan, plan, start_of_day
-from memshare_concepts.reviews.shelf import Shelf
 from memshare_concepts.reviews.suggestions import suggestions
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -36,7 +36,7 @@ class Learner:
     """What a person knows of a pool. Only memories with a question can be asked, so statements are left out."""
 
     def __init__(
-        self, shelf: Shelf, pool: str, memories: Mapping[UUID, Memory], graph: ConceptGraph, clusters: Clusters
+        self, shelf: CardStore, pool: str, memories: Mapping[UUID, Memory], graph: ConceptGraph, clusters: Clusters
     ) -> None:
         self.shelf = shelf
         self.pool = pool
@@ -47,7 +47,7 @@ class Learner:
         self._replayed: dict[UUID, FsrsCard] = {}
 
     @classmethod
-    def of(cls, memory: MemoryClient, shelf: Shelf, pool: str, data: Path) -> Learner:
+    def of(cls, memory: MemoryClient, shelf: CardStore, pool: str, data: Path) -> Learner:
         """A person and a pool as they are now; clusters are those of the memories whose concepts are known.
 
         They are kept in the data folder.
@@ -76,7 +76,7 @@ class Learner:
         """What the person typed before they were stopped, and nobody graded."""
         return [one for one in self.shelf.ungraded(self.pool) if all(each in self.memories for each in one.memories)]
 
-    def standings(self, now: float) -> dict[UUID, Standing]:
+    def standings(self, now: float) -> dict[UUID, CardState]:
         """How well each memory is known that was reviewed."""
         for one, card in self.cards.items():
             if card.reviews and one not in self._replayed:

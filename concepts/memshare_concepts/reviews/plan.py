@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, time
 from uuid import UUID
 
-from memshare_concepts.reviews.card import Standing
+from memshare_concepts.reviews.card import CardState
 
 TOGETHER = 3
 """So many due memories of one cluster are asked for by one question that needs them all."""
@@ -31,7 +31,7 @@ class Plan:
 
 
 def plan(
-    standings: Mapping[UUID, Standing],
+    standings: Mapping[UUID, CardState],
     suggested: Sequence[UUID],
     clusters: Clusters,
     seen_today: Collection[UUID],
@@ -77,7 +77,7 @@ def _is_free(one: UUID, clusters: Clusters, taken: dict[int, UUID]) -> bool:
 
 
 def _groups(
-    waiting: Sequence[UUID], standings: Mapping[UUID, Standing], clusters: Clusters, taken: Mapping[int, UUID]
+    waiting: Sequence[UUID], standings: Mapping[UUID, CardState], clusters: Clusters, taken: Mapping[int, UUID]
 ) -> list[tuple[UUID, ...]]:
     """The first due memories of each cluster that has enough of them; only those that were learnt before."""
     found: dict[int, list[UUID]] = {}

@@ -63,7 +63,7 @@ def memory_of(graded: GradedTask, created: float, status: Status = "active", lea
     )
 
 
-class Settle:
+class SettleStage:
     """The stage's work. One pair of a pool is settled at a time, so that no two miss each other."""
 
     def __init__(

@@ -15,15 +15,15 @@ from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.answers import FilesRewritten, ForgetPreview, Forgotten, Purged, Restored, TrashPage
 from memshare_memory.curate.comparing import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
-from memshare_memory.curate.meant import Meant
+from memshare_memory.curate.credit_snapshot import CreditSnapshot, Worths
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
 from memshare_memory.curate.reviews import drop_questions, drop_summaries
 from memshare_memory.curate.rewriting import rewrite_files
+from memshare_memory.curate.selection import Selection
 from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale
 from memshare_memory.curate.take_out import TakeOut
 from memshare_memory.curate.traces import remove_traces
 from memshare_memory.curate.trash import Trash
-from memshare_memory.curate.worth import Worth, Worths
 from memshare_memory.curate.write import write
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
@@ -51,7 +51,7 @@ class Forgetting:
 
     def preview(self, forget: Forget) -> ForgetPreview:
         """What `forget` or `purge` would take, and nothing is done. Raises `BadInput` for an unknown id."""
-        meant = Meant.find(self._pool().store, self._trash, forget)
+        meant = Selection.find(self._pool().store, self._trash, forget)
         return ForgetPreview(
             memories=len(meant.there),
             by_pool=dict(sorted(Counter(memory.pool for memory in meant.there.values()).items())),
@@ -69,7 +69,7 @@ class Forgetting:
         if forget.roll_back and forget.submitter is not None:
             self._take_credit_back(forget.submitter)
         with self._pool.writing() as recall:
-            meant = Meant.find(recall.store, self._trash, forget)
+            meant = Selection.find(recall.store, self._trash, forget)
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
             stale = {one: self._left_behind(recall, meant, [memory]) for one, memory in meant.there.items()}
@@ -97,7 +97,7 @@ class Forgetting:
         rivals = sorted({rival for item in back.values() for rival in item.rivals})
         there = {one.id for one in self._pool().store.page(Where(ids=rivals), len(rivals)).memories} if rivals else ()
         for item in back.values():
-            self._worths.put_back(item.memory, Worth(item.arm, item.rivals, item.confirmed, item.given), there)
+            self._worths.put_back(item.memory, CreditSnapshot(item.arm, item.rivals, item.confirmed, item.given), there)
         with self._pool.writing() as recall:
             no_longer_stale(recall, {one for item in back.values() for one in item.made_stale})
         self._ranking.note(self._pool().store, back.keys())
@@ -113,7 +113,7 @@ class Forgetting:
         With a submitter, what is known of all their tasks goes, too.
         """
         with self._pool.writing() as recall:
-            meant = Meant.find(recall.store, self._trash, forget)
+            meant = Selection.find(recall.store, self._trash, forget)
             make_stale(recall, self._left_behind(recall, meant, meant.there.values()))
             self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
             self._trash.drop([*meant.there, *meant.trashed])
@@ -153,7 +153,7 @@ class Forgetting:
                 [item.model_copy(update={"arm": less(item.arm or "", item.given[submitter]), "given": left})]
             )
 
-    def _left_behind(self, recall: Recall, meant: Meant, memories: Iterable[Memory]) -> list[Memory]:
+    def _left_behind(self, recall: Recall, meant: Selection, memories: Iterable[Memory]) -> list[Memory]:
         """What was written from the statements among these, and is not forgotten with them."""
         return [one for one in derived_from(recall.store, memories) if one.id not in meant.there]
 

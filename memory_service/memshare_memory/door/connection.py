@@ -59,7 +59,7 @@ class DoorConnection:
             refusal = Refusal.model_validate_json(body)
         except ValidationError as error:
             raise TryAgain(
-                f"What answers at {self._place} is no memory service of this version.", reason="store"
+                f"The server at {self._place} is not a memshare memory service of this version.", reason="store"
             ) from error
         if refusal.kind == "try again":
             raise TryAgain(refusal.error, wait=refusal.wait, reason="store")
@@ -102,5 +102,5 @@ class DoorConnection:
             for part in response.iter_stream():
                 body += part
                 if len(body) > LARGEST_REPLY:
-                    raise TryAgain(f"What answers at {self._place} does not end.", reason="store")
+                    raise TryAgain(f"The reply of the server at {self._place} does not end.", reason="store")
             return response.status, bytes(body)

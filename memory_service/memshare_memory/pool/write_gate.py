@@ -28,7 +28,7 @@ _SCRIPTS = Path(__file__).with_name("write_gate_scripts")
 
 
 class WriteGate:
-    """A lock that is shared by writers and exclusive for who closes it, over all processes of one Redis."""
+    """A lock across all processes of one Redis: writers share it, a migration holds it alone."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from memshare_broker.errors import TryAgain
 from memshare_memory.memory import Memory, Status, status_of
 from memshare_memory.stores import edge_folder, edge_indexes, edge_requests, edge_rewrite, points
+from memshare_memory.stores.count_cache import CountCache, Kind
 from memshare_memory.stores.edge_opening import Opened, close_engine, open_engine
 from memshare_memory.stores.engine_damage import no_panic
-from memshare_memory.stores.kept_counts import KeptCounts, Kind
 from memshare_memory.stores.store import (
     Hit,
     Layout,
@@ -56,7 +56,7 @@ class EdgeStore:
         self._folder = folder
         self._writing = threading.Lock()
         self._unflushed = 0
-        self._counts: KeptCounts | None = None
+        self._counts: CountCache | None = None
         self.unreadable: set[UUID] = set()
 
     @classmethod
@@ -197,11 +197,11 @@ class EdgeStore:
             counted = self._shard.facet(request)
         return {str(hit.value): hit.count for hit in counted.hits if hit.count}
 
-    def _kept(self) -> KeptCounts:
+    def _kept(self) -> CountCache:
         if self._counts is None:
             statuses = get_args(Status)
             counted = {(pool, one): count for one in statuses for pool, count in self._count(Where(status=one)).items()}
-            self._counts = KeptCounts(counted)
+            self._counts = CountCache(counted)
         return self._counts
 
     def _write(

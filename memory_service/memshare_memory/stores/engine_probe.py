@@ -47,7 +47,7 @@ def probe(folder: Path, engine: Path) -> Sum:
     try:
         found = Probed.model_validate_json(done.stdout)
     except ValidationError as error:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no output"]
         ended = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
         found_out = f"reading all of it ended with {ended} ({said[-1][:_LAST_WORDS]})"
         raise damaged(folder, found_out) from error

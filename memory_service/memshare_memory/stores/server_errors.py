@@ -22,13 +22,13 @@ def answering(address: str) -> Iterator[None]:
         yield
     except ResponseHandlingException as error:
         if isinstance(error.source, ValidationError):
-            raise GiveUp(f"What answers at {address} does not speak like Qdrant") from error
+            raise GiveUp(f"The server at {address} is not a Qdrant server") from error
         raise TryAgain(f"Qdrant does not answer at {address}: {error.source}", reason="store") from error
     except ResourceExhaustedResponse as error:
         raise TryAgain(f"Qdrant at {address} is busy: {error}", wait=error.retry_after_s, reason="store") from error
     except (JSONDecodeError, AssertionError) as error:
         # The client asserts that a reply has a result.
-        raise GiveUp(f"What answers at {address} does not speak like Qdrant") from error
+        raise GiveUp(f"The server at {address} is not a Qdrant server") from error
     except UnexpectedResponse as error:
         status, words = error.status_code or 0, error.content.decode(errors="replace")[:500]
         if status in _LATER or status >= 500:

@@ -10,12 +10,12 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.stores.store import Store
 from memshare_trainer.consolidation.lesson_batches import TextLesson
-from memshare_trainer.kept_lesson import KeptLesson, evidence_with
 from memshare_trainer.learner import is_held_out_evidence
 from memshare_trainer.learnt import Learnt
 from memshare_trainer.lesson_log import LessonLog
 from memshare_trainer.ranking_quality import Array
 from memshare_trainer.rewriting import begin_with
+from memshare_trainer.stored_lesson import StoredLesson, evidence_with
 
 BATCH = 200  # vectors that are read at a time
 SURE = 0.5  # weight of evidence from which on it is a pair to train on
@@ -24,8 +24,8 @@ SURE = 0.5  # weight of evidence from which on it is a pair to train on
 class PoolRecord(NamedTuple):
     """The lessons that may be trained on, those that never are, and the words of people about memories."""
 
-    learnt: list[KeptLesson]
-    held_out: list[KeptLesson]
+    learnt: list[StoredLesson]
+    held_out: list[StoredLesson]
     evidence: list[Evidence]
 
     @classmethod

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def answer(
-    question: Annotated[str, typer.Argument(help="What you want to know.")],
+    question: Annotated[str, typer.Argument(help="The question.")],
     only_memories: Annotated[
-        bool, typer.Option("--only-memories", help="Nothing but what stands in memories: the model adds nothing.")
+        bool, typer.Option("--only-memories", help="Use the memories alone: the model adds nothing.")
     ] = False,
     pool: Pool = None,
-    memories: Annotated[int, typer.Option(min=1, max=20, help="Related memories to answer from, at most.")] = 8,
-    submitter: Annotated[str | None, typer.Option(help="Who pays the call; your login name, if left out.")] = None,
+    memories: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of memories to answer from.")] = 8,
+    submitter: Annotated[str | None, typer.Option(help="Who pays for the call. [default: your login name]")] = None,
     as_json: Json = False,
 ) -> None:
     """Answer a question from the memories of a pool, and name the memories that the answer rests on.

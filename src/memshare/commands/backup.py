@@ -70,12 +70,10 @@ def _file_for(place: Path) -> Path:
 
 def restore(
     file: Annotated[Path, typer.Argument(help="What `memshare backup` wrote.")],
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Put it in the place of what is there; asks first.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the data that is there; asks first.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="The tokens of the backup, too, in place of those that are there.")
+        bool, typer.Option("--tokens", help="Restore the tokens, too, in place of those that are there.")
     ] = False,
     as_json: Json = False,
 ) -> None:

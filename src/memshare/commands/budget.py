@@ -35,10 +35,10 @@ def set_cap(
     submitter: Annotated[str | None, typer.Option(metavar="NAME", help="Submitter that the cap is for.")] = None,
     tokens: Annotated[int | None, typer.Option(min=0, help="Tokens a day.")] = None,
     money: Annotated[float | None, typer.Option(min=0, help="Money a day, in the currency of the prices.")] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take the cap away.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Remove the cap.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Set, raise or take away a cap; tasks that wait for it go on at once. What is not named stays as it was.
+    """Set, raise or remove a cap; tasks that wait for it continue at once. What is not named is unchanged.
 
     Example: memshare budget set --agent poem --tokens 100000
     """

@@ -1,4 +1,4 @@
-"""`memshare cancel`: end tasks that are not through."""
+"""`memshare cancel`: cancel unfinished tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cancel(
     ],
     as_json: Json = False,
 ) -> None:
-    """End tasks that are not through: they are not begun, or not graded and not remembered.
+    """Cancel unfinished tasks: they are not started, or not graded and not remembered.
 
     Ends with status 1 when one of them could not be cancelled.
 

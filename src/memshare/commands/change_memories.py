@@ -35,7 +35,7 @@ def add(
     pool: Pool = None,
     prompt: Annotated[str | None, typer.Option(help="The task it answers; leave it out for a statement.")] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
-    submitter: Annotated[str, typer.Option(help="Who brings it in.")] = "anonymous",
+    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
     score: Annotated[float | None, typer.Option(min=0, max=100, help="Its score, where it is known.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -54,9 +54,9 @@ def edit(
     memory_id: MemoryId,
     prompt: Annotated[str | None, typer.Option(help="A new prompt.")] = None,
     answer: Annotated[str | None, typer.Option(help="A new answer.")] = None,
-    status: Annotated[str | None, typer.Option(help="active, or hidden: kept and not shown to agents.")] = None,
+    status: Annotated[str | None, typer.Option(help="active, or hidden: stored, but not shown to agents.")] = None,
     grade: Annotated[
-        bool, typer.Option("--grade", help="Have it graded again; it is hidden if that is too low.")
+        bool, typer.Option("--grade", help="Grade it again; it is hidden if the score is too low.")
     ] = False,
     by: Annotated[str | None, typer.Option(help="Who changes it. [default: your login name]")] = None,
     as_json: Json = False,

@@ -29,12 +29,12 @@ SHOWN = 20  # damaged memories
 
 def check(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Write anew what can be read, and move the rest to a file.")
+        bool, typer.Option("--repair", help="Rewrite what can be read, and move the rest to a file.")
     ] = False,
     file: Annotated[Path | None, typer.Option(help="Where to move it. [default: damaged-TIME.jsonl]")] = None,
     as_json: Json = False,
 ) -> None:
-    """Look at every memory and say which are damaged. Exit code 1: some are, and stay so.
+    """Check every memory for damage. Exit code 1: some are damaged and were not repaired.
 
     A pool that does not open, as its files are damaged, is repaired while nothing runs: all that can be read goes to a
     new one, and the damaged files are kept beside it.

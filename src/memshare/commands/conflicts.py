@@ -25,7 +25,7 @@ LONGEST = 600  # characters of a prompt or an answer that are shown
 def conflicts(
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
     confirm: Annotated[
-        Two | None, typer.Option(metavar="ID ID", help="These two do contradict each other: show one of them alone.")
+        Two | None, typer.Option(metavar="ID ID", help="These two contradict each other: show only one of them.")
     ] = None,
     dismiss: Annotated[
         Two | None, typer.Option(metavar="ID ID", help="These two do not contradict each other.")

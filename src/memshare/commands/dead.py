@@ -19,10 +19,9 @@ app = typer.Typer(
     help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True, add_completion=False
 )
 
-OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those that died of it, such as "time-out".')]
-LetterId = Annotated[
-    str, typer.Argument(metavar="ID", help="An id that `memshare dead list` shows, or its first 8 digits.")
-]
+OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those with this reason, such as "time-out".')]
+LETTER_ID = "An id that `memshare dead list` shows, or its first 8 digits."
+LetterId = Annotated[str, typer.Argument(metavar="ID", help=LETTER_ID)]
 
 
 @app.command("list")
@@ -49,7 +48,7 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
 
 @app.command()
 def show(letter_id: LetterId, as_json: Json = False) -> None:
-    """Show a dead letter whole: message, error, traceback.
+    """Show a dead letter in full: message, error, traceback.
 
     Example: memshare dead show 1c6fa3b2
     """
@@ -68,7 +67,7 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
 
 @app.command()
 def retry(
-    letter_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    letter_id: Annotated[str | None, typer.Argument(metavar="ID", help=LETTER_ID)] = None,
     retry_all: Annotated[bool, typer.Option("--all", help="Every dead letter that can be retried.")] = False,
     reason: OnlyReason = None,
     as_json: Json = False,
@@ -91,7 +90,7 @@ def retry(
 
 @app.command()
 def drop(
-    letter_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    letter_id: Annotated[str | None, typer.Argument(metavar="ID", help=LETTER_ID)] = None,
     drop_all: Annotated[bool, typer.Option("--all", help="Every dead letter.")] = False,
     reason: OnlyReason = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all and --reason.")] = False,

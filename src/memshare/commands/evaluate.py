@@ -44,19 +44,20 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of all experiments on this data.")] = Path("evaluation"),
     judge: Annotated[
-        str | None, typer.Option(help="A second model that grades the answers to the test set, and decides nothing.")
+        str | None,
+        typer.Option(help="A second model that grades the answers to the test set; its grades change nothing."),
     ] = None,
     learning: Annotated[
         bool, typer.Option(help="Whether the retriever learns from each memory and answers give credit.")
     ] = True,
-    items: Annotated[int | None, typer.Option(min=5, help="Use so many items of a kind at most.")] = None,
+    items: Annotated[int | None, typer.Option(min=5, help="Maximum items of a kind.")] = None,
     seed: Annotated[int, typer.Option(help="Of the split into seeds, queries and test.")] = 7,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the models.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.
 
-    It runs in a deployment of its own in the folder, through real queues. Broken off, the same command goes on.
+    It runs in a deployment of its own in the folder, through real queues. If interrupted, run it again: it resumes.
     With --json each experiment is one document on a line of its own.
 
     Example: memshare evaluate memories --data riddles.jsonl --models openai:gpt-5.6-luna --out evaluation
@@ -107,7 +108,7 @@ def _run(request: Request, settings: Settings, expected: Expected) -> Result:
         try:
             return evaluate(request, settings, progress)
         except KeyboardInterrupt:
-            errors.print("Broken off. The same command goes on from here, and pays for nothing twice.")
+            errors.print("Interrupted. Run it again: it resumes, and pays for nothing twice.")
             raise
 
 

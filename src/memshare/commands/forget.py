@@ -35,7 +35,7 @@ def forget(
 ) -> None:
     """Forget memories: agents are not shown them from the next task on. The trash has them for 30 days.
 
-    `memories restore` brings them back, and `memories purge` takes them away for good.
+    `memories restore` brings them back, and `memories purge` removes them for good.
 
     Example: memshare memories forget --submitter mallory --with-children
     """

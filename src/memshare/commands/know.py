@@ -42,7 +42,7 @@ def add(
     text: Annotated[str, typer.Argument(help="The statement.")],
     about: Annotated[str | None, typer.Option(help="The question that it answers; it is found by it.")] = None,
     pool: Pool = "reasoning",
-    submitter: Annotated[str, typer.Option(help="Who says so.")] = "anonymous",
+    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
     as_json: Json = False,
 ) -> None:
     """Add a statement and print its id.
@@ -156,7 +156,7 @@ def list_knowledge(pool: Pool = "reasoning", as_json: Json = False) -> None:
 
 @app.command()
 def why(memory_id: KnowledgeId, as_json: Json = False) -> None:
-    """Show what stands behind a statement: who said it, what it said before, what it was worth, what contradicts it.
+    """Explain a statement: who said it, what it said before, its credibility, what contradicts it.
 
     Example: memshare know why 1c6fa3b2
     """

@@ -24,7 +24,7 @@ LONGEST_STATEMENT = 2_000  # characters
 def import_documents(
     files: Annotated[list[Path], typer.Argument(help="Text, Markdown, HTML and PDF; each paragraph is a statement.")],
     pool: Annotated[str, typer.Option(help="The pool.")] = "reasoning",
-    submitter: Annotated[str, typer.Option(help="Who says so.")] = "anonymous",
+    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
     as_json: Json = False,
 ) -> None:
     """Add every paragraph of some documents as a statement; twice is the same as once.
@@ -52,7 +52,7 @@ def _paragraphs(file: Path) -> list[str]:
     # What reads HTML and PDF takes a second to import, so it is imported where it is used.
     from memshare_agents.reasoning.sources import pieces
     from memshare_agents.reasoning.sources.documents import SUFFIXES
-    from memshare_agents.reasoning.sources.text_of import page_of
+    from memshare_agents.reasoning.sources.extract_text import page_of
 
     kind = SUFFIXES.get(file.suffix.lower())
     if kind is None:

@@ -22,7 +22,7 @@ SHOWN_ERRORS = 5
 
 Agent = Annotated[str | None, typer.Option(help="The agent of lines that name none.")]
 Kind = Annotated[str | None, typer.Option(help="The kind of lines that name none.")]
-Submitter = Annotated[str, typer.Option(help="Who brings them in; stands beside the memories.")]
+Submitter = Annotated[str, typer.Option(help="Name recorded as the submitter.")]
 
 
 def learn(

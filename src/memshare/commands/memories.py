@@ -37,7 +37,7 @@ app.command("list", rich_help_panel=LOOK)(list_memories)
 
 @app.command(rich_help_panel=LOOK)
 def show(memory_id: MemoryId, as_json: Json = False) -> None:
-    """Show one memory whole.
+    """Show one memory in full.
 
     Example: memshare memories show 1c6fa3b2
     """

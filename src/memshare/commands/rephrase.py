@@ -30,7 +30,7 @@ def rephrase(
     question_only: Annotated[
         bool, typer.Option("--question-only", help="Only its prompt; the answer stays as it is.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Take what is proposed, and ask nobody.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept the proposal without asking.")] = False,
     by: Annotated[str | None, typer.Option(help="Who changes it and pays. [default: your login name]")] = None,
     as_json: Json = False,
 ) -> None:

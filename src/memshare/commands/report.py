@@ -15,7 +15,9 @@ from memshare_broker.errors import MemshareError
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `memshare evaluate --out` wrote to.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page; default: DIR/report.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page to write. [default: FOLDER/report.html]")
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -60,7 +60,7 @@ def status(
 def rollback(
     pool: Annotated[str | None, typer.Option(help="The pool whose retriever goes back to an earlier version.")] = None,
     to: Annotated[
-        int | None, typer.Option(min=0, help="Which version, by default the one before; 0 is untrained.")
+        int | None, typer.Option(min=0, help="The version; 0 is untrained. [default: the one before]")
     ] = None,
     encoder: Annotated[bool, typer.Option("--encoder", help="Back to the encoder before the consolidation.")] = False,
     as_json: Json = False,

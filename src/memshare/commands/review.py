@@ -21,10 +21,10 @@ from memshare.memory_pages import the_pool
 from memshare.paid_chat import paid_chat
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
+from memshare_concepts.reviews.card_store import CardStore, Fitted
 from memshare_concepts.reviews.fitting import FEWEST, fit_apart
 from memshare_concepts.reviews.learner import Learner
 from memshare_concepts.reviews.plan import Plan
-from memshare_concepts.reviews.shelf import Fitted, Shelf
 from memshare_llm.chat import Chat
 
 SHOWN = 20  # memories of a list
@@ -32,14 +32,14 @@ SHOWN = 20  # memories of a list
 
 def review(
     pool: Pool = None,
-    person: Annotated[str | None, typer.Option(help="Who learns; your login name, if left out.")] = None,
-    new: Annotated[int, typer.Option(min=0, help="Memories that are new in a day.")] = 10,
+    person: Annotated[str | None, typer.Option(help="Who reviews. [default: your login name]")] = None,
+    new: Annotated[int, typer.Option(min=0, help="Maximum new memories in a day.")] = 10,
     self_graded: Annotated[bool, typer.Option("--self-graded", help="Grade your answers yourself: no model.")] = False,
     due: Annotated[
         bool, typer.Option("--due", help="List what is due and what would be new, and ask nothing.")
     ] = False,
     fit: Annotated[
-        bool, typer.Option("--fit", help=f"Fit how fast you forget to your reviews, from {FEWEST} of them on.")
+        bool, typer.Option("--fit", help=f"Estimate from your reviews how fast you forget, from {FEWEST} of them on.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -58,7 +58,7 @@ def review(
         name = login_name() if person is None else person
         if not name.strip() or not name.isprintable() or len(name) > 200:
             raise BadInput(f"A person has a printable name of up to 200 characters, not {name[:60]!r}.")
-        shelf = Shelf(redis_client, name)
+        shelf = CardStore(redis_client, name)
         if fit:
             _fit(shelf, as_json)
             return
@@ -101,7 +101,7 @@ def _talk(learner: Learner, session: Session) -> None:
         console.print("`memshare review --fit` fits how fast you forget to your reviews.")
 
 
-def _fit(shelf: Shelf, as_json: bool) -> None:
+def _fit(shelf: CardStore, as_json: bool) -> None:
     histories = [card.reviews for card in shelf.cards().values() if card.reviews]
     count = sum(map(len, histories))
     if count < FEWEST:

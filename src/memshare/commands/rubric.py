@@ -80,7 +80,9 @@ def draft(
 @app.command()
 def approve(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
-    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who approves; default: you.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who approves. [default: your login name]")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:

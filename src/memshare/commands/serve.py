@@ -21,7 +21,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to serve; others than this machine need a token.")] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
-    """Serve REST and MCP for agents of others until Ctrl-C: recall, offer, feedback, tasks, memories.
+    """Serve REST and MCP for other agents until Ctrl-C: recall, offer, feedback, tasks, memories.
 
     Example: memshare serve --port 8780
     """

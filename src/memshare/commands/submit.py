@@ -31,8 +31,8 @@ def submit(
         typer.Option(help="A conversation that ends with the task: JSON, [{role, content}, …]. '-' is standard input."),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task, such as limerick.")] = None,
-    memories: Annotated[int | None, typer.Option(help="How many memories to show, 0 to 20.")] = None,
-    submitter: Annotated[str, typer.Option(help="Who submits; stands beside the memory.")] = "anonymous",
+    memories: Annotated[int | None, typer.Option(help="Number of memories to show, 0 to 20.")] = None,
+    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
     document: Annotated[
         list[str] | None, typer.Option(help="A file or folder of MEMSHARE_DOCUMENTS to look in alone; repeatable.")
     ] = None,

@@ -18,12 +18,12 @@ from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog
 
 app = typer.Typer(
-    help="Tokens: who may ask at the doors of `memshare serve`, and what.", no_args_is_help=True, add_completion=False
+    help="Tokens: who may use `memshare serve`, and for what.", no_args_is_help=True, add_completion=False
 )
 
 ALL = "*"
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Whose it is: it stands as the submitter. a-z, A-Z, 0-9, -.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Owner; recorded as the submitter. a-z, A-Z, 0-9, -.")]
 
 
 @app.command()
@@ -36,7 +36,7 @@ def create(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token and print it, this once: only its hash is kept.
+    """Make a token and print it once: only its hash is stored.
 
     Example: memshare token create ada --may recall,offer --pools logic,plan
     """
@@ -82,7 +82,7 @@ def list_tokens(as_json: Json = False) -> None:
 
 @app.command()
 def revoke(name: Name, as_json: Json = False) -> None:
-    """Let a token be worth nothing from now on. What it brought in stays; `memories forget` takes it out.
+    """Revoke a token, at once. What it brought in stays; `memories forget` removes it.
 
     Example: memshare token revoke ada
     """

@@ -106,7 +106,7 @@ def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Me
 def import_memories(
     file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
     pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
-    new_pool: Annotated[bool, typer.Option("--new-pool", help="Begin the pools that nobody has yet.")] = False,
+    new_pool: Annotated[bool, typer.Option("--new-pool", help="Create pools that do not exist yet.")] = False,
     as_json: Json = False,
 ) -> None:
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.

@@ -92,7 +92,7 @@ def purge(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Remove memories for good, at once, from wherever this system keeps them: nothing brings them back.
+    """Remove memories for good, at once, wherever they are stored: nothing brings them back.
 
     From the pool and the trash, from traces, results, dead letters and lessons, and from the files that `memories
     export` wrote on this machine. With --submitter, what is known of all their tasks and their usage goes, too.

@@ -10,7 +10,7 @@ from memshare.evaluation.lab import Lab
 from memshare.evaluation.variants import Label
 
 TOWN = Path(__file__).parent / "town"
-"""A town that there is not: documents about it, questions that take several of them, and facts that can change."""
+"""A fictional town: documents about it, questions that take several of them, and facts that can change."""
 
 
 class Bundled(NamedTuple):

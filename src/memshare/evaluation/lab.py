@@ -46,7 +46,7 @@ class Measured(Message):
 
     @property
     def points(self) -> float:
-        """The score; an answer that could not be verified, or that there is not, is worth nothing."""
+        """The score; an unverified or missing answer is worth nothing."""
         return self.score or 0.0
 
 

@@ -41,7 +41,7 @@ def markdown(result: Result) -> str:
 LEGEND = (
     "Score: by rubric, of 100, mean with 95 % interval (Student's t). Gain: mean difference to the first condition, "
     "item by item; p: of that difference, by a two-sided paired permutation test, not corrected for many comparisons. "
-    "An answer that its agent could not verify, or that there is not, counts 0. BERTScore F1: against the standard "
+    "An unverified or missing answer counts 0. BERTScore F1: against the standard "
     "answers, which are one good answer among many. Length: in words, or in characters of Chinese. Retriever: the "
     "versions that found the memories; version 0 is the encoder alone."
 )

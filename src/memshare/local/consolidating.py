@@ -39,7 +39,7 @@ def run(settings: Settings, job: Job, follow: Callable[[Report], None] = lambda 
                 follow(report)
             process.wait()
             said.seek(0)
-            last = (said.read().strip().splitlines() or ["it said nothing"])[-1]
+            last = (said.read().strip().splitlines() or ["no output"])[-1]
             raise MemshareError(f"The consolidation ended before it was done ({last}). Nothing has changed.")
         finally:
             process.terminate()

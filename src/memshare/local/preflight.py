@@ -32,7 +32,7 @@ def check(settings: Settings, queues: Collection[str] | None = None) -> set[str]
     for agent in agents:
         _require_rubric(agent, rubrics)
     if any(agent.engine for agent in agents):
-        from memshare_agents.reasoning.sources.opening import documents_of  # needs packages that only agents have
+        from memshare_agents.reasoning.sources.build import documents_of  # needs packages that only agents have
 
         documents_of(settings)
     models = {agent.model or settings.model_for("agents") for agent in agents}

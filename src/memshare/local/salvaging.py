@@ -24,7 +24,7 @@ def salvage(settings: Settings, *, repair: bool) -> Salvaged:
     try:
         return Salvaged.model_validate_json(done.stdout)
     except ValidationError:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise MemshareError(
             f"The pool in {str(settings.data)!r} cannot be read: its process ended with {done.returncode} ({last})."
             " Go back to a backup with `memshare restore FILE --replace`."

@@ -228,4 +228,4 @@ def _require_free(host: str, port: int, what: str, option: str) -> None:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-    return lines[-1] if lines else "it said nothing."
+    return lines[-1] if lines else "no output."

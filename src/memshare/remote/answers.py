@@ -6,16 +6,16 @@ import json
 from importlib import import_module
 from typing import Any, cast
 
-from memshare.remote.call import BUSY, Answer, Call, Reply, Silence
+from memshare.remote.call import BUSY, Answer, Call, NoResponse, Reply
 from memshare.serve.errors import STATUSES
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 
 ERRORS: dict[int, type[MemshareError]] = {status: kind for kind, status in STATUSES if status not in BUSY}
 
 
-def read(call: Call[Reply], answer: Answer | Silence, address: str) -> Reply:
+def read(call: Call[Reply], answer: Answer | NoResponse, address: str) -> Reply:
     """The reply that an answer holds; raises what it refuses."""
-    if isinstance(answer, Silence):
+    if isinstance(answer, NoResponse):
         raise Unreachable(
             f"Nothing answers at {address} ({answer.error or type(answer.error).__name__}). "
             "Start `memshare serve` there, or name another address."
@@ -29,7 +29,7 @@ def read(call: Call[Reply], answer: Answer | Silence, address: str) -> Reply:
         # What a newer server says besides is left out.
         found: Any = TypeAdapter(list[model] if call.many else model).validate_json(answer.body, extra="ignore")
     except ValidationError as error:
-        raise Unreachable(f"What answers at {address} is no `memshare serve` of this version.") from error
+        raise Unreachable(f"The server at {address} is not a `memshare serve` of this version.") from error
     return cast(Reply, found)
 
 
@@ -38,7 +38,9 @@ def _refusal(answer: Answer, address: str) -> MemshareError:
         problem: Any = json.loads(answer.body)
         detail = str(problem["detail"])
     except (ValueError, KeyError, TypeError):
-        return Unreachable(f"What answers at {address} with status {answer.status} is no `memshare serve`.")
+        return Unreachable(
+            f"The server at {address} answered with status {answer.status}: it is not a `memshare serve`."
+        )
     if answer.status in BUSY:
         return TryAgain(detail, wait=answer.wait)
     return ERRORS.get(answer.status, BadInput if answer.status < 500 else MemshareError)(detail)

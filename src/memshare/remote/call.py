@@ -48,16 +48,16 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Silence:
+class NoResponse:
     """Nothing came back. Unless `sent`, the server has not seen the request."""
 
     error: Exception
     sent: bool
 
 
-def wait_before(call: Call[Any], answer: Answer | Silence, tried: int, tries: int) -> float | None:
+def wait_before(call: Call[Any], answer: Answer | NoResponse, tried: int, tries: int) -> float | None:
     """The seconds after which to make a call again; None for an answer that stands."""
-    if isinstance(answer, Silence):
+    if isinstance(answer, NoResponse):
         again, asked = call.repeatable or not answer.sent, None
     else:
         again = answer.status in BUSY if call.repeatable else answer.status == 429

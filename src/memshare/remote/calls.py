@@ -40,8 +40,8 @@ def recall(
     `filters` are agent, kind, submitter, since, until, words and not_shown. The format "messages" adds turns, ready to
     put before the task.
     """
-    body = given(prompt=prompt, agent=agent, pool=pool, messages=messages)
-    return Call("POST", "/v1/recall", "Recalled", body | given(k=k, mode=mode, filters=filters, format=format))
+    body = without_none(prompt=prompt, agent=agent, pool=pool, messages=messages)
+    return Call("POST", "/v1/recall", "Recalled", body | without_none(k=k, mode=mode, filters=filters, format=format))
 
 
 def pairs(
@@ -61,9 +61,9 @@ def pairs(
     `recall_id` says whose memories helped. With an idempotency key the same pair is handed in once, however often you
     call; each call makes its own unless you give one.
     """
-    body = given(prompt=prompt, answer=answer, agent=agent, pool=pool, messages=messages, kind=kind, model=model)
+    body = without_none(prompt=prompt, answer=answer, agent=agent, pool=pool, messages=messages, kind=kind, model=model)
     key = idempotency_key or uuid4().hex
-    return Call("POST", "/v1/pairs", "Accepted", body | given(recall_id=_text(recall_id), idempotency_key=key))
+    return Call("POST", "/v1/pairs", "Accepted", body | without_none(recall_id=_text(recall_id), idempotency_key=key))
 
 
 def feedback(
@@ -78,7 +78,7 @@ def feedback(
     Each is told once; the first word stands.
     """
     each = None if memories is None else {str(one): worth for one, worth in memories.items()}
-    body = given(reward=reward, recall_id=_text(recall_id), journey=journey, memories=each)
+    body = without_none(reward=reward, recall_id=_text(recall_id), journey=journey, memories=each)
     return Call("POST", "/v1/feedback", "FeedbackTaken", body)
 
 
@@ -94,7 +94,7 @@ def tasks(
     idempotency_key: str | None = None,
 ) -> Call[Accepted]:
     """Give a task to an agent of memshare; `journeys.get(id, wait=30)` has its answer. Keys are as in `pairs`."""
-    body = given(agent=agent, prompt=prompt, messages=messages, kind=kind, memories=memories, remember=remember)
+    body = without_none(agent=agent, prompt=prompt, messages=messages, kind=kind, memories=memories, remember=remember)
     key = idempotency_key or uuid4().hex
     return Call("POST", "/v1/tasks", "Accepted", body | {"priority": priority, "idempotency_key": key})
 
@@ -119,7 +119,7 @@ def stats() -> Call[StatsReply]:
     return Call("GET", "/v1/stats", "StatsReply")
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def without_none(**fields: Any) -> dict[str, Any]:
     """The fields that were given."""
     return {name: value for name, value in fields.items() if value is not None}
 

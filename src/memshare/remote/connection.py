@@ -12,7 +12,7 @@ from typing import Any
 import httpcore2
 
 from memshare.remote.answers import read
-from memshare.remote.call import Answer, Call, Reply, Silence, wait_before
+from memshare.remote.call import Answer, Call, NoResponse, Reply, wait_before
 from memshare_broker.errors import BadInput
 
 NETWORK = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
@@ -23,7 +23,7 @@ CONNECTIONS = 64
 
 
 @dataclass(frozen=True)
-class Place:
+class Server:
     """Where to ask, as whom, for how long (seconds), and how often at most."""
 
     url: str
@@ -61,7 +61,7 @@ class Place:
 class Connection:
     """A blocking connection. Safe to share between threads."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Server) -> None:
         self.place = place
         self.pool = httpcore2.ConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
 
@@ -70,7 +70,7 @@ class Connection:
         request = self.place.request(call)
         tried = 0
         while True:
-            answer: Answer | Silence
+            answer: Answer | NoResponse
             try:
                 answer = answer_of(self.pool.request(**request))
             except NETWORK as error:
@@ -88,7 +88,7 @@ class Connection:
 class AsyncConnection:
     """The same for asyncio; of one event loop."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Server) -> None:
         self.place = place
         self.pool = httpcore2.AsyncConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
 
@@ -97,7 +97,7 @@ class AsyncConnection:
         request = self.place.request(call)
         tried = 0
         while True:
-            answer: Answer | Silence
+            answer: Answer | NoResponse
             try:
                 answer = answer_of(await self.pool.request(**request))
             except NETWORK as error:
@@ -130,6 +130,6 @@ def answer_of(response: httpcore2.Response) -> Answer:
     return Answer(response.status, response.content, float(wait) if wait.isdigit() else None)
 
 
-def silence_of(error: Exception) -> Silence:
+def silence_of(error: Exception) -> NoResponse:
     """What a connection that failed says."""
-    return Silence(error, sent=not isinstance(error, UNSENT))
+    return NoResponse(error, sent=not isinstance(error, UNSENT))

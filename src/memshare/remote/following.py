@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 from memshare.remote.answers import read
-from memshare.remote.call import Answer, Call, Silence, wait_before
-from memshare.remote.connection import NETWORK, AsyncConnection, Connection, Place, answer_of, silence_of
+from memshare.remote.call import Answer, Call, NoResponse, wait_before
+from memshare.remote.connection import NETWORK, AsyncConnection, Connection, Server, answer_of, silence_of
 from memshare.remote.event_stream import EventStream
 
 if TYPE_CHECKING:
     from memshare.serve.replies import JourneyReply
 
 QUIET = 15.0  # seconds between two words of the server at most; `timeout` more, and a stream counts as broken
-OVER = Silence(EOFError("the stream of events ended before the journey"), sent=True)
+OVER = NoResponse(EOFError("the stream of events ended before the journey"), sent=True)
 
 
 class _Follower:
     """What is known of a journey while it is followed: what is new of it, and when to connect again."""
 
-    def __init__(self, call: Call[JourneyReply], place: Place) -> None:
+    def __init__(self, call: Call[JourneyReply], place: Server) -> None:
         self._call, self._place = call, place
         self._last: JourneyReply | None = None
         self._failed = 0
@@ -37,7 +37,7 @@ class _Follower:
                 self._last, self.ended = journey, journey.ended
                 yield journey
 
-    def pause(self, found: Answer | Silence) -> float:
+    def pause(self, found: Answer | NoResponse) -> float:
         """The seconds after which to connect again; raises what was refused, or has failed too often in a row."""
         self._failed += 1
         wait = wait_before(self._call, found, self._failed, self._place.tries)
@@ -50,7 +50,7 @@ def follow(connection: Connection, call: Call[JourneyReply]) -> Iterator[Journey
     """The journey at each of its changes, until it has ended."""
     follower, request = _Follower(call, connection.place), connection.place.request(call)
     while not follower.ended:
-        found: Answer | Silence = OVER
+        found: Answer | NoResponse = OVER
         try:
             with connection.pool.stream(**request) as response:
                 if response.status != 200:
@@ -70,7 +70,7 @@ async def follow_async(connection: AsyncConnection, call: Call[JourneyReply]) ->
     """The same for asyncio."""
     follower, request = _Follower(call, connection.place), connection.place.request(call)
     while not follower.ended:
-        found: Answer | Silence = OVER
+        found: Answer | NoResponse = OVER
         try:
             async with connection.pool.stream(**request) as response:
                 if response.status != 200:

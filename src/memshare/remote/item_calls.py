@@ -7,7 +7,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from memshare.remote.call import Call
-from memshare.remote.calls import given
+from memshare.remote.calls import without_none
 
 if TYPE_CHECKING:
     from memshare.serve.replies import (
@@ -37,7 +37,7 @@ def journey_events(journey_id: str, quiet: float) -> Call[JourneyReply]:
 
 
 def cancel(journey_id: str) -> Call[Cancelled]:
-    """End a journey that is not through."""
+    """Cancel an unfinished journey."""
     return Call("DELETE", f"/v1/journeys/{quote(journey_id, safe='')}", "Cancelled")
 
 
@@ -68,7 +68,9 @@ def search(
     status: Status | None = None,
 ) -> Call[SearchReply]:
     """The memories nearest to a text, whatever has become of them."""
-    body = given(text=text, pool=pool, k=k, mode=mode, agent=agent, kind=kind, submitter=submitter, status=status)
+    body = without_none(
+        text=text, pool=pool, k=k, mode=mode, agent=agent, kind=kind, submitter=submitter, status=status
+    )
     return Call("POST", "/v1/memories/search", "SearchReply", body)
 
 
@@ -102,7 +104,7 @@ def add(
     new_pool: bool = False,
 ) -> Call[MemoryReply]:
     """Bring a memory in, trusted as it is; without a prompt it is a statement. The same again is the same memory."""
-    body = given(pool=pool, prompt=prompt, answer=answer, agent=agent, kind=kind, new_pool=new_pool)
+    body = without_none(pool=pool, prompt=prompt, answer=answer, agent=agent, kind=kind, new_pool=new_pool)
     return Call("POST", "/v1/memories", "MemoryReply", body)
 
 
@@ -115,7 +117,7 @@ def edit(
     status: Status | None = None,
 ) -> Call[MemoryReply]:
     """Change a memory; `version` is that of `get`, and one that has changed meanwhile is refused with `Stale`."""
-    body = given(prompt=prompt, answer=answer, status=status)
+    body = without_none(prompt=prompt, answer=answer, status=status)
     headers = {"If-Match": f'"{version}"'}
     return Call("PATCH", _place(memory_id), "MemoryReply", body, headers=headers, repeatable=False)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memshare.remote import calls, item_calls
 from memshare.remote.calls import Turns
-from memshare.remote.connection import AsyncConnection, Connection, Place
+from memshare.remote.connection import AsyncConnection, Connection, Server
 from memshare.remote.following import QUIET, follow, follow_async
 from memshare.remote.methods import asynchronous, blocking
 from memshare.remote.task import AsyncTask, Task
@@ -34,7 +34,7 @@ class Memory:
     def __init__(
         self, url: str = URL, token: str | None = None, *, timeout: float = TIMEOUT, tries: int = TRIES
     ) -> None:
-        self._connection = Connection(Place(url, token, timeout, tries))
+        self._connection = Connection(Server(url, token, timeout, tries))
         self.journeys = Journeys(self._connection)
         self.memories = Memories(self._connection)
         self.dead_letters = DeadLetters(self._connection)
@@ -125,7 +125,7 @@ class AsyncMemory:
     def __init__(
         self, url: str = URL, token: str | None = None, *, timeout: float = TIMEOUT, tries: int = TRIES
     ) -> None:
-        self._connection = AsyncConnection(Place(url, token, timeout, tries))
+        self._connection = AsyncConnection(Server(url, token, timeout, tries))
         self.journeys = AsyncJourneys(self._connection)
         self.memories = AsyncMemories(self._connection)
         self.dead_letters = AsyncDeadLetters(self._connection)

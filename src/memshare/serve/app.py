@@ -13,7 +13,7 @@ from memshare.serve.body import LARGEST_BODY
 from memshare.serve.entrance import Entrance
 from memshare.serve.mcp_door.http import McpDoor
 from memshare.serve.problems import Problem, add_handlers
-from memshare.serve.routes import dead_letters, journeys, looking, memories, sharing
+from memshare.serve.routes import dead_letters, journeys, listings, memories, sharing
 from memshare.serve.routes.pages import page_routes
 from memshare.serve.same_user import is_same_user
 
@@ -48,7 +48,7 @@ def rest_app(backend: Backend) -> FastAPI:
     app.state.backend, app.state.is_same_user = backend, is_same_user
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
-    for module in (sharing, journeys, memories, looking, dead_letters):
+    for module in (sharing, journeys, memories, listings, dead_letters):
         app.include_router(module.router, prefix="/v1")
     app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"]), *page_routes()]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from memshare.client import Client
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound, TooLarge
-from memshare.serve.recalls import Recalls
+from memshare.serve.recall_log import Recalls
 from memshare.serve.request_limit import RequestLimit
 from memshare.serve.tokens import Tokens
 from memshare_broker.connection import connect, reaching

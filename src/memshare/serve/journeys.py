@@ -57,7 +57,7 @@ async def wait_for_end(backend: Backend, caller: Caller, journey_id: str, second
 
 
 def cancel(backend: Backend, caller: Caller, journey_id: str) -> Cancelled:
-    """End a journey that is not through; says what became of that."""
+    """Cancel an unfinished journey; says what became of that."""
     caller.require("submit")
     own_journey(backend, caller, journey_id)
     outcome = backend.client.cancel(journey_id)

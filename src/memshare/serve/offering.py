@@ -9,8 +9,8 @@ from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
 from memshare.serve.forms import OfferForm
-from memshare.serve.once import require_same
-from memshare.serve.recalls import KeptRecall
+from memshare.serve.idempotency import require_same
+from memshare.serve.recall_log import KeptRecall
 from memshare.serve.replies import Accepted
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput

@@ -8,7 +8,7 @@ from memshare.serve.audit import audit
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import TaskForm
-from memshare.serve.once import require_same
+from memshare.serve.idempotency import require_same
 from memshare.serve.replies import Accepted
 from memshare_broker.wire.messages import derived_id
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memshare_agents.roster import Agent, load_roster
-from memshare_agents.tasks import Answering
+from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
@@ -27,7 +27,7 @@ def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall, m
     near, far = remember(recall, "old lamp by the sea", "old shoe")
     task = AgentTask(prompt="new lamp by the sea", kind="limerick")
 
-    outcome = Answering(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
+    outcome = AnswerStage(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
 
     answer = outcome.record
     assert isinstance(answer, Answer)
@@ -48,7 +48,7 @@ def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the
     chat = ScriptedChat("There was a lamp")
 
     task = AgentTask(prompt="new lamp by the sea", kind="limerick")
-    Answering(POEM, chat, memory, 100).run("journey-1", task)
+    AnswerStage(POEM, chat, memory, 100).run("journey-1", task)
 
     assert [(turn.role, turn.content) for turn in chat.conversations[0]] == [
         ("system", POEM.kinds["limerick"].instructions),
@@ -66,7 +66,7 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(
     (shown,) = remember(recall, "old lamp")
     task = AgentTask(prompt="new lamp", kind="limerick", submitter="ada")
 
-    outcome = Answering(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
+    outcome = AnswerStage(POEM, ScriptedChat("There was a lamp"), memory, 100).run("journey-1", task)
 
     assert outcome.following is not None
     assert outcome.following.hop is SCORE
@@ -81,7 +81,7 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(
 
 
 def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: MemoryClient) -> None:
-    answering = Answering(POEM, ScriptedChat("A", "B"), memory, 100)
+    answering = AnswerStage(POEM, ScriptedChat("A", "B"), memory, 100)
     tasks = [AgentTask(prompt="lamp"), AgentTask(prompt="lamp", remember=False)]
 
     pairs = [outcome.following.body for task in tasks if (outcome := answering.run("journey-1", task)).following]
@@ -90,7 +90,7 @@ def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: Memory
 
 
 def test_a_task_that_is_shown_no_memory_is_not_encoded(memory: MemoryClient, encoder: WordEncoder) -> None:
-    outcome = Answering(POEM, ScriptedChat("A"), memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=0))
+    outcome = AnswerStage(POEM, ScriptedChat("A"), memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=0))
 
     assert outcome.following is not None
     assert isinstance(outcome.following.body, AnsweredTask)
@@ -100,7 +100,7 @@ def test_a_task_that_is_shown_no_memory_is_not_encoded(memory: MemoryClient, enc
 
 def test_the_prompt_is_encoded_once(memory: MemoryClient, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
-    Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="new lamp"))
+    AnswerStage(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="new lamp"))
 
     assert encoder.encoded == ["new lamp"]
 
@@ -113,7 +113,7 @@ def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(memor
         {"role": "user", "content": "A lamp"},
     ]
 
-    outcome = Answering(POEM, chat, memory, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
+    outcome = AnswerStage(POEM, chat, memory, 100).run("journey-1", AgentTask.model_validate({"messages": turns}))
 
     assert [turn.role for turn in chat.conversations[0]] == ["system", "user", "assistant", "user"]
     assert outcome.following is not None
@@ -128,7 +128,7 @@ def test_a_task_says_how_many_memories_it_is_shown_else_the_roster_does(
     remember(recall, "red lamp", "blue lamp", "green lamp", "grey lamp", "black lamp")
     chat = ScriptedChat("There was a lamp")
 
-    outcome = Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
+    outcome = AnswerStage(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=asked))
 
     assert isinstance(outcome.record, Answer)
     assert len(outcome.record.memories) == shown
@@ -139,7 +139,7 @@ def test_memories_of_another_pool_are_not_shown(recall: Recall, memory: MemoryCl
     remember(recall, "old lamp", pool="plan")
 
     chat = ScriptedChat("There was")
-    outcome = Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="old lamp"))
+    outcome = AnswerStage(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="old lamp"))
 
     assert isinstance(outcome.record, Answer)
     assert outcome.record.memories == ()
@@ -150,14 +150,14 @@ def test_an_unknown_kind_is_refused_before_the_model_is_asked(memory: MemoryClie
     chat = ScriptedChat()
 
     with pytest.raises(BadInput, match="has no kind 'haiku'"):
-        Answering(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
+        AnswerStage(POEM, chat, memory, 100).run("journey-1", AgentTask(prompt="lamp", kind="haiku"))
 
     assert chat.conversations == []
 
 
 def test_a_prompt_over_the_limit_is_refused_before_it_is_encoded(memory: MemoryClient, encoder: WordEncoder) -> None:
     chat = ScriptedChat("There was a lamp")
-    answering = Answering(POEM, chat, memory, prompt_limit=1_000)
+    answering = AnswerStage(POEM, chat, memory, prompt_limit=1_000)
 
     with pytest.raises(BadInput, match="The prompt has 1,001 characters; at most 1,000 are taken"):
         answering.run("journey-1", AgentTask(prompt="x" * 1_001))
@@ -171,7 +171,9 @@ def test_a_withheld_memory_is_not_in_the_prompt_and_is_noted(recall: Recall, mem
     memories = remember(recall, "old lamp by the sea", "old shoe")
     chat = ScriptedChat("There was a lamp")
 
-    outcome = Answering(POEM, chat, memory, 100, withhold=1.0).run("journey-1", AgentTask(prompt="new lamp by the sea"))
+    outcome = AnswerStage(POEM, chat, memory, 100, withhold=1.0).run(
+        "journey-1", AgentTask(prompt="new lamp by the sea")
+    )
 
     answer, pair = outcome.record, outcome.following.body
     assert isinstance(answer, Answer)
@@ -189,7 +191,7 @@ def test_a_withheld_memory_is_not_in_the_prompt_and_is_noted(recall: Recall, mem
 def test_the_only_memory_can_be_withheld(recall: Recall, memory: MemoryClient) -> None:
     [only] = remember(recall, "old lamp")
 
-    outcome = Answering(POEM, ScriptedChat("A"), memory, 100, withhold=1.0).run("one", AgentTask(prompt="new lamp"))
+    outcome = AnswerStage(POEM, ScriptedChat("A"), memory, 100, withhold=1.0).run("one", AgentTask(prompt="new lamp"))
 
     pair = outcome.following.body
     assert (pair.shown, pair.withheld.id, pair.randomized) == ((), only.id, True)
@@ -201,7 +203,7 @@ def test_a_task_that_is_not_remembered_is_shown_everything_and_not_compared(
     remember(recall, "old lamp", "old shoe")
     task = AgentTask(prompt="new lamp", remember=False)
 
-    outcome = Answering(POEM, ScriptedChat("A"), memory, 100, withhold=1.0).run("one", task)
+    outcome = AnswerStage(POEM, ScriptedChat("A"), memory, 100, withhold=1.0).run("one", task)
 
     pair = outcome.following.body
     assert (len(pair.shown), pair.withheld, pair.randomized) == (2, None, False)

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_agents.roster import load_roster
-from memshare_agents.tasks import Answering
+from memshare_agents.tasks import AnswerStage
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.messages import AgentTask
 from memshare_llm.limits.budget import Budget, Cap, Holder
@@ -27,7 +27,7 @@ def test_a_task_over_its_cap_waits_before_anything_is_paid(redis_client: redis.R
     budget.set(Holder("submitter", "ada"), Cap(tokens=0))
     chat = ScriptedChat("There was a lamp")
     poem = load_roster(None)["poem"]
-    answering = Answering(poem, chat, never, 100, unmetered, budget.check)
+    answering = AnswerStage(poem, chat, never, 100, unmetered, budget.check)
 
     with pytest.raises(NotYet) as caught:
         answering.run("journey-1", AgentTask(prompt="lamp", submitter="ada"))
@@ -41,7 +41,7 @@ def test_a_task_over_its_cap_waits_before_anything_is_paid(redis_client: redis.R
 def test_an_answer_is_charged_to_its_agent_and_its_submitter(redis_client: redis.Redis, memory: MemoryClient) -> None:
     usage = UsageLog(redis_client)
     poem = load_roster(None)["poem"]
-    answering = Answering(
+    answering = AnswerStage(
         poem,
         ScriptedChat("There was a lamp"),
         memory,

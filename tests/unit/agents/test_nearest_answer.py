@@ -6,7 +6,7 @@ import pytest
 
 from memshare_agents.nearest_answer import nearest_answer
 from memshare_agents.roster import Agent, load_roster
-from memshare_agents.tasks import Answering
+from memshare_agents.tasks import AnswerStage
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
 from memshare_broker.wire.questions import QuestionTask
 from memshare_llm.no_model import NoModel, NoModelSet
@@ -36,7 +36,7 @@ def test_the_answer_is_the_nearest_memorys_word_for_word(recall: Recall, memory:
     task = AgentTask(prompt="new lamp by the sea", submitter="ada")
 
     # Without chance: all of its tasks might have had a memory withheld.
-    outcome = Answering(ROSTER[agent], NoModel(), memory, 100, withhold=1.0).run("journey-1", task)
+    outcome = AnswerStage(ROSTER[agent], NoModel(), memory, 100, withhold=1.0).run("journey-1", task)
 
     answer = outcome.record
     assert isinstance(answer, Answer)
@@ -53,7 +53,7 @@ def test_the_answer_is_the_nearest_memorys_word_for_word(recall: Recall, memory:
 def test_a_statement_is_quoted_like_an_answer(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "poem", (None, "The lamp is by the sea."))
 
-    answer = Answering(POEM, NoModel(), memory, 100).run("journey-1", AgentTask(prompt="lamp by the sea")).record
+    answer = AnswerStage(POEM, NoModel(), memory, 100).run("journey-1", AgentTask(prompt="lamp by the sea")).record
 
     assert isinstance(answer, Answer)
     assert answer.answer == "The lamp is by the sea."
@@ -75,7 +75,7 @@ def test_without_a_memory_the_task_is_given_up_and_says_what_to_set_and_how_to_g
     remember(recall, "poem" if task.memories == 0 else "plan", ("lamp", "A lamp."))
 
     with pytest.raises(NoModelSet, match="There is no chat model") as caught:
-        Answering(POEM, NoModel(), memory, 100).run("journey-1", task)
+        AnswerStage(POEM, NoModel(), memory, 100).run("journey-1", task)
 
     assert caught.value.reason == "no model"
     assert "MEMSHARE_MODEL" in str(caught.value)
@@ -84,4 +84,4 @@ def test_without_a_memory_the_task_is_given_up_and_says_what_to_set_and_how_to_g
 
 def test_no_question_is_made_up_for_a_standard_answer(memory: MemoryClient) -> None:
     with pytest.raises(NoModelSet):
-        Answering(POEM, NoModel(), memory, 100).ask("journey-1", QuestionTask(answer="A lamp.", round=1))
+        AnswerStage(POEM, NoModel(), memory, 100).ask("journey-1", QuestionTask(answer="A lamp.", round=1))

@@ -10,7 +10,7 @@ import redis
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import Usage
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -75,7 +75,7 @@ def tasks() -> Iterator[tuple[str, str, str]]:
 def test_after_fifty_graded_tasks_one_place_in_twenty_at_most_is_of_who_is_wrong(
     filled: Recall, pool: Pool, redis_client: redis.Redis
 ) -> None:
-    settle = Settle(pool, redis_client, Lessons(redis_client, 1))
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 1))
     learn = LearnStage(redis_client, Truthful(), kept=200, keep_days=1)  # type: ignore[arg-type]
     before = share_of_places(filled)
 

@@ -8,7 +8,7 @@ from memshare_llm.limits.metered import Metered
 from memshare_llm.limits.prices import Prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_scorer.rubric import find_rubric
-from memshare_scorer.tasks import Scoring
+from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 
@@ -17,7 +17,7 @@ def test_every_vote_is_charged_to_the_agent_and_the_submitter_of_the_answer(redi
     marks = {one.name: {"low": 0, "high": one.points} for one in find_rubric("plan", None).for_kind("travel")}
     usage = UsageLog(redis_client)
 
-    Scoring(
+    ScoreStage(
         ScriptedChat(marks, marks, marks),
         None,
         3,

@@ -16,7 +16,7 @@ from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.offers import OfferedPair
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import find_rubric
-from memshare_scorer.tasks import Scoring
+from memshare_scorer.tasks import ScoreStage
 from tests.support.scripted_chat import ScriptedChat
 
 COOK = 'description = "Cooks."\ninstructions = "You cook."\npool = "kitchen"\nrubric = "plan"\n[kinds.soup]\n'
@@ -27,9 +27,9 @@ def pair(**more: Any) -> OfferedPair:
     return OfferedPair.model_validate(fields | more)
 
 
-def scoring(agents: KnownAgents) -> Scoring:
+def scoring(agents: KnownAgents) -> ScoreStage:
     marks = {one.name: {"low": 0, "high": one.points} for one in find_rubric("plan", None).for_kind("travel")}
-    return Scoring(ScriptedChat(marks), None, 1, lambda _: None, agents=agents)
+    return ScoreStage(ScriptedChat(marks), None, 1, lambda _: None, agents=agents)
 
 
 def test_a_pair_of_an_agents_own_pool_and_rubric_is_graded_and_known_as_offered() -> None:
@@ -54,7 +54,7 @@ def test_a_pair_of_an_agents_own_pool_and_rubric_is_graded_and_known_as_offered(
     ],
 )
 def test_another_pool_rubric_kind_or_agent_than_there_is_costs_no_call(forged: dict[str, str], said: str) -> None:
-    without_calls = Scoring(ScriptedChat(), None, 1, lambda _: None)
+    without_calls = ScoreStage(ScriptedChat(), None, 1, lambda _: None)
 
     with pytest.raises(BadInput, match=said):
         without_calls.offer("journey", pair(**forged))

@@ -10,7 +10,7 @@ from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.no_model import NoModel, NoModelSet
 from memshare_scorer.rubric import BUNDLED, find_rubric
-from memshare_scorer.tasks import Scoring
+from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 
@@ -27,7 +27,7 @@ def full_marks(rubric: str) -> dict[str, dict[str, float]]:
 def test_a_graded_pair_goes_to_the_memory_service_with_its_score() -> None:
     task = a_task("plan")
 
-    outcome = Scoring(ScriptedChat(full_marks("plan")), None, 1, no_seeds).run("journey-1", task)
+    outcome = ScoreStage(ScriptedChat(full_marks("plan")), None, 1, no_seeds).run("journey-1", task)
 
     assert isinstance(outcome.record, Score)
     assert (outcome.record.total, outcome.record.threshold) == (100, 81)
@@ -41,7 +41,7 @@ def test_the_threshold_is_the_mean_of_the_seeds_of_the_tasks_pool(tmp_path: Path
     text = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
     (tmp_path / "mine.rubric.toml").write_text(text.replace("threshold = 81", 'threshold = "mean-of-seeds"'))
 
-    scoring = Scoring(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get)
+    scoring = ScoreStage(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get)
     record = scoring.run("journey-1", a_task("mine")).record
 
     assert isinstance(record, Score)
@@ -55,7 +55,7 @@ def test_a_seed_is_not_judged_by_the_mean_of_other_seeds(tmp_path: Path) -> None
 
     for rubric, threshold in (("mine", 81), ("fixed", 70)):
         task = a_task(rubric).model_copy(update={"seed": True})
-        record = Scoring(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get).run("j", task).record
+        record = ScoreStage(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get).run("j", task).record
 
         assert isinstance(record, Score)
         assert record.threshold == threshold
@@ -68,7 +68,7 @@ def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
     chat = ScriptedChat()
 
     with pytest.raises(GiveUp, match=r"Rubric 'mine' .* is not approved") as caught:
-        Scoring(chat, tmp_path, 1, no_seeds).run("journey-1", a_task("mine"))
+        ScoreStage(chat, tmp_path, 1, no_seeds).run("journey-1", a_task("mine"))
 
     assert f"`memshare rubric approve {file}`" in str(caught.value)
     assert f"`memshare dead retry {derived_id('journey-1', 'score')}`" in str(caught.value)
@@ -77,11 +77,11 @@ def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
 
 def test_an_unknown_rubric_is_refused_with_the_known_ones() -> None:
     with pytest.raises(BadInput, match="Unknown rubric 'haiku': expected one of integrated, logic, plan, poem"):
-        Scoring(ScriptedChat(), None, 1, no_seeds).run("journey-1", a_task("haiku"))
+        ScoreStage(ScriptedChat(), None, 1, no_seeds).run("journey-1", a_task("haiku"))
 
 
 def test_without_a_model_a_pair_ends_with_no_score_and_no_memory() -> None:
-    outcome = Scoring(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan"))
+    outcome = ScoreStage(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan"))
 
     assert isinstance(outcome.record, Settlement)
     assert (outcome.record.outcome, outcome.record.memory_id) == ("not graded", None)
@@ -92,4 +92,4 @@ def test_without_a_model_a_pair_ends_with_no_score_and_no_memory() -> None:
 
 def test_without_a_model_a_seed_is_given_up_so_that_it_can_be_tried_again() -> None:
     with pytest.raises(NoModelSet, match="Not graded: no model"):
-        Scoring(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan").model_copy(update={"seed": True}))
+        ScoreStage(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan").model_copy(update={"seed": True}))

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from memshare_agents.reasoning.sources.text_of import KINDS, Kind
+from memshare_agents.reasoning.sources.extract_text import KINDS, Kind
 from memshare_broker.errors import GiveUp, TryAgain
 
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from memshare_agents.reasoning.sources.documents import Documents
+from memshare_agents.reasoning.sources.extract_text import page_of
 from memshare_agents.reasoning.sources.fetch import Fetcher
 from memshare_agents.reasoning.sources.page import Page
-from memshare_agents.reasoning.sources.text_of import page_of
 from memshare_broker.errors import BadInput
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")

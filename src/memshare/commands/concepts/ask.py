@@ -28,21 +28,24 @@ def ask(
     cluster: Annotated[
         int | None, typer.Option(metavar="N", help="The cluster to ask about; `memshare concepts clusters` has them.")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, max=50, help="How many questions.")] = 5,
+    count: Annotated[int, typer.Option(min=1, max=50, help="Number of questions.")] = 5,
     more_abstract: Annotated[bool, typer.Option("--more-abstract", help="More abstract than the cluster.")] = False,
     more_specific: Annotated[bool, typer.Option("--more-specific", help="More specific than the cluster.")] = False,
-    topic: Annotated[str | None, typer.Option(help="What they are to be about.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Topic of the questions.")] = None,
     goal: Annotated[
-        str | None, typer.Option(help=f"What they are for. '{HYPOTHESES}' asks between close, unconnected clusters.")
+        str | None,
+        typer.Option(help=f"Purpose of the questions. '{HYPOTHESES}' asks between close, unconnected clusters."),
     ] = None,
     pool: Pool = None,
     size: Size = None,
     agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
-    submitter: Annotated[str | None, typer.Option(help="Who asks and pays; your login name, if left out.")] = None,
-    nearest: Annotated[bool, typer.Option("--nearest/--no-nearest", help="Show what is known beside each.")] = True,
-    discard: Annotated[bool, typer.Option("--discard", help="Drop what was not decided before.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Keep all, and ask nobody.")] = False,
+    submitter: Annotated[str | None, typer.Option(help="Who asks and pays. [default: your login name]")] = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest/--no-nearest", help="Show the nearest memories beside each question.")
+    ] = True,
+    discard: Annotated[bool, typer.Option("--discard", help="Drop the questions that are not decided yet.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep all without asking.")] = False,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
     as_json: Json = False,
 ) -> None:
@@ -74,8 +77,8 @@ def ask(
         asked = rounds.read()
         if asked is not None and (cluster is not None or goal is not None):
             raise BadInput(
-                f"There are questions on {asked.wanted.target.name} that are not through. `memshare concepts ask --pool"
-                f" {name}` goes on with them, and with --discard they are dropped."
+                f"You have unfinished questions on {asked.wanted.target.name}: `memshare concepts ask --pool"
+                f" {name}` resumes them, and --discard drops them."
             )
         with paid_chat(found.client.settings, "agents", person) as chat:
             proposer = Proposer(chat, found.client.memories, name)

@@ -21,7 +21,7 @@ _TOPICS = 3  # of a cluster in the table of all
 
 def clusters(
     cluster: Annotated[
-        int | None, typer.Argument(metavar="CLUSTER", help="The number of one, to see it whole.")
+        int | None, typer.Argument(metavar="CLUSTER", help="Number of a cluster, to show it in full.")
     ] = None,
     pool: Pool = None,
     size: Size = None,

@@ -1,4 +1,4 @@
-"""`memshare concepts explore`: agents answer questions that a pool lacks, so many a day and within a budget."""
+"""`memshare concepts explore`: agents answer questions that a pool lacks, within limits for a day."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPLORER = "explorer"
 
 
 def explore(
-    count: Annotated[int, typer.Option(min=1, max=500, help="Questions in a UTC day, at most.")],
+    count: Annotated[int, typer.Option(min=1, max=500, help="Maximum questions in a UTC day.")],
     budget: Annotated[
         float | None,
         typer.Option(
@@ -47,13 +47,13 @@ def explore(
     size: Size = None,
     agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
-    submitter: Annotated[str, typer.Option(help="In whose name it asks; what that name used today counts.")] = EXPLORER,
+    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter; its use today counts.")] = EXPLORER,
     out: Annotated[Path | None, typer.Option(metavar="FILE.md", help="Write the report as Markdown, too.")] = None,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Have an agent answer what a pool lacks: questions from its gaps, so many a day, within a budget.
+    """Have an agent answer what a pool lacks: questions from its gaps, within limits for a day.
 
     Answers are graded, and good ones become memories. No gap is asked about twice.
     Nothing does this by itself: run it once a day, such as from cron with --yes.

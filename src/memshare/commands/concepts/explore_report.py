@@ -24,7 +24,7 @@ class Learnt:
     task_id: str
     answer: str | None = None
     score: str = "–"
-    outcome: str = "not through yet"
+    outcome: str = "unfinished"
     memory_id: UUID | None = None
     fault: str | None = None
 

@@ -52,7 +52,9 @@ def extract(
         try:
             _name_all(client, name, number)
         except KeyboardInterrupt:
-            errors.print("Broken off. What was asked for already goes on; the same command does the rest.")
+            errors.print(
+                "Interrupted. Calls that were sent go on; run it again for the rest: it pays for nothing twice."
+            )
             raise
     left = sum(1 for _ in _without(client, name)) if number else 0
     if as_json:

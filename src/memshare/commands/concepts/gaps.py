@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def gaps(
-    dismiss: Annotated[str | None, typer.Option(metavar="ID", help="Do not list this one any more.")] = None,
+    dismiss: Annotated[str | None, typer.Option(metavar="ID", help="Do not list this gap again.")] = None,
     bring_back: Annotated[str | None, typer.Option(metavar="ID", help="List it again.")] = None,
     dismissed: Annotated[bool, typer.Option("--dismissed", help="List those that were dismissed.")] = False,
-    by: Annotated[str | None, typer.Option(help="Who dismisses it; your login name, if left out.")] = None,
+    by: Annotated[str | None, typer.Option(help="Who dismisses it. [default: your login name]")] = None,
     pool: Pool = None,
     size: Size = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of gaps.")] = 20,

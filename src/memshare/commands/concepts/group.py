@@ -1,4 +1,4 @@
-"""`memshare concepts`: what the memories of a pool are about, how that hangs together, and what is missing."""
+"""`memshare concepts`: what the memories of a pool are about, how these subjects are connected, and what is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memshare.commands.concepts.summary import summary
 from memshare.commands.concepts.why import why
 
 app = typer.Typer(
-    help="Concepts: what the memories of a pool are about, how that hangs together, and what is missing.",
+    help="Concepts: what the memories of a pool are about, how these subjects are connected, and what is missing.",
     no_args_is_help=True,
     add_completion=False,
 )

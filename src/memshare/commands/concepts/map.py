@@ -21,12 +21,10 @@ from memshare_broker.errors import BadInput, MemshareError
 
 
 def draw_map(
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write; one that is there is replaced.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The page to write; an existing file is replaced.")],
     pool: Pool = None,
     size: Size = None,
-    person: Annotated[
-        str | None, typer.Option(help="Colour by what this person remembers, as `memshare review` knows it.")
-    ] = None,
+    person: Annotated[str | None, typer.Option(help="Colour by what this person remembers, by their reviews.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -63,11 +61,11 @@ def draw_map(
 
 def _remembered(found: Opened, person: str) -> dict[UUID, float]:
     """The probability that a person remembers each memory that they reviewed."""
+    from memshare_concepts.reviews.card_store import CardStore
     from memshare_concepts.reviews.learner import Learner
-    from memshare_concepts.reviews.shelf import Shelf
 
     concepts = found.concepts
-    learner = Learner(Shelf(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
+    learner = Learner(CardStore(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
     standings = learner.standings(time.time())
     if not standings:
         raise BadInput(f"{person!r} has reviewed nothing of pool {concepts.pool!r}: `memshare review` begins it.")

@@ -15,17 +15,17 @@ from memshare.console import console, print_json
 from memshare.memory_pages import counted
 from memshare_broker.errors import BadInput
 
-By = Annotated[str | None, typer.Option(help="Who says so; your login name, if left out.")]
+By = Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")]
 
 
 def merge(
-    name: Annotated[str, typer.Argument(metavar="A", help="The name that goes.")],
-    into: Annotated[str, typer.Argument(metavar="B", help="The concept that it means, too.")],
+    name: Annotated[str, typer.Argument(metavar="A", help="The name to merge.")],
+    into: Annotated[str, typer.Argument(metavar="B", help="The concept that it means.")],
     by: By = None,
     pool: Pool = None,
     as_json: Json = False,
 ) -> None:
-    """Let memories that have the concept A count as having B. `split A` takes it back.
+    """Merge concept A into B: memories with A count as having B. `split A` undoes it.
 
     Example: memshare concepts merge "Neural Net" "Neural Network" --pool physics
     """
@@ -61,7 +61,7 @@ def split(
     pool: Pool = None,
     as_json: Json = False,
 ) -> None:
-    """Take a merge back: A is a concept of its own again, and `similar` proposes the two no more.
+    """Undo a merge: A is a concept of its own again, and `similar` does not propose the two again.
 
     Example: memshare concepts split "Neural Net" --pool physics
     """

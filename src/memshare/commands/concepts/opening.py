@@ -36,8 +36,8 @@ class Opened:
 
     def clusters(self, size: int | None) -> Clusters:
         """The clusters of the pool, which was opened with `vectors`; `size` is the mean of the deepest level."""
+        from memshare_concepts.clusters.cluster_cache import clusters_of
         from memshare_concepts.clusters.clustering import SIZE
-        from memshare_concepts.clusters.kept import clusters_of
 
         with errors.status("Finding clusters…"):
             return clusters_of(self.concepts, self.client.settings.data, SIZE if size is None else size)

@@ -23,9 +23,10 @@ BY = "similarity"
 def similar(
     merge: Annotated[bool, typer.Option("--merge", help="Merge those of a cosine of .95 or more.")] = False,
     apart: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="A B", help="These two are two concepts: propose them no more.")
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="These two are different concepts: do not propose them again."),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who says so; your login name, if left out.")] = None,
+    by: Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")] = None,
     pool: Pool = None,
     limit: Rows = 50,
     as_json: Json = False,

@@ -27,11 +27,11 @@ def summary(
     cluster: Annotated[int, typer.Argument(metavar="CLUSTER", help="Its number: `memshare concepts clusters`.")],
     pool: Pool = None,
     size: Size = None,
-    again: Annotated[bool, typer.Option("--again", help="Write a new one, also where there is one.")] = False,
-    submitter: Annotated[str | None, typer.Option(help="Who pays the call; your login name, if left out.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Write a new one, even if one is stored.")] = False,
+    submitter: Annotated[str | None, typer.Option(help="Who pays for the call. [default: your login name]")] = None,
     as_json: Json = False,
 ) -> None:
-    """Sum up a cluster: sentences, each with the memories that it rests on. What was written is kept for the next time.
+    """Summarise a cluster: sentences, each with the memories that it is based on. The summary is stored.
 
     One call of the agents' model where there is none yet. From a fifth of the cluster changed on, it is called stale.
 

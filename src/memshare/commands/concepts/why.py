@@ -42,7 +42,7 @@ class Shared:
 
 def why(
     task_id: TaskId,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many concepts of each memory; JSON has all.")] = 8,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum concepts per memory; --json is complete.")] = 8,
     as_json: Json = False,
 ) -> None:
     """Say what a task and each memory that it was shown have in common: the concepts, with what each adds.

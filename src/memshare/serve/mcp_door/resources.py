@@ -10,7 +10,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from pydantic import BaseModel, TypeAdapter
 
-from memshare.serve import looking
+from memshare.serve import listings
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
@@ -27,25 +27,25 @@ def add_resources(server: MCPServer[Any], backend: Backend, caller: Callable[[],
     def pools() -> str:
         """Your pools: how many memories each has, and the agents that share it."""
         with _told():
-            return _json(PoolReply, looking.pools(backend, caller()))
+            return _json(PoolReply, listings.pools(backend, caller()))
 
     @server.resource("memshare://agents", title="Agents", mime_type=JSON)
     def agents() -> str:
         """The agents of your pools, the kinds of tasks that each takes, and how many workers serve it."""
         with _told():
-            return _json(AgentReply, looking.agents(backend, caller()))
+            return _json(AgentReply, listings.agents(backend, caller()))
 
     @server.resource("memshare://rubrics", title="Rubrics", mime_type=JSON)
     def rubrics() -> str:
         """How the answers of your pools are graded: criteria, points, and from which total on they are remembered."""
         with _told():
-            return _json(RubricReply, looking.rubrics(backend, caller()))
+            return _json(RubricReply, listings.rubrics(backend, caller()))
 
     @server.resource("memshare://pools/{name}", title="Pool", mime_type=JSON)
     def pool(name: str) -> str:
         """One of your pools."""
         with _told():
-            for one in looking.pools(backend, caller()):
+            for one in listings.pools(backend, caller()):
                 if one.name == name:
                     return one.model_dump_json()
             raise NotFound(f"No pool is called {name!r}.")
@@ -54,7 +54,7 @@ def add_resources(server: MCPServer[Any], backend: Backend, caller: Callable[[],
     def rubric(name: str) -> str:
         """One rubric: read it before you answer, and you know what is asked for."""
         with _told():
-            return looking.rubric(backend, caller(), name).model_dump_json()
+            return listings.rubric(backend, caller(), name).model_dump_json()
 
 
 @contextmanager

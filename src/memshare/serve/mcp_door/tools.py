@@ -22,7 +22,7 @@ from memshare.serve.mcp_door.replies import AgentAnswer, AllFound, answer_of, fo
 from memshare.serve.memories import forget as forget_memory
 from memshare.serve.memories import search
 from memshare.serve.offering import offer as offer_pair
-from memshare.serve.recalling import recall as recall_memories
+from memshare.serve.recall import recall as recall_memories
 from memshare.serve.replies import Accepted, FeedbackTaken, Forgotten, JourneyReply, Recalled
 from memshare.serve.submitting import submit
 from memshare_broker.wire.checking import checked

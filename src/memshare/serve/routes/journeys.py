@@ -45,5 +45,5 @@ async def get_events(
 
 @router.delete("/journeys/{journey_id}")
 def delete_journey(journey_id: JourneyId, backend: BackendNow, caller: CallerNow) -> Cancelled:
-    """End a journey that is not through."""
+    """Cancel an unfinished journey."""
     return cancel(backend, caller, journey_id)

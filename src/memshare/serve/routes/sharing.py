@@ -11,7 +11,7 @@ from memshare.serve.feedback import give_feedback
 from memshare.serve.forms import FeedbackForm, Key, OfferForm, RecallForm, TaskForm
 from memshare.serve.offering import offer
 from memshare.serve.problems import RESPONSES
-from memshare.serve.recalling import recall
+from memshare.serve.recall import recall
 from memshare.serve.replies import Accepted, FeedbackTaken, Recalled
 from memshare.serve.submitting import submit
 

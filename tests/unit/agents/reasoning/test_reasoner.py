@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from memshare_agents.reasoning.limits import Limits
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent, load_roster
-from memshare_agents.tasks import Answering
+from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import CREDIT, SCORE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.errors import BadInput, NotYet
@@ -43,9 +43,9 @@ AGENT: Agent = load_roster(None)["reasoning"]
 DOCUMENTS = {"mill.html": "The mill was built by Ada Korn."}
 
 
-def answering(memory: MemoryClient, chat: Chat, chats: dict[str, Chat] | None = None, **limits: float) -> Answering:
+def answering(memory: MemoryClient, chat: Chat, chats: dict[str, Chat] | None = None, **limits: float) -> AnswerStage:
     reasoner = Reasoner(Limits(**limits), chat, chats or {}, sources(DOCUMENTS))  # type: ignore[arg-type]
-    return Answering(AGENT, chat, memory, 1_000, reasoner=reasoner)
+    return AnswerStage(AGENT, chat, memory, 1_000, reasoner=reasoner)
 
 
 def answer(outcome: Outcome) -> Answer:

@@ -9,7 +9,7 @@ import pytest
 
 from memshare_concepts.aliases import Aliases
 from memshare_concepts.clusters import find_clusters
-from memshare_concepts.clusters.kept import FOLDER
+from memshare_concepts.clusters.cluster_cache import FOLDER
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.map.similarities import MOST, similarities
 from memshare_concepts.map.sizes import clusters_around

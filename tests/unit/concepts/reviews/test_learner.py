@@ -8,9 +8,9 @@ from pathlib import Path
 import redis
 
 from memshare_concepts.reviews.card import Ungraded
+from memshare_concepts.reviews.card_store import CardStore, Fitted
 from memshare_concepts.reviews.fitting import DAY
 from memshare_concepts.reviews.learner import Learner
-from memshare_concepts.reviews.shelf import Fitted, Shelf
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -34,7 +34,7 @@ def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_stal
 ) -> None:
     memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT])
 
-    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path)
+    learner = Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
 
     assert set(learner.memories) == {SAIL.id, MAST.id, PLAIN.id}
     assert set(learner.clusters) == {SAIL.id, MAST.id}
@@ -45,7 +45,7 @@ def test_new_memories_of_a_day_are_no_more_than_wanted_and_two_of_a_cluster_are_
     memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL, MAST, PLAIN])
-    learner = Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path)
+    learner = Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
     suggested = learner.suggested(NOW)
     learner.review([PLAIN.id], "easy", NOW)
 
@@ -62,15 +62,15 @@ def test_parameters_of_ones_own_are_used_only_where_they_were_better(
     memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL])
-    usual = Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters
+    usual = Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters
     own = tuple(one * 1.01 for one in usual)
 
     found = []
     for loss in (0.4, 0.2):
-        Shelf(redis_client, "Ada").keep_fitted(
+        CardStore(redis_client, "Ada").keep_fitted(
             Fitted(reviews=400, usual_loss=0.3, fitted_loss=loss, parameters=own, at=NOW)
         )
-        found.append(Learner.of(memory, Shelf(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters)
+        found.append(Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters)
 
     assert found == [usual, own]
 
@@ -80,15 +80,15 @@ def test_what_was_learnt_of_a_memory_goes_with_it_and_all_of_a_person_with_the_p
 ) -> None:
     memory.restore([SAIL, MAST])
     for person in ("Ada", "Bob"):
-        shelf = Shelf(redis_client, person)
+        shelf = CardStore(redis_client, person)
         shelf.review("plan", [SAIL.id, MAST.id], "good", NOW)
         shelf.note_answer(Ungraded(pool="plan", memories=(MAST.id, SAIL.id), question="Why?", answer="So."))
 
     memory.forget(Forget(ids=(SAIL.id,)))
     memory.purge(Forget(submitter="Bob"))
 
-    assert set(Shelf(redis_client, "Ada").cards("plan")) == {MAST.id}
-    assert Shelf(redis_client, "Ada").ungraded("plan") == []
+    assert set(CardStore(redis_client, "Ada").cards("plan")) == {MAST.id}
+    assert CardStore(redis_client, "Ada").ungraded("plan") == []
     left = [str(key) for key in redis_client.scan_iter("memshare:review:*")]
     assert not [key for key in left if "Bob" in key]
     assert redis_client.smembers("memshare:review:people") == {"Ada"}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memshare_concepts.reviews.card import Standing
+from memshare_concepts.reviews.card import CardState
 from memshare_concepts.reviews.plan import Plan, plan
 
 NOW = 1_000_000.0
 A, B, C, D, E = (UUID(int=number) for number in range(1, 6))
 
 
-def known(probability: float, due: float = NOW - 1, *, learnt: bool = True) -> Standing:
-    return Standing(due, probability, stability=3, difficulty=5, learnt=learnt)
+def known(probability: float, due: float = NOW - 1, *, learnt: bool = True) -> CardState:
+    return CardState(due, probability, stability=3, difficulty=5, learnt=learnt)
 
 
 def of(
-    standings: dict[UUID, Standing],
+    standings: dict[UUID, CardState],
     clusters: dict[UUID, int],
     *,
     suggested: tuple[UUID, ...] = (),

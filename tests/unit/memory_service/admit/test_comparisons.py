@@ -6,7 +6,7 @@ import redis
 from memshare_broker.wire.comparisons import CompareTask
 from memshare_memory.admit.comparisons import rivals_of
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import KNOWLEDGE
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.conflicts import Conflicts
@@ -18,18 +18,18 @@ NEAR, FAR = "the red lamp on the table", "a green boat in a storm"
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 0, learn=False))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
 
 
-def compared(settle: Settle, recall: Recall, prompt: str, answer: str, journey: str) -> list[str]:
+def compared(settle: SettleStage, recall: Recall, prompt: str, answer: str, journey: str) -> list[str]:
     """With which answers the memory of a journey is to be compared."""
     followings = settle.run(journey, graded(recall, prompt, answer, journey=journey)).followings
     tasks = [one.body for one in followings if isinstance(one.body, CompareTask)]
     return [other.answer for task in tasks for other in task.others]
 
 
-def test_a_new_memory_is_compared_with_those_that_answer_the_same_question(settle: Settle, recall: Recall) -> None:
+def test_a_new_memory_is_compared_with_those_that_answer_the_same_question(settle: SettleStage, recall: Recall) -> None:
     assert compared(settle, recall, NEAR, "It is red.", "1") == []
     assert compared(settle, recall, FAR, "It is green.", "2") == []
 
@@ -37,7 +37,7 @@ def test_a_new_memory_is_compared_with_those_that_answer_the_same_question(settl
     assert compared(settle, recall, NEAR, "it is  BLUE.", "4") == ["It is red."], "what says the same denies nothing"
 
 
-def test_every_two_memories_are_compared_once(settle: Settle, recall: Recall, redis_client: redis.Redis) -> None:
+def test_every_two_memories_are_compared_once(settle: SettleStage, recall: Recall, redis_client: redis.Redis) -> None:
     compared(settle, recall, NEAR, "It is red.", "1")
     task = graded(recall, NEAR, "It is blue.", journey="2")
     [following] = settle.run("2", task).followings

@@ -9,7 +9,7 @@ import redis
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, VerdictTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Arms, Graded
@@ -22,8 +22,8 @@ from tests.support.memories import remembered
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def shared(pair: GradedTask, **shares: float) -> GradedTask:
 
 
 def test_a_small_share_in_verified_answers_is_never_punished_and_earns_less_than_a_large_one(
-    recall: Recall, settle: Settle, ranking: CredibilityRanking
+    recall: Recall, settle: SettleStage, ranking: CredibilityRanking
 ) -> None:
     large, small = remember(recall, "A lamp of old", "A lamp of new")
     seen = []
@@ -70,7 +70,7 @@ def test_a_small_share_in_verified_answers_is_never_punished_and_earns_less_than
 
 
 def test_a_rejected_answer_lowers_its_memories_by_their_shares_and_leaves_alone_what_it_did_not_use(
-    recall: Recall, settle: Settle, ranking: CredibilityRanking
+    recall: Recall, settle: SettleStage, ranking: CredibilityRanking
 ) -> None:
     memories = remember(recall, "red lamp", "old lamp", "new lamp")
     shown = tuple(
@@ -86,7 +86,7 @@ def test_a_rejected_answer_lowers_its_memories_by_their_shares_and_leaves_alone_
 
 
 def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     memory = state(recall, "A lamp is old")
     gone = UUID(int=9)
@@ -113,7 +113,7 @@ def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
     assert usual(redis_client, "poem", "limerick") == Usual(2, 60)
 
 
-def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: Settle, ranking: CredibilityRanking) -> None:
+def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage, ranking: CredibilityRanking) -> None:
     [pair], statement = remember(recall, "A lamp of old"), state(recall, "A lamp is old")
     ids = [pair.id, statement.id]
 
@@ -130,7 +130,7 @@ def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: Settle, rank
 
 
 def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_harms(
-    recall: Recall, settle: Settle, ranking: CredibilityRanking, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, ranking: CredibilityRanking, redis_client: redis.Redis
 ) -> None:
     good, harmful = state(recall, "the good one"), state(recall, "the bad one")
     for number in range(100):

@@ -14,7 +14,7 @@ from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Arms, Graded
@@ -27,8 +27,8 @@ LAMP, SHOE = "There was a lamp by the sea", "An old shoe with a hole in it"
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def remember(recall: Recall, answer: str, prompt: str | None = "A verse", **fiel
 
 
 def run(
-    settle: Settle, recall: Recall, answer: str, shown: Sequence[Memory], score: float = 90, journey: str = "one"
+    settle: SettleStage, recall: Recall, answer: str, shown: Sequence[Memory], score: float = 90, journey: str = "one"
 ) -> None:
     pair = graded(recall, "A verse", answer, score=score, journey=journey, shown=[one.id for one in shown])
     settle.run(journey, pair)
@@ -59,7 +59,7 @@ def waiting(client: redis.Redis, pool: str = "poem") -> list[Evidence]:
     ("score", "helped", "weight"), [(90, 1, 0.9 * 0.6), (100, 1, 0.9 * 0.8), (40, 0, 0.9 * 0.4), (0, 0, 0.9)]
 )
 def test_an_answer_says_of_what_it_followed_how_far_its_score_is_from_the_usual(
-    recall: Recall, settle: Settle, redis_client: redis.Redis, score: float, helped: float, weight: float
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis, score: float, helped: float, weight: float
 ) -> None:
     shoe, lamp = remember(recall, SHOE, submitter="eve"), remember(recall, LAMP, submitter="bob")
 
@@ -76,7 +76,7 @@ def test_an_answer_says_of_what_it_followed_how_far_its_score_is_from_the_usual(
 
 
 def test_of_an_answer_that_followed_nothing_or_scored_as_usual_nothing_is_said(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     lamp = remember(recall, LAMP)
 
@@ -88,7 +88,7 @@ def test_of_an_answer_that_followed_nothing_or_scored_as_usual_nothing_is_said(
 
 
 def test_the_first_task_of_a_kind_says_nothing_for_nothing_is_usual_yet(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     pair = graded(recall, "A verse", LAMP, shown=[remember(recall, LAMP).id])
     settle.run("one", pair.model_copy(update={"task": pair.task.model_copy(update={"kind": "sonnet"})}))
@@ -96,7 +96,9 @@ def test_the_first_task_of_a_kind_says_nothing_for_nothing_is_usual_yet(
     assert waiting(redis_client) == []
 
 
-def test_a_task_that_is_settled_twice_says_it_once(recall: Recall, settle: Settle, redis_client: redis.Redis) -> None:
+def test_a_task_that_is_settled_twice_says_it_once(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
+) -> None:
     lamp = remember(recall, LAMP)
 
     for _ in range(2):
@@ -108,7 +110,7 @@ def test_a_task_that_is_settled_twice_says_it_once(recall: Recall, settle: Settl
 
 
 def test_nothing_is_said_of_statements_of_other_pools_or_of_what_was_forgotten(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     statement, foreign = remember(recall, LAMP, prompt=None), remember(recall, LAMP, pool="plan")
     gone = remember(recall, LAMP)
@@ -125,7 +127,7 @@ def with_shares(pair: GradedTask, *shares: tuple[Memory, float]) -> GradedTask:
 
 
 def test_shares_in_an_answer_that_was_found_right_are_the_weights_whatever_its_score(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     lamp, shoe, unused = remember(recall, LAMP), remember(recall, SHOE), remember(recall, "Something else entirely")
     pair = graded(recall, "A verse", LAMP, score=30, journey="one")
@@ -143,7 +145,7 @@ def feedback(memories: Sequence[Memory], verdict: float, journey: str = "feedbac
 
 
 def test_feedback_is_evidence_in_the_name_of_who_gave_it(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     lamp = remember(recall, LAMP)
 
@@ -156,7 +158,7 @@ def test_feedback_is_evidence_in_the_name_of_who_gave_it(
 
 
 def test_a_verdict_without_shares_says_the_same_of_all_pairs_together(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     pairs = [remember(recall, LAMP), remember(recall, SHOE)]
 
@@ -168,7 +170,7 @@ def test_a_verdict_without_shares_says_the_same_of_all_pairs_together(
 
 
 def test_where_nobody_learns_there_is_no_evidence(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:
-    settle, lamp = Settle(pool, redis_client, Lessons(redis_client, 1, learn=False)), remember(recall, LAMP)
+    settle, lamp = SettleStage(pool, redis_client, Lessons(redis_client, 1, learn=False)), remember(recall, LAMP)
 
     outcomes = [settle.credit(feedback([lamp], 1.0, f"{number}")) for number in range(EVIDENCE_AT_ONCE)]
 
@@ -176,7 +178,7 @@ def test_where_nobody_learns_there_is_no_evidence(recall: Recall, pool: Pool, re
     assert all(one.followings == () for one in outcomes)
 
 
-def told(settle: Settle, recall: Recall, count: int, together: int = 1) -> list[NextMessage]:
+def told(settle: SettleStage, recall: Recall, count: int, together: int = 1) -> list[NextMessage]:
     """What follows from so many feedbacks, each about other memories."""
     of_each = [[remember(recall, f"{LAMP} {number} {place}") for place in range(together)] for number in range(count)]
     told = [settle.credit(feedback(some, 1.0, f"{number}")) for number, some in enumerate(of_each)]
@@ -185,7 +187,7 @@ def told(settle: Settle, recall: Recall, count: int, together: int = 1) -> list[
 
 @pytest.mark.parametrize("together", [1, 3])
 def test_the_trainer_is_told_whenever_ten_more_words_wait_however_many_come_at_once(
-    recall: Recall, settle: Settle, together: int
+    recall: Recall, settle: SettleStage, together: int
 ) -> None:
     messages = told(settle, recall, 3 * EVIDENCE_AT_ONCE, together)
 
@@ -195,7 +197,7 @@ def test_the_trainer_is_told_whenever_ten_more_words_wait_however_many_come_at_o
     assert (lesson.pool, lesson.memory_id, lesson.candidates) == ("poem", None, ())
 
 
-def test_evidence_takes_the_place_of_no_lesson(recall: Recall, settle: Settle) -> None:
+def test_evidence_takes_the_place_of_no_lesson(recall: Recall, settle: SettleStage) -> None:
     lamps = [remember(recall, f"{LAMP} {number}") for number in range(FEWEST_CANDIDATES)]
     assert told(settle, recall, EVIDENCE_AT_ONCE - 1) == []
     [of_verdict] = settle.credit(feedback(lamps[:1], 0.0, "one")).followings
@@ -209,7 +211,7 @@ def test_evidence_takes_the_place_of_no_lesson(recall: Recall, settle: Settle) -
 
 
 def test_a_lesson_brings_the_evidence_to_the_trainer_without_a_message_of_its_own(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     lamps = [remember(recall, f"{LAMP} {number}") for number in range(FEWEST_CANDIDATES)]
     told(settle, recall, EVIDENCE_AT_ONCE - 1)
@@ -223,7 +225,7 @@ def test_a_lesson_brings_the_evidence_to_the_trainer_without_a_message_of_its_ow
 
 
 def test_evidence_is_kept_under_the_encoder_of_its_vectors_also_when_the_prompt_came_with_anothers(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     lamp = remember(recall, LAMP)
     pair = graded(recall, "A verse", LAMP, journey="one", shown=[lamp.id])
@@ -270,7 +272,7 @@ def test_one_persons_flood_pushes_out_nobody_elses_words_and_their_last_about_a_
 
 
 def test_a_person_who_says_it_over_and_over_sends_the_trainer_one_word_and_no_messages(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     lamp = remember(recall, LAMP)
 

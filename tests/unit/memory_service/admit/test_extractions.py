@@ -14,7 +14,7 @@ from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Learnt
 from memshare_memory.admit.extractions import note_concepts
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
@@ -137,14 +137,14 @@ def test_what_is_restored_before_its_concepts_were_known_is_asked_for_in_a_journ
     assert len({task.journey for task in asked(sent)}) == 3, "a message that has ended is not sent again"
 
 
-def settled(stage: Settle, pair: GradedTask) -> list[ExtractTask]:
+def settled(stage: SettleStage, pair: GradedTask) -> list[ExtractTask]:
     return asked(list(stage.run(pair.task.journey, pair).followings))
 
 
 def test_what_is_settled_is_asked_for_where_it_was_stored(
     pool: Pool, recall: Recall, redis_client: redis.Redis
 ) -> None:
-    stage = Settle(pool, redis_client, Lessons(redis_client, 0, learn=False), concepts=True)
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False), concepts=True)
     good, poor = graded(recall, "A lamp", "There was a lamp"), graded(recall, "A shoe", "No.", score=10)
     taught = Learnt(statement="Lamps glow", source="https://example.org/lamp", read=1.8e9)
     reader = graded(recall, "A hat", "A red hat", journey="reader")
@@ -160,7 +160,7 @@ def test_what_is_settled_is_asked_for_where_it_was_stored(
     )
     assert (
         settled(
-            Settle(pool, redis_client, Lessons(redis_client, 0, learn=False)),
+            SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)),
             graded(recall, "A cat", "Mew", journey="off"),
         )
         == []

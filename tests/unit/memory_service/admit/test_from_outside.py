@@ -10,7 +10,7 @@ import redis
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import FLOOR, Memory
@@ -27,8 +27,8 @@ FACT = "The museum is closed on Mondays"
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 def stored(recall: Recall, prompt: str | None, answer: str, **fields: Any) -> Memory:
@@ -41,7 +41,7 @@ def p_of(client: redis.Redis, memory: Memory) -> float:
     return CredibilityRanking(client).credibilities(memory.pool, [memory])[0].p
 
 
-def say(settle: Settle, memory: Memory, verdict: float, journey: str, by: str = "mallory") -> None:
+def say(settle: SettleStage, memory: Memory, verdict: float, journey: str, by: str = "mallory") -> None:
     """Feedback by a door."""
     shown = (Shown(id=memory.id, similarity=1),)
     settle.credit(
@@ -56,7 +56,7 @@ def offered(recall: Recall, shown: Memory, score: float, journey: str, by: str =
 
 @pytest.mark.parametrize("way", ["feedback", "offers"])
 def test_a_thousand_words_of_one_person_sink_a_statement_no_further_than_one(
-    recall: Recall, settle: Settle, redis_client: redis.Redis, way: str
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis, way: str
 ) -> None:
     for number in range(45):
         Arms(redis_client).add("poem", f"before {number}", [], graded=Graded("limerick", 60))
@@ -79,7 +79,7 @@ def test_a_thousand_words_of_one_person_sink_a_statement_no_further_than_one(
 
 
 def test_the_last_word_counts_and_goes_when_the_person_is_forgotten(
-    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, pool: Pool, redis_client: redis.Redis
 ) -> None:
     fact = stored(recall, None, FACT, submitter="ada")
     say(settle, fact, 1.0, "bob's", by="bob")
@@ -97,7 +97,7 @@ def test_the_last_word_counts_and_goes_when_the_person_is_forgotten(
 
 
 def test_what_people_say_of_each_others_statements_adds_up(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     fact = stored(recall, None, FACT, submitter="ada")
 
@@ -109,7 +109,7 @@ def test_what_people_say_of_each_others_statements_adds_up(
 
 @pytest.mark.parametrize("others", [True, False])
 def test_praise_of_ones_own_statement_raises_it_only_where_nobody_else_speaks(
-    recall: Recall, settle: Settle, redis_client: redis.Redis, *, others: bool
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis, *, others: bool
 ) -> None:
     fact, own = stored(recall, None, FACT, submitter="ada"), stored(recall, None, "Owls sing", submitter="mallory")
     if others:
@@ -122,7 +122,7 @@ def test_praise_of_ones_own_statement_raises_it_only_where_nobody_else_speaks(
 
 
 def test_an_offer_says_nothing_of_other_pools_and_has_no_parents_there(
-    recall: Recall, settle: Settle, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     fact, foreign = stored(recall, None, FACT), stored(recall, None, FACT, pool="logic")
     pair = offered(recall, fact, 95, "theirs")

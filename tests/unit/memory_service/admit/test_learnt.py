@@ -12,7 +12,7 @@ from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import Learnt
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import KNOWLEDGE, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -24,8 +24,8 @@ BORN = Learnt(statement="Ada Korn was born in Ulm", source="https://example.org/
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 0, learn=False))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
 
 
 def taught(
@@ -45,7 +45,7 @@ def knowledge(recall: Recall) -> list[Memory]:
 
 
 def test_a_statement_is_kept_with_its_source_time_and_parents_and_found_by_recall(
-    recall: Recall, settle: Settle
+    recall: Recall, settle: SettleStage
 ) -> None:
     done = settlement(settle.run("one", taught(recall, BORN)))
 
@@ -60,14 +60,14 @@ def test_a_statement_is_kept_with_its_source_time_and_parents_and_found_by_recal
     assert recall.nearest("poem", "born in Ulm", vector, 1).hits[0].memory == memory
 
 
-def test_a_statement_is_kept_though_the_answer_is_graded_poor(recall: Recall, settle: Settle) -> None:
+def test_a_statement_is_kept_though_the_answer_is_graded_poor(recall: Recall, settle: SettleStage) -> None:
     done = settlement(settle.run("one", taught(recall, BORN, score=10)))
 
     assert done.outcome == "rejected"
     assert done.learnt == tuple(memory.id for memory in knowledge(recall)) != ()
 
 
-def test_the_same_source_saying_the_same_again_is_the_memory_that_there_is(recall: Recall, settle: Settle) -> None:
+def test_the_same_source_saying_the_same_again_is_the_memory_that_there_is(recall: Recall, settle: SettleStage) -> None:
     settle.run("one", taught(recall, BORN))
     first = knowledge(recall)
     in_other_words = BORN.model_copy(update={"statement": "ADA KORN was born in Ulm.", "read": 1.9e9})
@@ -82,7 +82,7 @@ def test_the_same_source_saying_the_same_again_is_the_memory_that_there_is(recal
 
 
 def test_a_statement_is_compared_with_what_it_may_contradict_in_a_journey_of_its_own(
-    recall: Recall, settle: Settle
+    recall: Recall, settle: SettleStage
 ) -> None:
     settle.run("one", taught(recall, BORN))
     rival = BORN.model_copy(update={"statement": "Ada Korn was born in Rome", "source": "rome.html"})
@@ -95,7 +95,7 @@ def test_a_statement_is_compared_with_what_it_may_contradict_in_a_journey_of_its
     assert (own.body.memory.answer, [one.answer for one in own.body.others]) == (rival.statement, [BORN.statement])
 
 
-def test_what_is_not_to_be_remembered_teaches_nothing(recall: Recall, settle: Settle) -> None:
+def test_what_is_not_to_be_remembered_teaches_nothing(recall: Recall, settle: SettleStage) -> None:
     settle.run("one", taught(recall, BORN, remember=False))
 
     assert knowledge(recall) == []

@@ -7,14 +7,14 @@ import redis
 
 from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.lessons import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SHARE, Lessons, worth_learning
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import retriever_key
 from tests.support.graded import graded
 
 
-def lessons_of(stage: Settle, recall: Recall, numbers: range) -> list[LessonTask]:
+def lessons_of(stage: SettleStage, recall: Recall, numbers: range) -> list[LessonTask]:
     """What the trainer is told of these tasks."""
     pairs = [graded(recall, f"A lamp {one}", f"Verse {one}", journey=f"journey-{one}") for one in numbers]
     followings = [one for pair in pairs for one in stage.run(pair.task.journey, pair).followings]
@@ -22,7 +22,9 @@ def lessons_of(stage: Settle, recall: Recall, numbers: range) -> list[LessonTask
 
 
 def test_a_lesson_says_whose_task_it_came_from(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:
-    [lesson] = lessons_of(Settle(pool, redis_client, Lessons(redis_client, 1)), recall, range(FEWEST_CANDIDATES + 1))
+    [lesson] = lessons_of(
+        SettleStage(pool, redis_client, Lessons(redis_client, 1)), recall, range(FEWEST_CANDIDATES + 1)
+    )
 
     assert (lesson.agent, lesson.submitter, lesson.journey) == ("poem", "ada", f"journey-{FEWEST_CANDIDATES}")
 
@@ -30,7 +32,7 @@ def test_a_lesson_says_whose_task_it_came_from(recall: Recall, pool: Pool, redis
 def test_all_memories_become_lessons_until_the_retriever_has_had_many(
     recall: Recall, pool: Pool, redis_client: redis.Redis
 ) -> None:
-    stage = Settle(pool, redis_client, Lessons(redis_client, 0.25))
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0.25))
     assert len(lessons_of(stage, recall, range(12))) == 12 - FEWEST_CANDIDATES
 
     redis_client.hset(retriever_key("poem", recall.encoder_name, "state"), "counted", 10 * ALL_UNTIL)
@@ -51,6 +53,6 @@ def test_ever_fewer_memories_become_lessons_of_a_retriever_that_has_had_many() -
 def test_where_nobody_is_to_learn_no_memory_becomes_a_lesson(
     recall: Recall, pool: Pool, redis_client: redis.Redis
 ) -> None:
-    stage = Settle(pool, redis_client, Lessons(redis_client, 1, learn=False))
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 1, learn=False))
 
     assert lessons_of(stage, recall, range(12)) == []

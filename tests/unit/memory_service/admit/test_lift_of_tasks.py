@@ -10,7 +10,7 @@ import redis
 from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
@@ -22,8 +22,8 @@ from tests.support.memories import remembered
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def pair(
 
 
 def test_a_task_that_is_settled_twice_counts_once_on_its_side(
-    recall: Recall, settle: Settle, memories: list[Memory], redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
 ) -> None:
     lamp, shoe = (memory.id for memory in memories)
 
@@ -58,7 +58,7 @@ def test_a_task_that_is_settled_twice_counts_once_on_its_side(
 
 
 def test_a_task_of_which_nothing_could_be_withheld_does_not_count(
-    recall: Recall, settle: Settle, memories: list[Memory], redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
 ) -> None:
     one = pair(recall, "one", [memories[0].id], randomized=False)
 
@@ -68,7 +68,7 @@ def test_a_task_of_which_nothing_could_be_withheld_does_not_count(
 
 
 def test_a_memory_that_was_forgotten_or_rewritten_has_no_lift(
-    recall: Recall, settle: Settle, memories: list[Memory], redis_client: redis.Redis, pool: Pool
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis, pool: Pool
 ) -> None:
     lamp, shoe = (memory.id for memory in memories)
     gone = UUID(int=9)

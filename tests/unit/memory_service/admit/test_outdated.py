@@ -11,7 +11,7 @@ from memshare_broker.wire.grades import Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.outdated import outdated
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import Found
 from memshare_memory.memory import KNOWLEDGE, Memory
 from memshare_memory.pool.pool import Pool
@@ -69,7 +69,7 @@ def test_a_stale_answer_is_no_lesson_and_takes_the_place_of_a_stale_one_alone(
     pair = graded(recall, "A clock", "It ticks.", score=95)
     task = pair.task.model_copy(update={"shown": (Found(memory=gone, similarity=0.9).shown,)})
 
-    outcome = Settle(pool, redis_client, Lessons(redis_client, 1)).run(
+    outcome = SettleStage(pool, redis_client, Lessons(redis_client, 1)).run(
         "journey-1", pair.model_copy(update={"task": task})
     )
 

@@ -12,7 +12,7 @@ from memshare_broker.delivery.stage import Outcome
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AnsweredTask, PartAnswer, Shown
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import Memory, memory_id
@@ -28,8 +28,8 @@ PART = memory_id("poem", QUESTION, ANSWER)
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 0, learn=False))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def settlement(outcome: Outcome) -> Settlement:
     return outcome.record
 
 
-def settled_whole(settle: Settle, recall: Recall, read: Memory) -> tuple[UUID, AnsweredTask]:
+def settled_whole(settle: SettleStage, recall: Recall, read: Memory) -> tuple[UUID, AnsweredTask]:
     done = settle.run("one", whole(recall, read))
     [part] = sent(done)
     found = settlement(done).memory_id
@@ -72,7 +72,7 @@ def memory_of(recall: Recall, one: UUID) -> Memory | None:
 
 
 def test_a_sub_question_goes_to_the_scorer_in_a_journey_of_its_own_that_is_the_same_however_often_it_is_settled(
-    recall: Recall, settle: Settle, read: Memory
+    recall: Recall, settle: SettleStage, read: Memory
 ) -> None:
     first, again = (settle.run("one", whole(recall, read)) for _ in range(2))
 
@@ -87,7 +87,7 @@ def test_a_sub_question_goes_to_the_scorer_in_a_journey_of_its_own_that_is_the_s
 
 
 def test_nothing_comes_of_the_sub_questions_of_what_is_not_remembered(
-    recall: Recall, settle: Settle, read: Memory
+    recall: Recall, settle: SettleStage, read: Memory
 ) -> None:
     rejected = settle.run("poor", whole(recall, read, score=10, journey="poor"))
     not_kept = settle.run("private", whole(recall, read, journey="private", remember=False))
@@ -101,7 +101,7 @@ def test_nothing_comes_of_the_sub_questions_of_what_is_not_remembered(
 
 
 def test_a_good_sub_question_is_one_memory_whose_parents_are_the_answer_it_was_a_part_of_and_what_it_was_made_of(
-    recall: Recall, settle: Settle, read: Memory
+    recall: Recall, settle: SettleStage, read: Memory
 ) -> None:
     answer, part = settled_whole(settle, recall, read)
 
@@ -115,7 +115,7 @@ def test_a_good_sub_question_is_one_memory_whose_parents_are_the_answer_it_was_a
     assert len(recall.store.page(Where(pool="poem"), 10).memories) == 3
 
 
-def test_a_poor_sub_question_is_no_memory(recall: Recall, settle: Settle, read: Memory) -> None:
+def test_a_poor_sub_question_is_no_memory(recall: Recall, settle: SettleStage, read: Memory) -> None:
     _, part = settled_whole(settle, recall, read)
 
     done = settlement(settle.run(part.journey, of_part(recall, part, score=80)))
@@ -124,7 +124,7 @@ def test_a_poor_sub_question_is_no_memory(recall: Recall, settle: Settle, read: 
 
 
 def test_a_sub_question_does_not_credit_what_it_was_answered_from(
-    recall: Recall, settle: Settle, read: Memory, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, read: Memory, redis_client: redis.Redis
 ) -> None:
     _, part = settled_whole(settle, recall, read)
 
@@ -139,7 +139,7 @@ def test_a_sub_question_does_not_credit_what_it_was_answered_from(
 
 
 def test_sub_questions_are_forgotten_with_the_answer_and_with_what_they_were_made_of(
-    recall: Recall, settle: Settle, read: Memory, pool: Pool, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, read: Memory, pool: Pool, redis_client: redis.Redis
 ) -> None:
     forgetting = Forgetting(pool, redis_client)
     answer, part = settled_whole(settle, recall, read)
@@ -150,7 +150,7 @@ def test_sub_questions_are_forgotten_with_the_answer_and_with_what_they_were_mad
 
 
 def test_a_sub_question_of_an_answer_that_was_forgotten_meanwhile_is_stale(
-    recall: Recall, settle: Settle, read: Memory, pool: Pool, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, read: Memory, pool: Pool, redis_client: redis.Redis
 ) -> None:
     answer, part = settled_whole(settle, recall, read)
     Forgetting(pool, redis_client).forget(Forget(ids=(answer,), with_children=True))

@@ -9,7 +9,7 @@ from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Usage
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
@@ -35,8 +35,8 @@ def curate(pool: Pool, redis_client: redis.Redis) -> Curate:
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def edited(curate: Curate) -> Memory:
     return curate.edit(Edit(id=remembered("A lamp", answer="Red.")[0].id, answer="Green.", by="eve"))
 
 
-def settled(settle: Settle, task: GradedTask) -> Settlement:
+def settled(settle: SettleStage, task: GradedTask) -> Settlement:
     record = settle.run("again", task).record
     assert isinstance(record, Settlement)
     return record
 
 
 def test_it_keeps_its_id_and_has_the_score_of_what_it_says_now(
-    curate: Curate, settle: Settle, edited: Memory, redis_client: redis.Redis
+    curate: Curate, settle: SettleStage, edited: Memory, redis_client: redis.Redis
 ) -> None:
     assert (edited.score, seeds_mean(redis_client, "poem")) == (None, None)
 
@@ -66,14 +66,14 @@ def test_it_keeps_its_id_and_has_the_score_of_what_it_says_now(
     assert seeds_mean(redis_client, "poem") == 85
 
 
-def test_one_that_is_not_good_enough_is_hidden(curate: Curate, settle: Settle, edited: Memory) -> None:
+def test_one_that_is_not_good_enough_is_hidden(curate: Curate, settle: SettleStage, edited: Memory) -> None:
     settlement = settled(settle, graded(edited, 40))
 
     assert (settlement.outcome, "so it is hidden" in settlement.reason) == ("rejected", True)
     assert (curate.get(edited.id).score, curate.get(edited.id).status) == (40, "hidden")
 
 
-def test_a_score_of_another_text_is_not_given_to_a_memory(curate: Curate, settle: Settle, edited: Memory) -> None:
+def test_a_score_of_another_text_is_not_given_to_a_memory(curate: Curate, settle: SettleStage, edited: Memory) -> None:
     settlement = settled(settle, graded(edited, 99, answer="A far better text."))
 
     assert settlement.outcome == "not kept"

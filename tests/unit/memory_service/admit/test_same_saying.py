@@ -9,7 +9,7 @@ import redis
 
 from memshare_broker.wire.grades import Settlement
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, RestoreForgotten
@@ -30,8 +30,8 @@ ANSWERED: dict[str, Any] = {"task_id": "task", "score": 82.0}
 
 
 @pytest.fixture
-def settle(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 def stored(recall: Recall, **fields: Any) -> Memory:
@@ -41,7 +41,9 @@ def stored(recall: Recall, **fields: Any) -> Memory:
     return memory
 
 
-def offer(settle: Settle, recall: Recall, said: tuple[str, str], by: str = "mallory", score: float = 100) -> Settlement:
+def offer(
+    settle: SettleStage, recall: Recall, said: tuple[str, str], by: str = "mallory", score: float = 100
+) -> Settlement:
     outcome = settle.run("theirs", graded(recall, *said, score=score, journey="theirs", submitter=by))
     assert isinstance(outcome.record, Settlement)
     return outcome.record
@@ -58,7 +60,12 @@ def memories(recall: Recall) -> list[Memory]:
     ids=["curated", "seed", "answered", "hidden", "stale"],
 )
 def test_the_same_said_again_by_another_with_a_better_score_changes_nothing(
-    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis, fields: dict[str, Any], said: tuple[str, str]
+    recall: Recall,
+    settle: SettleStage,
+    pool: Pool,
+    redis_client: redis.Redis,
+    fields: dict[str, Any],
+    said: tuple[str, str],
 ) -> None:
     memory, arms = stored(recall, **fields), Arms(redis_client)
     for number in range(5):
@@ -78,7 +85,7 @@ def test_the_same_said_again_by_another_with_a_better_score_changes_nothing(
 @pytest.mark.parametrize("said", [VERBATIM, LIKE_IT])
 @pytest.mark.parametrize("fields", [CURATED, SEED], ids=["curated", "seed"])
 def test_what_a_person_brought_in_stays_whatever_its_own_submitters_tasks_say(
-    recall: Recall, settle: Settle, fields: dict[str, Any], said: tuple[str, str]
+    recall: Recall, settle: SettleStage, fields: dict[str, Any], said: tuple[str, str]
 ) -> None:
     memory = stored(recall, **fields)
 
@@ -88,7 +95,7 @@ def test_what_a_person_brought_in_stays_whatever_its_own_submitters_tasks_say(
 
 @pytest.mark.parametrize("by", ["eve", "mallory"])
 def test_what_a_person_has_rewritten_is_not_undone_by_who_offers_the_old_text(
-    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis, by: str
+    recall: Recall, settle: SettleStage, pool: Pool, redis_client: redis.Redis, by: str
 ) -> None:
     memory = stored(recall, **ANSWERED)
     changed = Curate(pool, redis_client).edit(Edit(id=memory.id, answer="There is no lamp"))
@@ -100,7 +107,7 @@ def test_what_a_person_has_rewritten_is_not_undone_by_who_offers_the_old_text(
 
 
 def test_a_submitters_own_better_one_takes_the_place_and_the_old_one_can_be_restored_with_its_credit(
-    recall: Recall, settle: Settle, pool: Pool, redis_client: redis.Redis
+    recall: Recall, settle: SettleStage, pool: Pool, redis_client: redis.Redis
 ) -> None:
     memory, forgetting = stored(recall, **ANSWERED), Forgetting(pool, redis_client)
     Arms(redis_client).add("poem", "1", [Credit(memory.id, in_general(memory), 1.5)], submitter="bob")
@@ -115,7 +122,7 @@ def test_a_submitters_own_better_one_takes_the_place_and_the_old_one_can_be_rest
     assert Arms(redis_client).of("poem", [memory.id])[0].credits == 1
 
 
-def test_another_answer_of_another_stands_beside_it_with_whatever_score(recall: Recall, settle: Settle) -> None:
+def test_another_answer_of_another_stands_beside_it_with_whatever_score(recall: Recall, settle: SettleStage) -> None:
     memory = stored(recall, **ANSWERED)
 
     settlement = offer(settle, recall, (PROMPT, "No lamp at all"))

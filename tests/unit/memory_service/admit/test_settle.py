@@ -14,7 +14,7 @@ from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.same_saying import NEAR_DUPLICATE, SAME_ANSWERS, that_stands
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.admit.settle import Settle, memory_of
+from memshare_memory.admit.settle import SettleStage, memory_of
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Arms
@@ -27,12 +27,12 @@ Run = Callable[[GradedTask], Settlement]
 
 
 @pytest.fixture
-def stage(pool: Pool, redis_client: redis.Redis) -> Settle:
-    return Settle(pool, redis_client, Lessons(redis_client, 1))
+def stage(pool: Pool, redis_client: redis.Redis) -> SettleStage:
+    return SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
 
 @pytest.fixture
-def settle(stage: Settle) -> Run:
+def settle(stage: SettleStage) -> Run:
     """Settles a pair and says what became of it."""
 
     def run(pair: GradedTask) -> Settlement:
@@ -242,7 +242,7 @@ def test_a_memory_that_a_person_has_hidden_does_not_come_back_with_a_better_scor
     assert recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits == []
 
 
-def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Recall, stage: Settle) -> None:
+def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Recall, stage: SettleStage) -> None:
     earlier = [graded(recall, f"A lamp of glass {n}", f"There was {n}", journey=f"journey-{n}") for n in range(9)]
     followings = [stage.run(pair.task.journey, pair).followings for pair in earlier]
     assert [len(some) for some in followings] == [0] * FEWEST_CANDIDATES + [1] * (9 - FEWEST_CANDIDATES)
@@ -267,7 +267,7 @@ def test_what_is_stored_becomes_a_lesson_with_the_pool_from_before_it(recall: Re
     assert lesson.embedding == new.task.embedding
 
 
-def test_a_lesson_that_is_made_twice_is_the_same(recall: Recall, stage: Settle) -> None:
+def test_a_lesson_that_is_made_twice_is_the_same(recall: Recall, stage: SettleStage) -> None:
     for number in range(3 * CANDIDATES // 2):
         prompt = "A lamp of tin" + " and more" * (number + 1)  # each less like the new one
         stage.run(f"journey-{number}", graded(recall, prompt, f"Yes {number}", journey=f"journey-{number}"))
@@ -280,7 +280,7 @@ def test_a_lesson_that_is_made_twice_is_the_same(recall: Recall, stage: Settle) 
 
 
 @pytest.mark.parametrize("score", [80, 90])
-def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: Settle, score: float) -> None:
+def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: SettleStage, score: float) -> None:
     for number in range(FEWEST_CANDIDATES):
         stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
 
@@ -291,7 +291,7 @@ def test_what_is_not_stored_is_no_lesson(recall: Recall, stage: Settle, score: f
 
 @pytest.mark.parametrize("score", [80, 95])
 def test_what_is_not_to_be_remembered_leaves_no_trace_in_the_pool(
-    recall: Recall, stage: Settle, redis_client: redis.Redis, score: float
+    recall: Recall, stage: SettleStage, redis_client: redis.Redis, score: float
 ) -> None:
     shown = settled_id(stage, graded(recall, "A lamp", "There was a lamp", submitter="eve"))
     before = recall.store.page(Where(), 10).memories
@@ -306,7 +306,7 @@ def test_what_is_not_to_be_remembered_leaves_no_trace_in_the_pool(
     assert Arms(redis_client).of("poem", [shown])[0].credits == 0
 
 
-def settled_id(stage: Settle, pair: GradedTask) -> UUID:
+def settled_id(stage: SettleStage, pair: GradedTask) -> UUID:
     record = stage.run(pair.task.journey, pair).record
     assert isinstance(record, Settlement)
     assert record.memory_id is not None
@@ -356,7 +356,7 @@ def test_a_seed_keeps_its_place_and_counts_whatever_better_score_its_submitter_g
     assert seeds_mean(redis_client, "poem") == 90
 
 
-def test_the_lesson_of_a_seed_belongs_to_its_journey(recall: Recall, stage: Settle) -> None:
+def test_the_lesson_of_a_seed_belongs_to_its_journey(recall: Recall, stage: SettleStage) -> None:
     for number in range(FEWEST_CANDIDATES):
         stage.run(f"journey-{number}", graded(recall, f"A lamp {number}", f"Yes {number}", journey=f"journey-{number}"))
 

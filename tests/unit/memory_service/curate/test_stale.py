@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
@@ -93,7 +93,7 @@ def test_a_stale_memory_that_is_graded_again_is_active_or_hidden(
 
     again = graded(recall, derived.prompt or "", derived.answer, score=score)
     task = again.task.model_copy(update={"regrades": derived.id})
-    Settle(pool, redis_client, Lessons(redis_client, 0, learn=False)).run(
+    SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)).run(
         "regraded", again.model_copy(update={"task": task})
     )
 
@@ -108,7 +108,7 @@ def test_a_new_answer_takes_the_place_of_a_stale_one_of_the_same_submitter_that_
     curate.edit(Edit(id=statement.id, answer=TUESDAYS))
 
     again = graded(recall, derived.prompt or "", derived.answer.upper(), score=85)
-    outcome = Settle(pool, redis_client, Lessons(redis_client, 0, learn=False)).run("later", again)
+    outcome = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)).run("later", again)
 
     assert outcome.ended == ended
     assert (derived.answer.upper() in shown(recall)) == (ended == "replaced")

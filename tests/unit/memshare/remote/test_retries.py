@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare import Memory, NotFound, TryAgain, Unreachable
-from memshare.remote.call import Answer, Call, Silence, wait_before
+from memshare.remote.call import Answer, Call, NoResponse, wait_before
 from memshare_broker.delivery.keys import MESSAGES
 from tests.support.raw_server import raw_server
 from tests.support.served import losing_answers
@@ -63,15 +63,15 @@ def test_a_busy_server_is_asked_again_when_it_says() -> None:
         (CALL, Answer(500, b""), False),
         (CALL, Answer(503, b""), True),
         (CALL, Answer(429, b"", wait=3_600), False),
-        (CALL, Silence(OSError(), sent=True), True),
-        (ONCE, Silence(OSError(), sent=True), False),
-        (ONCE, Silence(OSError(), sent=False), True),
+        (CALL, NoResponse(OSError(), sent=True), True),
+        (ONCE, NoResponse(OSError(), sent=True), False),
+        (ONCE, NoResponse(OSError(), sent=False), True),
         (ONCE, Answer(503, b""), False),
         (ONCE, Answer(429, b"", wait=1.0), True),
     ],
 )
 def test_a_call_is_made_again_where_that_helps_and_does_no_harm(
-    call: Call[object], answer: Answer | Silence, again: bool
+    call: Call[object], answer: Answer | NoResponse, again: bool
 ) -> None:
     assert (wait_before(call, answer, 1, 4) is not None) == again
     assert wait_before(call, answer, 4, 4) is None

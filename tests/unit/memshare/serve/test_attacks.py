@@ -18,7 +18,7 @@ from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.admit.settle import Settle
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import FLOOR
@@ -73,7 +73,7 @@ def test_feedback_of_one_token_is_one_word_about_each_memory_and_hides_none(
     fact = NewMemory(pool="logic", answer="A new lamp by the sea is red.", submitter="ada", new_pool=True)
     pair = NewMemory(pool="logic", prompt="red lamp by the sea", answer="A light.", submitter="ada", new_pool=True)
     fact_id, pair_id = memory.add([fact, pair])
-    settle = Settle(pool, redis_client, Lessons(redis_client, 1))
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 1))
 
     attack(0.0)
     messages = [json.loads(text) for text in redis_client.hvals(MESSAGES)]

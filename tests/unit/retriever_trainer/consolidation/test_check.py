@@ -15,10 +15,10 @@ from memshare_trainer.consolidation import check as checking
 from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.pool_record import PoolRecord
 from memshare_trainer.figure import Figure
-from memshare_trainer.kept_lesson import KeptLesson
 from memshare_trainer.labels import Labels
 from memshare_trainer.ranking_quality import Comparison
 from memshare_trainer.relearn import relearn
+from memshare_trainer.stored_lesson import StoredLesson
 from tests.support.word_encoder import WordEncoder
 
 FORMS = ("haiku", "recipe", "riddle", "letter")
@@ -34,7 +34,7 @@ def embedded(text: str) -> Embedding:
     return Embedding.pack(encoder.name, encoder.encode([text])[0])
 
 
-def kept(number: int, form: str, topic: str) -> KeptLesson:
+def kept(number: int, form: str, topic: str) -> StoredLesson:
     """What helps has the form, what misleads the topic: the words say both equally loud."""
     helping = [f"{form} {other}" for other in TOPICS if other != topic]
     misleading = [f"{other} {topic}" for other in FORMS if other != form]
@@ -51,7 +51,7 @@ def kept(number: int, form: str, topic: str) -> KeptLesson:
         ),
     )
     labels = [0.0] * len(helping) + [1.0] * len(misleading)
-    return KeptLesson.of(number, task, Labels(tuple(labels), "json", Usage()))
+    return StoredLesson.of(number, task, Labels(tuple(labels), "json", Usage()))
 
 
 TRAINED = [(form, topic) for form, topic in product(FORMS, TOPICS[:4])] * 8

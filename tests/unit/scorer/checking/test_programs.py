@@ -16,7 +16,7 @@ from memshare_llm.no_model import NoModel
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.grading import PROGRAM, Pair, grade
 from memshare_scorer.rubric import Rubric, find_rubric
-from memshare_scorer.tasks import Scoring
+from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task
 from tests.support.deployment import wait_for
 from tests.support.scripted_chat import ScriptedChat
@@ -198,7 +198,7 @@ def test_a_pair_is_graded_by_the_check_of_a_rubric_file(folder: Path) -> None:
     file.write_text(text.format(version=find_rubric("sums", folder).version))
 
     for chat in (ScriptedChat(), NoModel()):  # neither is asked
-        record = Scoring(chat, folder, 1, lambda _: None).run("journey-1", a_task("sums")).record
+        record = ScoreStage(chat, folder, 1, lambda _: None).run("journey-1", a_task("sums")).record
 
         assert record.total == 100  # type: ignore[union-attr]
 

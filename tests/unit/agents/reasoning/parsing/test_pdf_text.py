@@ -10,7 +10,7 @@ import pytest
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from memshare_agents.reasoning.parsing.pdf_text import MAX_PAGES, pdf_text
-from memshare_agents.reasoning.sources.text_of import MAX_TEXT, page_of
+from memshare_agents.reasoning.sources.extract_text import MAX_TEXT, page_of
 
 
 def pdf_of(*contents: bytes, meaning: bytes = b"") -> bytes:

@@ -16,7 +16,7 @@ from memshare_memory.recall.given_credit import GivenCredit, arms_key
 from memshare_memory.recall.lift import drop_lift
 
 
-class Worth(NamedTuple):
+class CreditSnapshot(NamedTuple):
     """The arm of a memory as it lies in Redis (None where it was never credited), and what contradicts it."""
 
     arm: str | None
@@ -35,9 +35,9 @@ class Worths:
         self._ranking = CredibilityRanking(client)
         self._given = GivenCredit(client)
 
-    def of(self, memories: Iterable[Memory]) -> dict[UUID, Worth]:
+    def of(self, memories: Iterable[Memory]) -> dict[UUID, CreditSnapshot]:
         """What each of some memories has been worth."""
-        found: dict[UUID, Worth] = {}
+        found: dict[UUID, CreditSnapshot] = {}
         for pool, some in by_pool(memories):
             ids = [memory.id for memory in some]
             arms = self._ranking.arms.ask(self._client, pool, ids)
@@ -46,10 +46,10 @@ class Worths:
             for one, arm in zip(ids, arms, strict=True):
                 of = rivals.get(one, {})
                 sure = tuple(rival for rival, confirmed in of.items() if confirmed)
-                found[one] = Worth(arm, tuple(of), sure, given.get(one, {}))
+                found[one] = CreditSnapshot(arm, tuple(of), sure, given.get(one, {}))
         return found
 
-    def put_back(self, memory: Memory, worth: Worth, there: Collection[UUID]) -> None:
+    def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:
         """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
         if worth.arm is not None and self._client.hsetnx(arms_key(memory.pool), str(memory.id), worth.arm):
             self._given.put_back(memory.pool, memory.id, worth.given)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import redis
 
 from memshare_concepts.reviews.card import Review, Ungraded
-from memshare_concepts.reviews.shelf import Fitted, Shelf
+from memshare_concepts.reviews.card_store import CardStore, Fitted
 from memshare_memory.curate.reviews import drop_cards, forget_person
 
 ONE, OTHER, THIRD = uuid4(), uuid4(), uuid4()
@@ -18,18 +18,18 @@ def typed(*memories: UUID) -> Ungraded:
 
 
 def test_what_was_typed_is_kept_until_it_is_graded(redis_client: redis.Redis) -> None:
-    shelf = Shelf(redis_client, "Ada")
+    shelf = CardStore(redis_client, "Ada")
 
     shelf.note_answer(typed(ONE, OTHER))
 
-    assert Shelf(redis_client, "Ada").ungraded("plan") == [typed(ONE, OTHER)]
+    assert CardStore(redis_client, "Ada").ungraded("plan") == [typed(ONE, OTHER)]
     shelf.review("plan", [ONE, OTHER], "hard", 5.0)
     assert shelf.ungraded("plan") == []
-    assert Shelf(redis_client, "Ada").cards("plan")[OTHER].reviews == (Review(grade="hard", at=5.0),)
+    assert CardStore(redis_client, "Ada").cards("plan")[OTHER].reviews == (Review(grade="hard", at=5.0),)
 
 
 def test_a_grade_counts_for_all_memories_that_the_question_needed(redis_client: redis.Redis) -> None:
-    shelf = Shelf(redis_client, "Ada")
+    shelf = CardStore(redis_client, "Ada")
     shelf.review("plan", [ONE], "again", 1.0)
 
     shelf.review("plan", [ONE, OTHER], "good", 2.0)
@@ -39,25 +39,25 @@ def test_a_grade_counts_for_all_memories_that_the_question_needed(redis_client: 
 
 
 def test_nobody_sees_the_cards_of_another_person_or_pool(redis_client: redis.Redis) -> None:
-    Shelf(redis_client, "Ada").review("plan", [ONE], "good", 1.0)
+    CardStore(redis_client, "Ada").review("plan", [ONE], "good", 1.0)
 
-    assert Shelf(redis_client, "Bob").cards() == {}
-    assert Shelf(redis_client, "Ada").cards("poem") == {}
+    assert CardStore(redis_client, "Bob").cards() == {}
+    assert CardStore(redis_client, "Ada").cards("poem") == {}
 
 
 def test_cards_go_with_their_memories_and_with_their_person(redis_client: redis.Redis) -> None:
     for name in ("Ada", "Bob"):
-        Shelf(redis_client, name).review("plan", [ONE, OTHER], "good", 1.0)
-        Shelf(redis_client, name).note_answer(typed(OTHER, ONE))
-        Shelf(redis_client, name).note_answer(typed(THIRD))
+        CardStore(redis_client, name).review("plan", [ONE, OTHER], "good", 1.0)
+        CardStore(redis_client, name).note_answer(typed(OTHER, ONE))
+        CardStore(redis_client, name).note_answer(typed(THIRD))
     fitted = Fitted(reviews=400, usual_loss=0.3, fitted_loss=0.2, parameters=(1.0,), at=1.0)
-    Shelf(redis_client, "Ada").keep_fitted(fitted)
+    CardStore(redis_client, "Ada").keep_fitted(fitted)
 
     drop_cards(redis_client, [ONE])
     forget_person(redis_client, "Ada")
 
-    assert Shelf(redis_client, "Ada").cards() == {}
-    assert Shelf(redis_client, "Ada").ungraded("plan") == []
-    assert Shelf(redis_client, "Ada").fitted() is None
-    assert Shelf(redis_client, "Bob").ungraded("plan") == [typed(THIRD)]
-    assert set(Shelf(redis_client, "Bob").cards()) == {OTHER}
+    assert CardStore(redis_client, "Ada").cards() == {}
+    assert CardStore(redis_client, "Ada").ungraded("plan") == []
+    assert CardStore(redis_client, "Ada").fitted() is None
+    assert CardStore(redis_client, "Bob").ungraded("plan") == [typed(THIRD)]
+    assert set(CardStore(redis_client, "Bob").cards()) == {OTHER}

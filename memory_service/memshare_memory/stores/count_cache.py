@@ -13,7 +13,7 @@ Kind = tuple[str, str]
 """The pool and the status of a memory."""
 
 
-class KeptCounts:
+class CountCache:
     """How many memories of each pool and status there are. Not safe for threads by itself."""
 
     def __init__(self, counted: Mapping[Kind, int]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from memshare.serve import looking
+from memshare.serve import listings
 from memshare.serve.authentication import BackendNow, CallerNow
 from memshare.serve.problems import RESPONSES
 from memshare.serve.replies import AgentReply, PoolReply, RubricReply, StatsReply
@@ -17,19 +17,19 @@ router = APIRouter(tags=["what there is"], responses=RESPONSES)
 @router.get("/pools")
 def get_pools(backend: BackendNow, caller: CallerNow) -> list[PoolReply]:
     """Your pools."""
-    return looking.pools(backend, caller)
+    return listings.pools(backend, caller)
 
 
 @router.get("/agents")
 def get_agents(backend: BackendNow, caller: CallerNow) -> list[AgentReply]:
     """The agents of your pools."""
-    return looking.agents(backend, caller)
+    return listings.agents(backend, caller)
 
 
 @router.get("/rubrics")
 def get_rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
     """How the answers of your pools are graded."""
-    return looking.rubrics(backend, caller)
+    return listings.rubrics(backend, caller)
 
 
 @router.get("/rubrics/{name}")
@@ -37,10 +37,10 @@ def get_rubric(
     name: Annotated[str, Path(min_length=1, max_length=200)], backend: BackendNow, caller: CallerNow
 ) -> RubricReply:
     """One rubric."""
-    return looking.rubric(backend, caller, name)
+    return listings.rubric(backend, caller, name)
 
 
 @router.get("/stats")
 def get_stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
     """How many memories your pools have, and how many messages are open."""
-    return looking.stats(backend, caller)
+    return listings.stats(backend, caller)

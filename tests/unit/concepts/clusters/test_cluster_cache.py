@@ -14,8 +14,8 @@ import redis
 
 from memshare_concepts.aliases import Merge
 from memshare_concepts.clusters import Clusters, find_clusters
+from memshare_concepts.clusters.cluster_cache import FOLDER, KEPT, clusters_by_size, clusters_of
 from memshare_concepts.clusters.clustering import SIZE
-from memshare_concepts.clusters.kept import FOLDER, KEPT, clusters_by_size, clusters_of
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.pool_graph import PoolConcepts, load
 from memshare_memory.curate.requests import Edit, Forget

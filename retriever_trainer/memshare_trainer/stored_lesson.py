@@ -19,7 +19,7 @@ from memshare_trainer.ranking_quality import Array
 UNDECIDED = 0.5  # of P(¬Y): below it a candidate helps, above it misleads
 
 
-class KeptLesson(Message):
+class StoredLesson(Message):
     """One lesson of the log, of which each has its number.
 
     `labels` has P(¬Y) of every candidate, `submitters` whose each is; the vectors, in half precision, are those of the
@@ -35,7 +35,7 @@ class KeptLesson(Message):
     vectors: str
 
     @classmethod
-    def of(cls, number: int, task: LessonTask, labels: Labels) -> KeptLesson:
+    def of(cls, number: int, task: LessonTask, labels: Labels) -> StoredLesson:
         """The lesson with this number, of a task with a memory."""
         if task.memory_id is None:
             raise ValueError("a lesson is about a memory")
@@ -77,14 +77,14 @@ class KeptLesson(Message):
             by=self.by,
         )
 
-    def with_vectors(self, vectors: Mapping[UUID, Array]) -> KeptLesson | None:
+    def with_vectors(self, vectors: Mapping[UUID, Array]) -> StoredLesson | None:
         """The lesson of the memories that have vectors here; None where there is nothing left to tell apart."""
         left = self.without({one for one in self.labels if one not in vectors})
         if self.memory_id not in vectors or not (left.positives and left.negatives):
             return None
         return left.model_copy(update={"vectors": packed(np.stack([vectors[one] for one in left.memories]))})
 
-    def without(self, gone: Collection[UUID]) -> KeptLesson:
+    def without(self, gone: Collection[UUID]) -> StoredLesson:
         """The lesson without some of its candidates."""
         if not gone:
             return self

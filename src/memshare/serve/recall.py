@@ -8,7 +8,7 @@ from uuid import uuid4
 from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.forms import RecallForm
-from memshare.serve.recalls import KeptRecall
+from memshare.serve.recall_log import KeptRecall
 from memshare.serve.replies import Recalled, RecalledMemory
 from memshare_agents.prompt import build_prompt
 from memshare_broker.errors import BadInput

@@ -32,7 +32,7 @@ class Fitted(Message):
         return self.fitted_loss < self.usual_loss
 
 
-class Shelf:
+class CardStore:
     """All cards of one person."""
 
     def __init__(self, client: redis.Redis, person: str) -> None:

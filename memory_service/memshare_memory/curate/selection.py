@@ -15,7 +15,7 @@ from memshare_memory.stores.store import Store, Where, every
 
 
 @dataclass(frozen=True)
-class Meant:
+class Selection:
     """The memories that are meant, by id."""
 
     there: dict[UUID, Memory]
@@ -30,7 +30,7 @@ class Meant:
     """How many of all these were derived from those asked for."""
 
     @classmethod
-    def find(cls, store: Store, trash: Trash, forget: Forget) -> Meant:
+    def find(cls, store: Store, trash: Trash, forget: Forget) -> Selection:
         """Raises `BadInput` for an id that neither has."""
         there = {memory.id: memory for where in _wheres(forget) for memory in every(store, where)}
         trashed = {memory.id: memory for memory in _in_trash(trash, forget)}
