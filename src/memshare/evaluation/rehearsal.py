@@ -15,7 +15,6 @@ from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
 from memshare.evaluation.request import Request, plan_of, roster_of
 from memshare.evaluation.variants import Setup
-from memshare_agents.reasoning.limits import limits_of
 from memshare_agents.roster import Agent
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
@@ -34,7 +33,7 @@ class Rehearsal:
     def __init__(self, settings: Settings, agents: Mapping[str, Agent]) -> None:
         self.tasks = 0
         self.most: Counter[str] = Counter()
-        self._settings, self._agents = settings, agents
+        self._tries, self._agents = settings.tries, agents
         self._scorer, self._trainer = settings.model_for("scorer"), settings.model_for("trainer")
         self._asked = MOST_CALLS * settings.tries  # for a reply of a certain form
         self._grade = self._asked * settings.scorer_votes
@@ -46,12 +45,11 @@ class Rehearsal:
         for task in tasks:
             agent, graded = self._agents[task.item.agent], 1
             if task.engine and agent.engine is not None:
-                limits = limits_of(agent.limits, self._settings)
                 models = " or ".join(dict.fromkeys((task.model, *agent.models.values())))
-                self.most[models] += limits.calls * self._settings.tries
-                graded += limits.sub_questions if task.remember else 0
+                self.most[models] += agent.limits.calls * self._tries
+                graded += agent.limits.sub_questions if task.remember else 0
             else:
-                self.most[task.model] += self._settings.tries
+                self.most[task.model] += self._tries
             self.most[self._scorer] += graded * self._grade
             if task.remember:
                 self._count_memories(graded)

@@ -18,6 +18,7 @@ from memshare.evaluation.rehearsal import Rehearsal, rehearse
 from memshare.evaluation.request import Request
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
+from tests.support.sub_questions import agents_with_sub_questions
 
 SEEDS, QUERIES, TEST = 4, 8, 8
 
@@ -45,7 +46,7 @@ def gone_through(wanted: Request, rehearsal: Rehearsal, folder: Path) -> tuple[L
     return conduct(wanted, rehearsal, Settings(data=folder), prepared), prepared
 
 
-def rehearsal_of(folder: Path, votes: int = 1, sub_questions: int = 0) -> Rehearsal:
+def rehearsal_of(folder: Path, votes: int = 1, agents: Path | None = None) -> Rehearsal:
     settings = Settings(
         data=folder,
         model_scorer="judge",
@@ -53,9 +54,8 @@ def rehearsal_of(folder: Path, votes: int = 1, sub_questions: int = 0) -> Rehear
         scorer_votes=votes,
         tries=2,
         model="offline",
-        reasoning_sub_questions=sub_questions,
     )
-    return Rehearsal(settings, load_roster(None))
+    return Rehearsal(settings, load_roster(agents))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path
 def test_the_bound_counts_the_sub_questions_that_may_be_graded_and_learnt_from(tmp_path: Path) -> None:
     item = Item(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
     task = Task(item, "reasoning-own-0", "one", 3, remember=True)
-    without, with_three = rehearsal_of(tmp_path), rehearsal_of(tmp_path, sub_questions=3)
+    without, with_three = rehearsal_of(tmp_path), rehearsal_of(tmp_path, agents=agents_with_sub_questions(tmp_path, 3))
 
     for rehearsal in (without, with_three):
         rehearsal.ask("one", [task])
