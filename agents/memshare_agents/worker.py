@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from celery import Celery
 
-from memshare_agents.reasoning.limits import limits_of
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.reasoning.sources import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
@@ -42,7 +41,7 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
         if name not in chats:
             chats[name] = open_limited(settings, name, connections=settings.concurrency)
     by_operator = {operator: chats[name] for operator, name in agent.models.items()}
-    return Reasoner(limits_of(agent.limits, settings), chat, by_operator, open_sources(settings, _memory(settings)))
+    return Reasoner(agent.limits, chat, by_operator, open_sources(settings, _memory(settings)))
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -192,25 +192,6 @@ class Settings(BaseSettings):
     browser_bytes: int = Field(
         default=10_000_000, ge=1_000, le=50_000_000, description="Longest web page or document that is read, in bytes."
     )
-    reasoning_depth: int = Field(
-        default=5, ge=1, le=16, description="Levels of a reasoning run: operators that called each other."
-    )
-    reasoning_steps: int = Field(default=24, ge=1, le=100, description="Operators that a reasoning run may take.")
-    reasoning_sub_questions: int = Field(
-        default=0, ge=0, le=5, description="Verified sub-questions of a run that may become [memories](agents.md), too."
-    )
-    short_term_decay: float = Field(
-        default=0.9,
-        gt=0,
-        le=1,
-        description="Part of its strength that an item of short-term memory keeps at each step.",
-    )
-    short_term_threshold: float = Field(
-        default=0.25, ge=0, lt=1, description="Strength below which an item of short-term memory is dropped."
-    )
-    short_term_capacity: int = Field(
-        default=8_000, ge=1_000, description="Tokens of short-term memory that a model is shown."
-    )
     log_format: Literal["text", "json"] = Field(
         default="text", description="How workers log: text, or json for one JSON object a line."
     )

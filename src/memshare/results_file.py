@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from filelock import lock_descriptor
 
 from memshare.console import in_json
 from memshare.json_lines import decode, read_object
@@ -40,7 +41,8 @@ def results_file(path: Path, task_ids: Collection[str]) -> Iterator[ResultsFile]
     """
     try:
         with path.open("a+b") as file:
-            _lock(file, path)
+            if not lock_descriptor(file.fileno(), blocking=False):
+                raise BadInput(f"Another command writes to {str(path)!r}: wait for it, or give another --out.")
             file.seek(0)
             raw = file.read()
             end = raw.rfind(b"\n") + 1
@@ -53,13 +55,6 @@ def results_file(path: Path, task_ids: Collection[str]) -> Iterator[ResultsFile]
             yield ResultsFile(file, results)
     except OSError as error:
         raise BadInput(f"{str(path)!r} cannot be written: {error.strerror}.") from error
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise BadInput(f"Another command writes to {str(path)!r}: wait for it, or give another --out.") from error
 
 
 def _result(path: Path, number: int, line: str, task_ids: Collection[str]) -> dict[str, Any]:

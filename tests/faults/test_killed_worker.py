@@ -17,6 +17,7 @@ from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for
 from tests.support.shelf import RESPOND, answered, coordinate, judged, planned
+from tests.support.sub_questions import agents_with_sub_questions
 
 QUEUES = ("poem", "scorer", "memory", "trainer")
 
@@ -107,7 +108,8 @@ def test_every_sub_question_is_one_memory_though_the_worker_that_grades_and_sett
 
     settings = Settings(data=redis_folder, model="openai:scripted")
     workers = [("reasoning",), ("scorer", "memory")]
-    more = {"MEMSHARE_REASONING_SUB_QUESTIONS": "2", "MEMSHARE_LEARN": "false"}
+    agents = agents_with_sub_questions(tmp_path / "agents", 2)
+    more = {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_LEARN": "false"}
     with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
         client = deployment.client
         tasks = [client.submit("reasoning", f"Question {uuid4()}") for _ in range(5)]

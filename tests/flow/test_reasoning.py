@@ -22,6 +22,7 @@ from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.shelf import CHECK, RESPOND, answered, browse, coordinate, judged, planned, search, told
+from tests.support.sub_questions import agents_with_sub_questions
 from tests.support.terminal import Terminal, children_of
 
 QUEUES = ("reasoning", "scorer", "memory")
@@ -81,10 +82,9 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     canvas.save()
     with serving(CHAT) as chat:
         settings = Settings(data=redis_folder, model="openai:scripted")
-        logs = tmp_path_factory.mktemp("logs")
-        with deployed(
-            settings, chat, logs, [QUEUES], MEMSHARE_DOCUMENTS=str(pages), MEMSHARE_REASONING_SUB_QUESTIONS="5"
-        ) as running:
+        logs, agents = tmp_path_factory.mktemp("logs"), tmp_path_factory.mktemp("agents")
+        more = {"MEMSHARE_DOCUMENTS": str(pages), "MEMSHARE_AGENTS_DIR": str(agents_with_sub_questions(agents, 5))}
+        with deployed(settings, chat, logs, [QUEUES], **more) as running:
             yield running
 
 

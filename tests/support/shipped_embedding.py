@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.consistent import link_matrix
 from memshare_concepts.graph.weights import normalised
+from tests.support.consistent_vectors import link_matrix
 
 TRIM = 1e-10
 POWER = 6

@@ -1,10 +1,9 @@
-"""How far a run of the reasoning agent may go: `[limits]` in its roster file, and before that the settings."""
+"""How far a run of the reasoning agent may go: `[limits]` in its roster file."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import MAX_PARTS
 
 
@@ -25,16 +24,3 @@ class Limits(BaseModel):
     context: int = Field(default=8_000, ge=1_000, description="tokens of short-term memory that a model is shown")
     decay: float = Field(default=0.9, gt=0, le=1, description="part of an item's strength that is left after a step")
     threshold: float = Field(default=0.25, ge=0, lt=1, description="strength below which an item is dropped")
-
-
-def limits_of(own: Limits, settings: Settings) -> Limits:
-    """The limits of an agent: its own where its roster file names them, else those of the settings."""
-    common = {
-        "depth": settings.reasoning_depth,
-        "steps": settings.reasoning_steps,
-        "sub_questions": settings.reasoning_sub_questions,
-        "context": settings.short_term_capacity,
-        "decay": settings.short_term_decay,
-        "threshold": settings.short_term_threshold,
-    }
-    return own.model_copy(update={name: value for name, value in common.items() if name not in own.model_fields_set})

@@ -6,14 +6,13 @@ sentence-transformers, and renamed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from filelock import FileLock
 
 from memshare_broker.errors import BadInput
 from memshare_memory.encoders.export_folder import (
@@ -37,7 +36,8 @@ def export(path: str | None, name: str | None, folder: Path) -> None:
     What cannot be exported, or gives other vectors then, is written down as refused. Raises `BadInput` for a model
     that cannot be loaded.
     """
-    with _alone(folder):
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):  # it ends with its process, however that ends
         if read_export(folder):
             return
         # torch takes seconds to import, and who waited for another process does not need it.
@@ -78,15 +78,6 @@ def _write(model: SentenceTransformer, folder: Path) -> None:
     (folder / SETTINGS).write_text(settings.model_dump_json(indent=2), encoding="utf-8")
     for file in [*folder.iterdir(), folder]:
         _sync(file)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process exports into this folder; the lock ends with its process, however that ends."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f".{folder.name}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _sync(path: Path) -> None:

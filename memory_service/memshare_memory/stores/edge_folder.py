@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from filelock import lock_descriptor
 from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
@@ -90,11 +90,9 @@ def lock(folder: Path) -> BinaryIO:
         file = (folder / _LOCK).open("ab")
     except OSError as error:
         raise unwritable(folder, error) from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    if not lock_descriptor(file.fileno(), blocking=False):
         file.close()
-        raise taken(folder) from error
+        raise taken(folder)
     return file
 
 

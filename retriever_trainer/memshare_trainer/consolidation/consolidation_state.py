@@ -6,7 +6,6 @@ empty to wait for its end.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import redis
+from filelock import lock_descriptor
 
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.steady_thread import steady_thread
@@ -93,10 +93,8 @@ def alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput(f"The folder of encoders {str(folder)!r} cannot be written: {error.strerror}.") from error
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise MemshareError(f"Another consolidation runs in {str(folder)!r}. Wait until it is done.") from error
+        if not lock_descriptor(lock.fileno(), blocking=False):
+            raise MemshareError(f"Another consolidation runs in {str(folder)!r}. Wait until it is done.")
         for pattern in LEFT_BEHIND:
             for left in folder.glob(pattern):
                 shutil.rmtree(left)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -15,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from memshare.commands.options import Json
 from memshare.console import console, errors, print_json, table
 from memshare.evaluation.evaluate import evaluate
-from memshare.evaluation.expect import Expected, expect
 from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.rehearsal import Rehearsal, rehearse
 from memshare.evaluation.request import Request, request_of
 from memshare.evaluation.result import Result
 from memshare.evaluation.tables import LEGEND, judged_by, summary
@@ -26,10 +25,6 @@ from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_llm.no_model import needs_model
 
 EVERY = "all"
-AT_MOST = (
-    "Calls, about: where every reply fits and nothing fails. Calls at most: where no reply fits at once, every message "
-    "takes all its {tries} tries (MEMSHARE_TRIES), and every answer becomes a memory."
-)
 
 
 def run(
@@ -81,26 +76,26 @@ def run(
         )
         for one in (EXPERIMENTS[name] for name in names)
     ]  # fmt: skip
-    expected = expect(requests, settings)
-    if any(one.tasks for one in expected):  # what has ended is told without any model
+    rehearsals = rehearse(requests, settings)
+    if any(one.tasks for one in rehearsals):  # what has ended is told without any model
         graders = (settings.model_for("scorer"), settings.model_for("trainer"), *([judge] if judge else []))
         if OFFLINE in (*using, *graders):
             raise BadInput(needs_model("An experiment"))
         check_models(settings, dict.fromkeys([*using, *graders]))
-    _say_expected(requests, expected, settings.tries)
-    if not yes and any(any(one.most.values()) for one in expected):
+    _say_most(requests, rehearsals)
+    if not yes and any(one.most.total() for one in rehearsals):
         if as_json or not sys.stdin.isatty():
             raise BadInput("Nobody can be asked here whether to go on: look at the numbers above, and give --yes.")
         typer.confirm("Go on?", abort=True, err=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    for request, one in zip(requests, expected, strict=True):
-        _say(_run(request, settings, one), request.out, as_json=as_json)
+    for request, one in zip(requests, rehearsals, strict=True):
+        _say(_run(request, settings, one.tasks), request.out, as_json=as_json)
 
 
-def _run(request: Request, settings: Settings, expected: Expected) -> Result:
+def _run(request: Request, settings: Settings, tasks: int) -> Result:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors, transient=True) as bars:
-        bar = bars.add_task("Starting", total=expected.tasks or None)
+        bar = bars.add_task("Starting", total=tasks or None)
 
         def progress(what: str, count: int) -> None:
             bars.update(bar, description=f"{request.experiment.name}: {what}", advance=count)
@@ -112,47 +107,16 @@ def _run(request: Request, settings: Settings, expected: Expected) -> Result:
             raise
 
 
-def _say_expected(requests: list[Request], expected: list[Expected], tries: int) -> None:
-    rows = [
-        (
-            request.experiment.name,
-            one.tasks,
-            _calls(one.calls) or "none: it has ended",
-            _calls(one.most),
-            f"{sum(one.tokens.values()):,}",
-            _money(one),
-        )
-        for request, one in zip(requests, expected, strict=True)
-    ]
-    errors.print(
-        table(
-            "experiment",
-            "tasks",
-            "calls, about",
-            "calls at most",
-            "tokens, about",
-            "cost, about",
-            rows=rows,
-            title="To be done",
-        )
-    )
-    errors.print(AT_MOST.format(tries=tries), style="dim")
+def _say_most(requests: list[Request], rehearsals: list[Rehearsal]) -> None:
+    for request, one in zip(requests, rehearsals, strict=True):
+        most = ", ".join(f"{count:,} of {model}" for model, count in one.most.items() if count)
+        errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls at most: {most or 'none'}.")
     for parts, files in dict.fromkeys((request.split, tuple(request.files)) for request in requests):
         errors.print(
             f"{', '.join(one.file for one in files)}: {len(parts.seeds)} seeds, {len(parts.queries)} queries, "
             f"{len(parts.test)} test. Dropped, as their question or answer had been there: "
             f"{sum(one.dropped for one in files)}.",
         )
-
-
-def _calls(calls: Mapping[str, int]) -> str:
-    return ", ".join(f"{model} {count:,}" for model, count in calls.items() if count)
-
-
-def _money(one: Expected) -> str:
-    if one.unpriced:
-        return f"not known: no price of {', '.join(one.unpriced)} in MEMSHARE_PRICES"
-    return f"{one.money:.2f} {one.currency or ''}".strip()
 
 
 def _say(result: Result, out: Path, *, as_json: bool) -> None:

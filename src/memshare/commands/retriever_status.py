@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
-from memshare.chart import Point, chart
 from memshare.commands.lift import lift_in_words
 from memshare.console import console, styled, table
 from memshare_trainer.lesson_log import Update
 from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
 MOST_SUBMITTERS = 6  # in the table; JSON has all
-WIDEST = 100  # characters of a chart
+BARS = "▁▂▃▄▅▆▇█"
+WIDEST = 80  # bars of a chart
 VERSIONS_SHOWN, REASONS_SHOWN = 10, 5
 LITTLE = 30  # lessons, before which there is no version
 
@@ -67,10 +69,16 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
     console.print(facts)
     if pool.lessons.counted < LITTLE:
         console.print(f"There is no version before {LITTLE} lessons of a pool.", style="dim")
-    points = _points(pool)
-    if len(points) > 1:
-        console.print("\nHow likely what is shown first helps, in the lessons held out by then:", style="dim")
-        console.print(chart(points, min(console.width, WIDEST)))
+    tested = [one for one in pool.updates if one.lesson.accuracy_after is not None]
+    if len(tested) > 1:
+        console.print(
+            f"\nHow likely what is shown first helps, in the lessons held out by then (lesson {tested[0].counted} to"
+            f" {tested[-1].counted}; × refused):",
+            style="dim",
+        )
+        console.print(
+            chart([(one.lesson.accuracy_after or 0.0, one.lesson.refused) for one in tested], console.width - 16)
+        )
 
 
 def _submitters(pool: PoolStatus) -> str:
@@ -98,12 +106,14 @@ def _counts(pool: PoolStatus) -> str:
     )
 
 
-def _points(pool: PoolStatus) -> list[Point]:
-    return [
-        Point(one.counted, one.lesson.accuracy_after, one.lesson.refused)
-        for one in pool.updates
-        if one.lesson.accuracy_after is not None
-    ]
+def chart(lessons: Sequence[tuple[float, bool]], width: int) -> Text:
+    """A bar for each lesson, or for as many as fit. A lesson is its accuracy, and whether its version was refused."""
+    room = max(1, min(width, WIDEST, len(lessons)))
+    shown = [lessons[(place + 1) * len(lessons) // room - 1] for place in range(room)]
+    low, high = min(lessons)[0], max(lessons)[0]
+    steps = (len(BARS) - 1) / ((high - low) or 1.0)
+    bars = [("×", "red") if refused else (BARS[round((one - low) * steps)], "green") for one, refused in shown]
+    return styled((f"{low:.3f} ", "dim"), *bars, (f" {high:.3f}", "dim"))
 
 
 def _print_versions(pool: PoolStatus) -> None:

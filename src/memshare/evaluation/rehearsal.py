@@ -1,115 +1,105 @@
-"""Makes no call, and counts those that an experiment would make."""
+"""Goes through experiments without a call, and counts the most calls of models that each can take.
+
+A question that wants a reply of a certain form is asked twice where the first reply does not fit, and a message that
+fails is tried again. Not counted is what a killed worker was doing, which is asked for again.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from memshare.evaluation.data import Item
-from memshare.evaluation.most_calls import ENGINE_CALLS, MostCalls
+from memshare.evaluation.data import Item, Split
+from memshare.evaluation.evaluate import conduct, prepare
+from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
+from memshare.evaluation.request import Request, plan_of, roster_of
 from memshare.evaluation.variants import Setup
 from memshare_agents.roster import Agent
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Usage
+from memshare_llm.structured import MOST_CALLS
+from memshare_memory.recall.recall import CANDIDATES
 
-CHARACTERS_PER_TOKEN, TOKENS_OF_A_RUBRIC, TOKENS_OF_A_GRADE = 4, 1_200, 250  # for the estimate alone
-TOKENS_OF_A_STEP = 1_500
+PERFECT = Score(
+    total=100, threshold=0, accepted=True, criteria={}, rubric="", rubric_version="", model="", usage=Usage()
+)
 
 
 class Rehearsal:
-    """Stands in for the queues. `most` is an upper bound of the calls; `calls` are those of a run in which every reply
-    fits, nothing fails and nothing is near enough to be compared; the tokens are an estimate of that run's."""
+    """Stands in for the queues. `most` is an upper bound of the calls of each model, `tasks` how many will end."""
 
     def __init__(self, settings: Settings, agents: Mapping[str, Agent]) -> None:
-        self.calls: Counter[str] = Counter()
-        self.most: Counter[str] = Counter()
         self.tasks = 0
-        self._prompt: Counter[str] = Counter()
-        self._completion: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+        self._tries, self._agents = settings.tries, agents
         self._scorer, self._trainer = settings.model_for("scorer"), settings.model_for("trainer")
-        self._votes = settings.scorer_votes
-        self._bound = MostCalls(settings, agents)
-        self._agents = agents
-
-    def usage(self, model: str) -> Usage:
-        """About what the calls of a model will take."""
-        return Usage(prompt_tokens=self._prompt[model], completion_tokens=self._completion[model])
+        self._asked = MOST_CALLS * settings.tries  # for a reply of a certain form
+        self._grade = self._asked * settings.scorer_votes
+        # With log-probabilities a call for each candidate, and where these are of no use one for all.
+        first_tokens = 2 * CANDIDATES * settings.tries if settings.labels == "logprobs" else 0
+        self._lesson = first_tokens + self._asked
 
     def ask(self, step: str, tasks: Sequence[Task], *, in_order: bool = False) -> list[Reply]:  # noqa: ARG002
         for task in tasks:
-            length = len(task.item.prompt or "") + len(task.item.answer)
-            if self._bound.has_engine(task):
-                read = TOKENS_OF_A_STEP * CHARACTERS_PER_TOKEN
-                self._count(task.model, self._models_of(task), self._bound.answer(task), ENGINE_CALLS, read, length)
+            agent, graded = self._agents[task.item.agent], 1
+            if task.engine and agent.engine is not None:
+                models = " or ".join(dict.fromkeys((task.model, *agent.models.values())))
+                self.most[models] += agent.limits.calls * self._tries
+                graded += agent.limits.sub_questions if task.remember else 0
             else:
-                read = (1 + task.k) * length
-                self._count(task.model, task.model, self._bound.answer(task), 1, read, len(task.item.answer))
-            self._count_grade(length)
+                self.most[task.model] += self._tries
+            self.most[self._scorer] += graded * self._grade
             if task.remember:
-                self._count_memory(length)
-                for _ in range(self._bound.sub_questions(task)):
-                    self._count(self._scorer, self._scorer, self._bound.grade + self._bound.comparison, 0, 0, 0)
-                    self._count(self._trainer, self._trainer, self._bound.lesson, 0, 0, 0)
+                self._count_memories(graded)
         self.tasks += len(tasks)
-        return [Reply("", task.item.answer, _perfect()) for task in tasks]
+        return [Reply("", task.item.answer, PERFECT) for task in tasks]
 
     def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
-        for item in items:
-            length = len(item.answer)
-            self._count(setup.model, setup.model, self._bound.question, 1, length, 40 * CHARACTERS_PER_TOKEN)
-            self._count_grade(length)
-        self.tasks += len(items)
-        return [Graded(f"question {item.id}", 100.0) for item in items]
+        self.most[setup.model] += len(items) * self._asked
+        return self._graded([f"question {item.id}" for item in items])
 
     def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:  # noqa: ARG002
-        for pair in pairs:
-            self._count_grade(len(pair.item.prompt or "") + len(pair.answer))
-        self.tasks += len(pairs)
-        return [Graded(pair.item.prompt or "", 100.0) for pair in pairs]
+        return self._graded([pair.item.prompt or "" for pair in pairs])
 
     def settle(self, step: str, pairs: Sequence[Settled]) -> None:  # noqa: ARG002
-        for one in pairs:
-            if one.pair.grade is None or one.pair.grade.accepted:
-                self._count_memory(len(one.pair.item.prompt or "") + len(one.pair.answer))
+        self._count_memories(sum(one.pair.grade is None or one.pair.grade.accepted for one in pairs))
         self.tasks += len(pairs)
 
     def change(self, step: str, change: Change) -> str:  # noqa: ARG002
-        for _ in range(change.writes):
-            self._count(self._scorer, self._scorer, self._bound.comparison, 0, 0, 0)
+        self.most[self._scorer] += change.writes * self._asked
         return ""
 
-    def judge(self, judge: str, items: Sequence[tuple[str, str]]) -> None:
-        """Count what a second judge is asked, of prompts and answers."""
-        for prompt, answer in items:
-            self._count_grade(len(prompt) + len(answer), judge)
-        self.tasks += len(items)
+    def judge(self, judge: str, answers: int) -> None:
+        """Count what a second judge is asked."""
+        self.most[judge] += answers * self._grade
+        self.tasks += answers
 
-    def _models_of(self, task: Task) -> str:
-        """Whoever may be asked in a run of the engine, whose steps may have models of their own."""
-        return " or ".join(dict.fromkeys((task.model, *self._agents[task.item.agent].models.values())))
+    def _graded(self, prompts: Sequence[str]) -> list[Graded]:
+        self.most[self._scorer] += len(prompts) * self._grade
+        self.tasks += len(prompts)
+        return [Graded(prompt, PERFECT.total) for prompt in prompts]
 
-    def _count_grade(self, characters: int, scorer: str | None = None) -> None:
-        length, model = characters + TOKENS_OF_A_RUBRIC * CHARACTERS_PER_TOKEN, scorer or self._scorer
-        written = TOKENS_OF_A_GRADE * CHARACTERS_PER_TOKEN
-        self._count(model, model, self._bound.grade, self._votes, length, written)
-
-    def _count_memory(self, characters: int) -> None:
+    def _count_memories(self, many: int) -> None:
         """A new memory is a lesson, and may be compared with those that it may contradict."""
-        written = 20 * CHARACTERS_PER_TOKEN
-        self._count(self._trainer, self._trainer, self._bound.lesson, 1, 20 * characters, written)
-        self._count(self._scorer, self._scorer, self._bound.comparison, 0, 0, 0)
-
-    def _count(self, model: str, asked: str, most: int, calls: int, read: int, written: int) -> None:
-        """Some calls of a model, of which each reads and writes so many characters."""
-        self.most[asked] += most
-        self.calls[model] += calls
-        self._prompt[model] += calls * read // CHARACTERS_PER_TOKEN
-        self._completion[model] += calls * written // CHARACTERS_PER_TOKEN
+        self.most[self._trainer] += many * self._lesson
+        self.most[self._scorer] += many * self._asked
 
 
-def _perfect() -> Score:
-    return Score(
-        total=100, threshold=0, accepted=True, criteria={}, rubric="", rubric_version="", model="", usage=Usage()
-    )
+def rehearse(requests: Sequence[Request], settings: Settings) -> list[Rehearsal]:
+    """Go through the experiments that have not ended, and count. What the first prepares, the others have."""
+    rehearsals = []
+    known: dict[Split, dict[str, Prepared]] = {}
+    for request in requests:
+        rehearsal = Rehearsal(settings, roster_of(request, settings))
+        rehearsals.append(rehearsal)
+        if Folder(request.out / request.experiment.name).result() is not None:
+            continue
+        if request.split not in known:
+            before = read_preparation(request.out, plan_of(request, settings))
+            known[request.split] = before or prepare(request, rehearsal)
+        lab = conduct(request, rehearsal, settings, known[request.split])
+        if request.judge is not None:
+            rehearsal.judge(request.judge, len(lab.measured))
+    return rehearsals

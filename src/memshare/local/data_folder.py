@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import tomlkit
+from filelock import lock_descriptor
 
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.private_files import keep_private
@@ -30,7 +30,7 @@ def tell_models(settings: Settings) -> Iterator[None]:
     told |= {"agents_dir": str(settings.agents_dir.absolute())} if settings.agents_dir else {}
     told |= {name.lower(): os.environ[name] for name in ADDRESSES if os.environ.get(name)}
     with (settings.data / RUNNING).open("a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock_descriptor(file.fileno())
         file.truncate(0)
         file.write(tomlkit.dumps(told))
         file.flush()
@@ -47,15 +47,12 @@ def hold_folder(data: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput(f"The data folder {str(data)!r} cannot be written: {error.strerror}.") from error
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            lock.seek(0)
+        lock.seek(0)
+        if not lock_descriptor(lock.fileno(), blocking=False):
             raise MemshareError(
                 f"memshare runs already on {str(data)!r} (process {lock.read().strip() or 'unknown'}). "
                 "Use it as it is, end it with Ctrl-C, or give another folder with --data."
-            ) from error
-        lock.seek(0)
+            )
         lock.truncate()
         lock.write(str(os.getpid()))
         lock.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from numpy.typing import NDArray
 
 from memshare_concepts.clusters import Clusters, find_clusters
@@ -41,8 +41,7 @@ def flashcard_pool(exports: Path) -> FlashcardPool:
 
 def _vectors(named: Sequence[str], file: Path) -> tuple[NDArray[np.float32], dict[str, NDArray[np.float32]]]:
     """Those of the prompts, and of each name by its key. The first test process encodes them, and the others read."""
-    with file.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(file.with_suffix(".lock")):
         if not file.exists():
             encoder = SentenceTransformerEncoder(None, device="cpu")
             prompts = encoder.encode([card.prompt for card in flashcards()])

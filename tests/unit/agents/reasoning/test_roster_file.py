@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare_agents.reasoning.limits import limits_of
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import Settings
 
 COOK = """description = "Answers about food."
 instructions = "Answer."
@@ -22,25 +20,6 @@ def test_the_reasoning_agent_is_in_the_roster_with_its_engine() -> None:
     assert (agent.engine, agent.pool, agent.rubric, agent.recall) == ("reasoning", "reasoning", "integrated", "hybrid")
     assert agent.models == {}
     assert (agent.limits.depth, agent.limits.steps) == (5, 24)
-
-
-def test_limits_are_those_of_the_settings_but_for_what_the_roster_file_names(tmp_path: Path) -> None:
-    (tmp_path / "cook.toml").write_text(COOK + 'engine = "reasoning"\n[limits]\nsteps = 9\ndecay = 0.5\n')
-    agents = load_roster(tmp_path)
-    settings = Settings(
-        reasoning_depth=3,
-        reasoning_steps=12,
-        reasoning_sub_questions=2,
-        short_term_decay=0.8,
-        short_term_threshold=0.1,
-        short_term_capacity=2_000,
-    )
-
-    common, own = (limits_of(agents[name].limits, settings) for name in ("reasoning", "cook"))
-
-    assert (common.depth, common.steps, common.context, common.sub_questions) == (3, 12, 2_000, 2)
-    assert (common.decay, common.threshold, common.tokens) == (0.8, 0.1, 150_000)
-    assert (own.depth, own.steps, own.decay) == (3, 9, 0.5)
 
 
 def test_any_agent_can_have_the_engine_with_models_and_limits_of_its_own(tmp_path: Path) -> None:

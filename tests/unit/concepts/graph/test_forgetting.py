@@ -10,7 +10,7 @@ import pytest
 
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.graph.concept_index import KEPT_FROM
-from memshare_concepts.graph.consistent import ConsistentVectors
+from tests.support.consistent_vectors import ConsistentVectors
 from tests.support.golden_concepts import card_id, levels
 
 ALL = list(range(540))

@@ -10,6 +10,7 @@ import redis
 from typer.testing import CliRunner, Result
 
 from memshare.commands.retriever import app
+from memshare.commands.retriever_status import chart
 from memshare_broker.errors import MemshareError
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings, load_settings
@@ -92,10 +93,21 @@ def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(
 
     assert "Encoder tests/forms" in shown
     assert ", on 6 lessons never trained on" in " ".join(shown.split())
-    assert shown.count("●") > 2
-    assert shown.count("×") > 1
+    assert "; × refused)" in shown
+    assert shown.count("×") > 2
     assert "how often what is shown first helps on the older lessons would fall from" in " ".join(shown.split())
     assert "There is no version before" not in shown
+
+
+def test_the_chart_tells_better_from_worse_and_refused_lessons() -> None:
+    assert chart([(0.5, False), (0.9, False), (0.6, True)], 60).plain == "0.500 ▁█× 0.900"
+    assert chart([(0.5, False), (0.5, False)], 60).plain == "0.500 ▁▁ 0.500"
+
+
+def test_a_chart_of_more_lessons_than_fit_shows_the_last_and_those_between() -> None:
+    drawn = chart([(0.5 + lesson / 5000, False) for lesson in range(2000)], 16).plain
+
+    assert drawn == "0.500 ▁▂▂▃▃▄▄▄▅▅▆▆▇▇██ 0.900"
 
 
 def test_status_says_when_the_first_version_may_come(redis_client: redis.Redis) -> None:

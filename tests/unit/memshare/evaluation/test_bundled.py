@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memshare.evaluation.expect import expect
 from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.complex import passages
+from memshare.evaluation.rehearsal import rehearse
 from memshare.evaluation.request import Request, request_of
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
@@ -34,14 +34,13 @@ def test_all_bundled_questions_are_asked_without_data_and_without_seeds(
 ) -> None:
     request = wanted(name, tmp_path)
 
-    [expected] = expect([request], Settings(data=tmp_path, model_scorer="judge", model_agents="offline", tries=1))
+    [rehearsal] = rehearse([request], Settings(data=tmp_path, model_scorer="judge", model_agents="offline", tries=1))
 
     assert not request.split.seeds
     assert not request.split.queries
-    assert expected.tasks == answers
-    assert expected.calls["judge"] == answers
+    assert rehearsal.tasks == answers
     # Each answer is graded by two calls at most; what is written is compared by as many.
-    assert expected.most["judge"] >= 2 * answers
+    assert rehearsal.most["judge"] >= 2 * answers
 
 
 def test_every_answer_stands_in_the_documents_and_what_facts_are_changed_to_does_not(tmp_path: Path) -> None:

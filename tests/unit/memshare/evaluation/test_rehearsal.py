@@ -9,16 +9,16 @@ import pytest
 
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.evaluate import conduct, prepare
-from memshare.evaluation.expect import expect
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.bias import DRAWS
 from memshare.evaluation.folder import Prepared
 from memshare.evaluation.lab import Lab
 from memshare.evaluation.queues import Pair, Settled, Task
-from memshare.evaluation.rehearsal import Rehearsal
+from memshare.evaluation.rehearsal import Rehearsal, rehearse
 from memshare.evaluation.request import Request
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
+from tests.support.sub_questions import agents_with_sub_questions
 
 SEEDS, QUERIES, TEST = 4, 8, 8
 
@@ -46,7 +46,7 @@ def gone_through(wanted: Request, rehearsal: Rehearsal, folder: Path) -> tuple[L
     return conduct(wanted, rehearsal, Settings(data=folder), prepared), prepared
 
 
-def rehearsal_of(folder: Path, votes: int = 1, sub_questions: int = 0) -> Rehearsal:
+def rehearsal_of(folder: Path, votes: int = 1, agents: Path | None = None) -> Rehearsal:
     settings = Settings(
         data=folder,
         model_scorer="judge",
@@ -54,13 +54,12 @@ def rehearsal_of(folder: Path, votes: int = 1, sub_questions: int = 0) -> Rehear
         scorer_votes=votes,
         tries=2,
         model="offline",
-        reasoning_sub_questions=sub_questions,
     )
-    return Rehearsal(settings, load_roster(None))
+    return Rehearsal(settings, load_roster(agents))
 
 
 @pytest.mark.parametrize(
-    ("name", "answers", "learnt"),
+    ("name", "answers", "lessons"),
     [
         ("memories", QUERIES + 4 * TEST, SEEDS + QUERIES),
         # By people, by each of two models, and by both together; the seeds of the pool that they write with are one's.
@@ -76,19 +75,19 @@ def rehearsal_of(folder: Path, votes: int = 1, sub_questions: int = 0) -> Rehear
     ],
 )
 def test_each_model_answers_as_often_as_the_experiment_says(
-    name: str, answers: int, learnt: float, tmp_path: Path
+    name: str, answers: int, lessons: float, tmp_path: Path
 ) -> None:
     rehearsal = rehearsal_of(tmp_path, votes=3)
 
     lab, _ = gone_through(request(name, tmp_path), rehearsal, tmp_path)
 
-    assert {model: rehearsal.calls[model] for model in ("one", "two")} == {"one": answers, "two": answers}
+    # Two tries; and where a reply has a form, two calls in each.
+    assert {model: rehearsal.most[model] for model in ("one", "two")} == {"one": 2 * answers, "two": 2 * answers}
     spoiled = 3 * DRAWS if name == "bias" else 0
-    assert rehearsal.calls["judge"] == 3 * (2 * answers + SEEDS + spoiled)
+    assert rehearsal.most["judge"] >= 4 * 3 * (2 * answers + SEEDS + spoiled) + 4 * 2 * lessons
     assert len(lab.measured) == 2 * (answers - {"knowledge": 0, "credibility": 3 * QUERIES}.get(name, QUERIES))
     assert len(lab.split.all) == SEEDS + QUERIES + TEST
-    assert rehearsal.calls["teacher"] == 2 * learnt
-    assert all(rehearsal.most[model] >= 2 * calls for model, calls in rehearsal.calls.items())
+    assert rehearsal.most["teacher"] == 4 * 2 * lessons
 
 
 def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp_path: Path) -> None:
@@ -97,8 +96,8 @@ def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp
     gone_through(request("growth", tmp_path), with_lessons, tmp_path)
     gone_through(request("growth", tmp_path)._replace(learning=False), without, tmp_path)
 
-    assert without.calls["teacher"] == 0 < with_lessons.calls["teacher"]
-    assert without.calls["one"] == with_lessons.calls["one"]
+    assert without.most["teacher"] == 0 < with_lessons.most["teacher"]
+    assert without.most["one"] == with_lessons.most["one"]
 
 
 @pytest.mark.parametrize(("labels", "most"), [("json", 2), ("logprobs", 42)])
@@ -110,7 +109,7 @@ def test_the_bound_of_a_lesson_counts_a_call_for_each_candidate_where_labels_are
 
     rehearsal.settle("one", [Settled("logic", "logic", "logic", Pair(item, "So.", None, "one"))])
 
-    assert (rehearsal.calls["teacher"], rehearsal.most["teacher"]) == (1, 3 * most)
+    assert rehearsal.most["teacher"] == 3 * most
 
 
 def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path: Path) -> None:
@@ -127,14 +126,14 @@ def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path
 def test_the_bound_counts_the_sub_questions_that_may_be_graded_and_learnt_from(tmp_path: Path) -> None:
     item = Item(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
     task = Task(item, "reasoning-own-0", "one", 3, remember=True)
-    without, with_three = rehearsal_of(tmp_path), rehearsal_of(tmp_path, sub_questions=3)
+    without, with_three = rehearsal_of(tmp_path), rehearsal_of(tmp_path, agents=agents_with_sub_questions(tmp_path, 3))
 
     for rehearsal in (without, with_three):
         rehearsal.ask("one", [task])
 
     assert with_three.most["judge"] == 4 * without.most["judge"]
     assert with_three.most["teacher"] == 4 * without.most["teacher"]
-    assert with_three.calls == without.calls
+    assert with_three.tasks == without.tasks == 1
 
 
 def test_questions_that_are_not_there_are_asked_for_once_for_all_models(tmp_path: Path) -> None:
@@ -143,8 +142,8 @@ def test_questions_that_are_not_there_are_asked_for_once_for_all_models(tmp_path
     gone_through(request("memories", tmp_path, asked=False), rehearsal, tmp_path)
 
     everything = SEEDS + QUERIES + TEST
-    assert rehearsal.calls["one"] == QUERIES + 4 * TEST + everything
-    assert rehearsal.calls["judge"] == 2 * (QUERIES + 4 * TEST) + everything
+    assert rehearsal.most["one"] == 2 * (QUERIES + 4 * TEST) + 4 * everything
+    assert rehearsal.tasks == 2 * (QUERIES + 4 * TEST + SEEDS + QUERIES) + everything
 
 
 def test_what_was_prepared_before_is_not_asked_for_again(tmp_path: Path) -> None:
@@ -154,13 +153,12 @@ def test_what_was_prepared_before_is_not_asked_for_again(tmp_path: Path) -> None
     _, prepared = gone_through(wanted, first, tmp_path)
     conduct(wanted, second, Settings(data=tmp_path), prepared)
 
-    assert second.calls["one"] == QUERIES + 4 * TEST
+    assert second.most["one"] == 2 * (QUERIES + 4 * TEST)
 
 
 def test_a_second_judge_is_asked_for_every_answer_to_the_test_set(tmp_path: Path) -> None:
     wanted = request("memories", tmp_path)._replace(judge="other")
 
-    [expected] = expect([wanted], Settings(data=tmp_path, model="offline", tries=2))
+    [rehearsal] = rehearse([wanted], Settings(data=tmp_path, model="offline", tries=2))
 
-    assert expected.calls["other"] == 2 * 4 * TEST
-    assert expected.most["other"] == 2 * 2 * expected.calls["other"]
+    assert rehearsal.most["other"] == 2 * 2 * (2 * 4 * TEST)
