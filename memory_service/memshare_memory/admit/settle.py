@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -18,13 +19,12 @@ from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Settlement, VerdictTask
 from memshare_broker.wire.messages import AnsweredTask
-from memshare_memory.admit.asked_concepts import extraction
-from memshare_memory.admit.comparisons import comparison, rivals_of
+from memshare_memory.admit.after import Admitted, after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, of_own_pool
 from memshare_memory.admit.learnt import Kept, keep_learnt
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.outdated import outdated
-from memshare_memory.admit.parts import gradings
+from memshare_memory.admit.parts import parts_among
 from memshare_memory.admit.regrade import regrade
 from memshare_memory.admit.same_saying import is_a_persons, same_in_pool, that_stands, why_it_stands
 from memshare_memory.admit.seeds import note_seeds
@@ -32,7 +32,6 @@ from memshare_memory.curate.take_out import TakeOut
 from memshare_memory.memory import Memory, Status, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.lift import LiftSums
 from memshare_memory.recall.recall import Recall, sparse_of
@@ -80,10 +79,9 @@ class SettleStage:
         self._client = client
         self._crediting = Crediting(client, keep_days, learn=lessons.learn)
         self._lift = LiftSums(client, keep_days)
-        self._conflicts = Conflicts(client)
+        self._after = after_admission(client, lessons, concepts=concepts)
         self._take_out = TakeOut(client)
         self._ranking = CredibilityRanking(client)
-        self._lessons = lessons
         self._concepts = concepts
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -175,27 +173,19 @@ class SettleStage:
             if task.seed:
                 note_seeds(self._client, store, there=[rival])  # by a run that was killed it may not have been noted
             return Settlement(memory_id=rival.id, outcome="duplicate", reason=why_it_stands(rival)), ()
-        lesson = None if stale else self._lessons.following(task.journey, recall, memory, vector)
+        new = Admitted(memory, vector, recall, task)
+        following = tuple(message for follow in self._after for message in follow(new))
         others = [rival for rival in rivals if rival.id != memory.id]
         self._take_out.put_in_trash(others, {})
         store.put([(memory, Vectors(vector, sparse_of(memory)))])
         self._take_out.remove(store, others)
         note_seeds(self._client, store, there=[memory], gone=rivals)
-        asked = (extraction(memory, task.journey),) if self._concepts else ()
+        outcome: Literal["stored", "replaced"] = "stored"
+        reason = "it is good enough"
         if stale:
             reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
-            return Settlement(memory_id=memory.id, outcome="stored", reason=reason), asked
-        contradicted = rivals_of(store, self._conflicts, memory, vector)
-        compared = comparison(task.journey, memory, contradicted) if contradicted else None
-        parts = gradings(task, memory)
-        following = (*(one for one in (lesson, compared) if one is not None), *asked, *parts.values())
-        settlement = Settlement(
-            memory_id=memory.id,
-            outcome="stored",
-            reason="it is good enough",
-            parts={becomes: UUID(message.journey) for becomes, message in parts.items()},
-        )
-        if rivals:
+        elif rivals:
+            outcome = "replaced"
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
-            settlement = settlement.model_copy(update={"outcome": "replaced", "reason": reason})
+        settlement = Settlement(memory_id=memory.id, outcome=outcome, reason=reason, parts=parts_among(following))
         return settlement, following

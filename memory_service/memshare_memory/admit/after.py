@@ -1,0 +1,58 @@
+"""What follows a memory that is admitted to its pool: a tuple of functions, each of which gives messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import redis
+from numpy.typing import NDArray
+
+from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.wire.messages import AnsweredTask
+from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.admit.comparisons import comparison, rivals_of
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.parts import gradings
+from memshare_memory.memory import Memory
+from memshare_memory.recall.conflicts import Conflicts
+from memshare_memory.recall.recall import Recall
+
+
+class Admitted(NamedTuple):
+    """A memory as it is about to be stored, its vector, the pool and the task that it comes from."""
+
+    memory: Memory
+    vector: NDArray[np.float32]
+    recall: Recall
+    task: AnsweredTask
+
+    @property
+    def stale(self) -> bool:
+        """Whether its answer rests on what has changed since: then it teaches nothing."""
+        return self.memory.status == "stale"
+
+
+After = Callable[[Admitted], Iterable[NextMessage]]
+
+
+def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) -> tuple[After, ...]:
+    """What follows, in this order. The concepts of a memory are asked for where `concepts` says so."""
+    conflicts = Conflicts(client)
+
+    def lesson(new: Admitted) -> Iterable[NextMessage]:
+        message = None if new.stale else lessons.following(new.task.journey, new.recall, new.memory, new.vector)
+        return () if message is None else (message,)
+
+    def compared(new: Admitted) -> Iterable[NextMessage]:
+        others = [] if new.stale else rivals_of(new.recall.store, conflicts, new.memory, new.vector)
+        return (comparison(new.task.journey, new.memory, others),) if others else ()
+
+    def named(new: Admitted) -> Iterable[NextMessage]:
+        return (extraction(new.memory, new.task.journey),)
+
+    def parts(new: Admitted) -> Iterable[NextMessage]:
+        return () if new.stale else gradings(new.task, new.memory)
+
+    return (lesson, compared, *((named,) if concepts else ()), parts)
