@@ -24,6 +24,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worked]:
 
 
 def test_the_tasks_page_names_every_stage(page: Page, worked: Worked, keep: Callable[[Page, str], None]) -> None:
+    page.set_viewport_size({"width": 1480, "height": 800})  # whole names of workers
     page.goto(f"{worked.flower}/tasks")
     expect(page.locator(ROWS).first).to_be_visible()
     keep(page, "flower")

@@ -69,5 +69,5 @@ def test_the_graph_page_shows_the_stages(page: Page, watching: Prometheus, keep:
 
     for stage in ("answer", "score", "settle", "learn"):
         expect(page.get_by_text(f'stage="{stage}"').first).to_be_visible()
-    page.set_viewport_size({"width": 1280, "height": 860})  # the legend stands below
+    page.set_viewport_size({"width": 1280, "height": 920})  # the legend stands below
     keep(page, "prometheus")
