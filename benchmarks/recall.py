@@ -27,7 +27,8 @@ from benchmarks.door import through_the_door
 from benchmarks.encoding import encodes
 from benchmarks.report import Aim, milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
-from memshare_memory.encoders.encoder import Encoder, open_encoder
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import SharedBatches
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall, sparse_of

@@ -14,7 +14,7 @@ from memshare_concepts.names import key
 from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
 
 if TYPE_CHECKING:
-    from memshare_concepts.gaps.gap import Gap
+    from memshare_concepts.gap import Gap
 
 
 class Dismissed(Message):

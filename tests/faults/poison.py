@@ -26,7 +26,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Shown
 from memshare_memory.curate.requests import Forget
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.open_model import open_model
+from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.memory import memory_id
 from memshare_scorer.grading import Pair, grade
 from memshare_scorer.rubric import find_rubric

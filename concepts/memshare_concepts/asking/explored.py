@@ -9,7 +9,7 @@ import redis
 
 from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
-from memshare_concepts.gaps.gap import Gap
+from memshare_concepts.gap import Gap
 from memshare_llm.limits.usage import day_of
 
 MOST = 5_000

@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 
 from memshare_broker.wire.messages import Message
 from memshare_concepts.asking.target import Target
-from memshare_memory.curate.reviews import ASKING, PEOPLE
+from memshare_memory.forget.reviews import ASKING, PEOPLE
 
 State = Literal["open", "kept", "dropped", "submitted"]
 

@@ -10,8 +10,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
 from memshare_concepts.clusters.cluster import Cluster, Clusters
 from memshare_concepts.clusters.topics import topics
+from memshare_concepts.gap import Gap
 from memshare_concepts.gaps.between_clusters import unconnected
-from memshare_concepts.gaps.gap import Gap
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.graph.weights import Vector, similarity
 from memshare_concepts.pool_graph import PoolConcepts

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_concepts.clusters.cluster import Cluster, Clusters
-from memshare_concepts.gaps.gap import Gap, ranked
+from memshare_concepts.gap import Gap, ranked
 from memshare_concepts.graph.concept_graph import ConceptGraph
 
 THIN = 0.5

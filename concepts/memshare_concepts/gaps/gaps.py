@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_concepts.clusters.cluster import Clusters
+from memshare_concepts.gap import Gap
 from memshare_concepts.gaps.between_clusters import thin, unconnected
-from memshare_concepts.gaps.gap import Gap
 from memshare_concepts.gaps.unexplained import Encode, unexplained
 from memshare_concepts.graph.concept_graph import ConceptGraph
 

@@ -8,7 +8,7 @@ import redis
 
 from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
-from memshare_concepts.gaps.gap import Gap
+from memshare_concepts.gap import Gap
 
 QUESTIONS = "memshare:concepts:questions:"
 """Of a pool, a hash: id of a gap → JSON of the question."""

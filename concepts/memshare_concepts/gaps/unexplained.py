@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_concepts.gaps.gap import Gap, ranked
+from memshare_concepts.gap import Gap, ranked
 from memshare_concepts.graph.concept_graph import ConceptGraph
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]

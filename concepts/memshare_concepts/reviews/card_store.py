@@ -11,7 +11,7 @@ import redis
 from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
 from memshare_concepts.reviews.card import Card, Grade, Review, Ungraded
-from memshare_memory.curate.reviews import CARDS, PARAMETERS, PEOPLE, UNGRADED
+from memshare_memory.forget.reviews import CARDS, PARAMETERS, PEOPLE, UNGRADED
 
 
 class Fitted(Message):

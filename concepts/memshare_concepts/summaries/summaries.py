@@ -8,7 +8,7 @@ from uuid import UUID
 import redis
 
 from memshare_concepts.summaries.summary import Summary
-from memshare_memory.curate.reviews import SUMMARIES, SUMMARIZED
+from memshare_memory.forget.reviews import SUMMARIES, SUMMARIZED
 
 SAME = 0.5
 """Share of memories in common from which on it is the same cluster: its number changes with the pool."""

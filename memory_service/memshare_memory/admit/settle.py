@@ -28,7 +28,7 @@ from memshare_memory.admit.parts import parts_among
 from memshare_memory.admit.regrade import regrade
 from memshare_memory.admit.same_saying import is_a_persons, same_in_pool, that_stands, why_it_stands
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.curate.take_out import TakeOut
+from memshare_memory.forget.take_out import TakeOut
 from memshare_memory.memory import Memory, Status, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS

@@ -13,10 +13,10 @@ from memshare_broker.errors import BadInput
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.comparing import Comparing, Send
-from memshare_memory.curate.credit_snapshot import Worths, by_pool
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.curate.stale import derived_from, make_stale
 from memshare_memory.curate.write import write
+from memshare_memory.forget.credit_snapshot import Worths, by_pool
 from memshare_memory.memory import Memory, Revision, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.conflicts import Conflict, Verdict

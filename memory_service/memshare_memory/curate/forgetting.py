@@ -12,19 +12,19 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.curate.answers import FilesRewritten, ForgetPreview, Forgotten, Purged, Restored, TrashPage
 from memshare_memory.curate.comparing import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
-from memshare_memory.curate.credit_snapshot import CreditSnapshot, Worths
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare_memory.curate.reviews import drop_questions, drop_summaries
 from memshare_memory.curate.rewriting import rewrite_files
 from memshare_memory.curate.selection import Selection
 from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale
-from memshare_memory.curate.take_out import TakeOut
 from memshare_memory.curate.traces import remove_traces
-from memshare_memory.curate.trash import Trash
 from memshare_memory.curate.write import write
+from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Forgotten, Purged, Restored, TrashPage
+from memshare_memory.forget.credit_snapshot import CreditSnapshot, Worths
+from memshare_memory.forget.reviews import drop_questions, drop_summaries
+from memshare_memory.forget.take_out import TakeOut
+from memshare_memory.forget.trash import Trash
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.credibility_ranking import CredibilityRanking

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 from redis.exceptions import ResponseError
 
-from memshare_memory.curate.answers import FilesRewritten
+from memshare_memory.forget.answers import FilesRewritten
 from memshare_memory.stores.store import Store
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from uuid import UUID
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import Forget
 from memshare_memory.curate.stale import children_of
-from memshare_memory.curate.trash import Trash
+from memshare_memory.forget.trash import Trash
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Store, Where, every
 

@@ -15,8 +15,8 @@ from memshare_broker.delivery.outcome_record import OutcomeRecord
 from memshare_broker.delivery.packed_json import unpack
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_llm.limits.usage import forget_submitter
-from memshare_memory.curate.answers import Purged
-from memshare_memory.curate.reviews import forget_person
+from memshare_memory.forget.answers import Purged
+from memshare_memory.forget.reviews import forget_person
 
 RESULT = "celery-task-meta-"  # Celery's key of a task's result
 RECALLED = "memshare:recalled:"

@@ -11,7 +11,6 @@ from uuid import UUID
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Embedding
-from memshare_memory.curate.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare_memory.curate.requests import (
     ConflictDecision,
     Edit,
@@ -35,6 +34,7 @@ from memshare_memory.door.messages import (
     SearchRequest,
     Stats,
 )
+from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare_memory.memory import Memory
 from memshare_memory.recall.conflicts import Conflict
 from memshare_memory.stores.store import Order, Where

@@ -10,7 +10,6 @@ from uuid import UUID
 from pydantic import TypeAdapter
 
 from memshare_broker.wire.messages import Embedding
-from memshare_memory.curate.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare_memory.curate.requests import (
     ConflictDecision,
     Edit,
@@ -32,6 +31,7 @@ from memshare_memory.door.messages import (
     SearchRequest,
     Stats,
 )
+from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare_memory.memory import Memory
 from memshare_memory.recall.conflicts import Conflict
 

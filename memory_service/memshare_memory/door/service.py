@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memshare_broker.wire.messages import Embedding
-from memshare_memory.curate.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import (
@@ -30,6 +29,7 @@ from memshare_memory.door.messages import (
     Stats,
 )
 from memshare_memory.door.raw import raw_memories
+from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
 from memshare_memory.memory import Memory
 from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.recall.conflicts import Conflict

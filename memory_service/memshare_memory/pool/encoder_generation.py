@@ -11,8 +11,8 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_memory.encoders.encoder import Encoder, open_encoder
-from memshare_memory.encoders.open_model import open_model
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import open_encoder, open_model
 from memshare_memory.encoders.reach import within_reach
 from memshare_memory.encoders.shared_batches import SharedBatches
 from memshare_memory.pool.encoder_names import ENCODER, first_name, folder_of, origin_of

@@ -14,8 +14,8 @@ from memshare.memory_ids import find_in_trash, find_memory, short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
-from memshare_memory.curate.answers import ForgetPreview
 from memshare_memory.curate.requests import Forget
+from memshare_memory.forget.answers import ForgetPreview
 
 ANONYMOUS = "anonymous"
 

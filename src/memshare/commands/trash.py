@@ -29,8 +29,8 @@ from memshare.local.own_redis import connected
 from memshare.memory_ids import find_in_trash, short_id
 from memshare.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
-from memshare_memory.curate.answers import FilesRewritten
 from memshare_memory.curate.requests import RestoreForgotten, TrashRequest
+from memshare_memory.forget.answers import FilesRewritten
 
 
 def trash(

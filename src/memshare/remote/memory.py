@@ -59,7 +59,7 @@ class Memory:
         k: int = 3,
     ) -> Task:
         """A task of an agent of yours: recalls when the block begins, and offers `answer` when it ends well."""
-        return Task(self, agent, prompt, messages, kind, model, k)
+        return Task(self._connection, agent, prompt, messages, kind, model, k)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -150,7 +150,7 @@ class AsyncMemory:
         k: int = 3,
     ) -> AsyncTask:
         """A task of an agent of yours: recalls when the block begins, and offers `answer` when it ends well."""
-        return AsyncTask(self, agent, prompt, messages, kind, model, k)
+        return AsyncTask(self._connection, agent, prompt, messages, kind, model, k)
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -25,7 +25,7 @@ from memshare_llm.no_model import require_model
 if TYPE_CHECKING:
     from memshare_concepts.asking.explored import ExploredGaps
     from memshare_concepts.asking.proposing import Proposer
-    from memshare_concepts.gaps.gap import Gap
+    from memshare_concepts.gap import Gap
 
 EXPLORER = "explorer"
 

@@ -15,7 +15,7 @@ from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
     from memshare_concepts.decisions import Decisions
-    from memshare_concepts.gaps.gap import Gap
+    from memshare_concepts.gap import Gap
 
 
 def gaps(

@@ -8,7 +8,7 @@ import redis
 
 from memshare_concepts.reviews.card import Review, Ungraded
 from memshare_concepts.reviews.card_store import CardStore, Fitted
-from memshare_memory.curate.reviews import drop_cards, forget_person
+from memshare_memory.forget.reviews import drop_cards, forget_person
 
 ONE, OTHER, THIRD = uuid4(), uuid4(), uuid4()
 

@@ -10,7 +10,7 @@ import redis
 from memshare.backup.kept_key import lasts
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.gap import Gap
+from memshare_concepts.gap import Gap
 from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient

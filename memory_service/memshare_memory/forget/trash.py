@@ -9,7 +9,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.packed_json import pack, unpack
-from memshare_memory.curate.answers import Forgotten
+from memshare_memory.forget.answers import Forgotten
 
 KEEP_DAYS = 30
 KEEP_SECONDS = KEEP_DAYS * 86_400

@@ -10,11 +10,11 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.curate.answers import Forgotten
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
-from memshare_memory.curate.trash import INDEX, KEEP_SECONDS
+from memshare_memory.forget.answers import Forgotten
+from memshare_memory.forget.trash import INDEX, KEEP_SECONDS
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Credit

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import redis
 
-from memshare_memory.curate.answers import Forgotten
-from memshare_memory.curate.credit_snapshot import Worths
-from memshare_memory.curate.reviews import drop_cards, drop_summaries
-from memshare_memory.curate.trash import KEEP_SECONDS, Trash
+from memshare_memory.forget.answers import Forgotten
+from memshare_memory.forget.credit_snapshot import Worths
+from memshare_memory.forget.reviews import drop_cards, drop_summaries
+from memshare_memory.forget.trash import KEEP_SECONDS, Trash
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Store
 

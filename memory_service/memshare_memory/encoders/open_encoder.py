@@ -1,4 +1,4 @@
-"""Opens a sentence-transformers model: exported, in ONNX Runtime; or in torch, for a GPU and for what has no export."""
+"""Opens the encoder of a name: a model in ONNX Runtime or in torch, or a server of embeddings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,27 @@ from pathlib import Path
 from memshare_memory.encoders.bundled import BUNDLED
 from memshare_memory.encoders.device import runs_in_torch
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.encoder_name import check_encoder_name
 from memshare_memory.encoders.export_process import exported
 
 log = logging.getLogger(__name__)
+
+
+def open_encoder(name: str | None, *, device: str | None = None, timeout: float, exports: Path) -> Encoder:
+    """The encoder of a name: `openai:MODEL`, a sentence-transformers model or folder, or the bundled one for none.
+
+    `device` is the torch device of a sentence-transformers model, `timeout` the seconds that one call to a server
+    may take, `exports` the folder in which exported models are kept. Raises `BadInput` for what cannot be opened, and
+    `TryAgain` if a server does not answer now.
+    """
+    # What an encoder runs on takes up to seconds to import, so it is imported where it is used.
+    check_encoder_name(name)
+    provider, _, model = (name or "").partition(":")
+    if provider != "openai":
+        return open_model(name, device=device, exports=exports)
+    from memshare_memory.encoders.openai_encoder import OpenAIEncoder
+
+    return OpenAIEncoder(model, timeout=timeout)
 
 
 def open_model(path: str | None, *, name: str | None = None, device: str | None, exports: Path) -> Encoder:
