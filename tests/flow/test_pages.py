@@ -36,7 +36,7 @@ LEFT = {"begin.md": ("results.jsonl", "map.html")}
 """The files that a page's commands leave in the home."""
 
 SECRET = "a-secret-of-32-characters-or-more"
-WITHIN = 60  # seconds
+WITHIN = 120  # seconds
 OWL, MALLORY = (
     {"pool": "poem", "kind": "limerick", "prompt": f"A limerick about {what}", "answer": f"There once was {what}.",
      "submitter": submitter, "score": 90}
