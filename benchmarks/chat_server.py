@@ -10,7 +10,7 @@ import asyncio
 import json
 import urllib.request
 
-from memshare.demo.chat_server import serve
+from memshare.demo.student_server import serve
 from tests.support.chat_script import Answer, encode
 
 CONTRADICTS = (rb"\"contradicts\": true", rb"\"contradicts\": false")  # what is made up denies nothing

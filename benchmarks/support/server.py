@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.support.counts import Counts
 from benchmarks.support.replies import Expert, Replies
-from memshare.demo.chat_server import serve
+from memshare.demo.student_server import serve
 from tests.support.chat_script import Answer, encode
 
 ROOT = Path(__file__).parents[2]

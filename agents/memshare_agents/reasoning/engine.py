@@ -6,11 +6,13 @@ coordinator in the queue, and what waited after it goes on.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from memshare_agents.reasoning.budget import Budget, Paid, UsedUp
 from memshare_agents.reasoning.limits import Limits
@@ -18,7 +20,6 @@ from memshare_agents.reasoning.operator import Call, Context, Operator, Proposal
 from memshare_agents.reasoning.plan import COORDINATOR
 from memshare_agents.reasoning.run_state import Attempt, Part, RunState, Waiting
 from memshare_agents.reasoning.short_term import Item, ShortTerm
-from memshare_agents.reasoning.steps import record
 from memshare_broker.wire.messages import Step, Usage
 from memshare_llm.chat import Chat
 from memshare_llm.structured import DoesNotFit
@@ -26,6 +27,10 @@ from memshare_llm.structured import DoesNotFit
 if TYPE_CHECKING:
     from memshare_agents.reasoning.knowledge import Knowledge
     from memshare_agents.reasoning.sources import Sources
+
+# Characters, and how many: a run of 100 steps stays a small message.
+ARGUMENTS, SAID, READ = 600, 1_000, 60
+MOST_READ, MOST_KNOWLEDGE = 12, 40
 
 FIRST = Call(COORDINATOR, {"goal": "Answer the question."})
 ANEW = Call(COORDINATOR, {"goal": "Go on without the step that failed."})
@@ -137,3 +142,36 @@ class Engine:
             )
             state.steps.append(step)
         state.take(result, waiting, number)
+
+
+def record(
+    *,
+    number: int,
+    parent: int | None,
+    depth: int,
+    operator: str,
+    arguments: Mapping[str, Any],
+    said: str,
+    read: tuple[str, ...] = (),
+    knowledge: tuple[UUID, ...] = (),
+    **more: Any,
+) -> Step:
+    """A step with its texts cut to their lengths; white space within what was read is made plain."""
+    names = [_short(" ".join(name.split()), READ) for name in read[:MOST_READ]]
+    if len(read) > MOST_READ:
+        names.append(f"and {len(read) - MOST_READ} more")
+    return Step(
+        number=number,
+        parent=parent,
+        depth=depth,
+        operator=operator,
+        arguments=_short(json.dumps(arguments, ensure_ascii=False), ARGUMENTS),
+        read=tuple(names),
+        said=_short(said, SAID),
+        knowledge=tuple(dict.fromkeys(knowledge))[:MOST_KNOWLEDGE],
+        **more,
+    )
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,6 +1,5 @@
 """A pool of flashcards with concepts, to try things on."""
 
-from memshare_concepts.flashcards.as_memories import flashcard_memories
-from memshare_concepts.flashcards.flashcards import Flashcard, flashcards
+from memshare_concepts.flashcards.flashcards import Flashcard, flashcard_memories, flashcards
 
 __all__ = ["Flashcard", "flashcard_memories", "flashcards"]

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memshare_concepts.hierarchy import Hierarchy
+from memshare_memory.memory import Memory, memory_id
+
+WRITTEN = 1_672_531_200.0
+"""When they were written: 2023, in the order in which they stand here."""
 
 
 class Flashcard(NamedTuple):
@@ -29,3 +33,22 @@ def flashcards() -> tuple[Flashcard, ...]:
         Flashcard(card["prompt"], card["answer"], Hierarchy.of_levels(card["concepts"]), card["source"])
         for card in cards
     )
+
+
+def flashcard_memories(pool: str, most: int | None = None) -> list[Memory]:
+    """The first flashcards, or all of them, ready for `MemoryClient.restore`."""
+    return [
+        Memory.model_validate(
+            {
+                "id": memory_id(pool, card.prompt, card.answer),
+                "pool": pool,
+                "prompt": card.prompt,
+                "answer": card.answer,
+                "submitter": "Thomas Hartke",
+                "source": card.source,
+                "created": WRITTEN + place,
+                "concepts": {str(level): names for level, names in card.concepts.levels().items()},
+            }
+        )
+        for place, card in enumerate(flashcards()[:most])
+    ]

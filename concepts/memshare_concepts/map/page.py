@@ -7,6 +7,8 @@ The page shows every text as text: nothing of it is read as markup or script.
 from __future__ import annotations
 
 import json
+import random
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,11 +16,16 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from memshare_broker.observe.plain_text import plain
 from memshare_concepts.clusters.cluster import Cluster, Clusters
+from memshare_concepts.clusters.neighbours import CONCEPTS
 from memshare_concepts.map.layout import lay_out
-from memshare_concepts.map.similarities import similarities
 from memshare_concepts.pool_graph import PoolConcepts
+
+MOST = 2000
+"""Memories that a page compares; of a larger pool so many are chosen by chance, always the same ones."""
 
 _PROMPT, _ANSWER = 300, 600  # characters that are shown
 _TOPICS = 5  # of a cluster
@@ -88,3 +95,27 @@ def _cut(text: str, most: int) -> str:
 def _line(value: object) -> str:
     """A value as JSON on one line that ends no script, whatever stands in it."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+
+
+@dataclass(frozen=True)
+class Similarities:
+    """Similarities of memories to each other: 1 is the same, and a byte b means low + b / 255 * (1 - low)."""
+
+    low: float
+    rows: dict[UUID, str]
+    """In base64, the bytes of a memory with those before it: none for the first, one for the second, and so on."""
+
+
+def similarities(concepts: PoolConcepts) -> Similarities:
+    """Compare memories by what clusters go by: cosine plus half the similarity of the concepts, divided by 1.5."""
+    places = list(range(len(concepts.memories)))
+    if len(places) > MOST:
+        places = sorted(random.Random(0).sample(places, MOST))
+    ids = concepts.ids
+    chosen = [ids[place] for place in places]
+    vectors, matrix = concepts.vectors[places], concepts.graph.matrix(chosen)
+    alike = ((vectors @ vectors.T) + CONCEPTS * (matrix @ matrix.T).toarray()) / (1 + CONCEPTS)
+    low = min(0.0, float(alike.min(initial=0.0)))
+    packed = np.rint((np.minimum(alike, 1.0) - low) / (1 - low) * 255).astype(np.uint8)
+    rows = {memory: b64encode(packed[place, :place].tobytes()).decode() for place, memory in enumerate(chosen)}
+    return Similarities(low, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from uuid import UUID
@@ -26,7 +26,6 @@ from memshare_concepts.reviews.card import (
 )
 from memshare_concepts.reviews.card_store import CardStore
 from memshare_concepts.reviews.plan import Clusters, Plan, plan, start_of_day
-from memshare_concepts.reviews.suggestions import suggestions
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
@@ -115,3 +114,20 @@ class Learner:
         self._cards |= self.shelf.review(self.pool, memories, grade, at)
         for one in memories:
             self._replayed.pop(one, None)
+
+
+def suggestions(
+    graph: ConceptGraph, memories: Sequence[Memory], reviewed: Collection[UUID], well_known: Collection[UUID]
+) -> list[Memory]:
+    """The memories without a review, those first whose concepts are most like those of one that is well known.
+
+    Of equals, such as all of them where nothing is well known yet, the better grade comes first.
+    """
+    fresh = [one for one in memories if one.id not in reviewed]
+    near = dict.fromkeys((one.id for one in fresh), 0.0)
+    with_concepts = [one.id for one in fresh if one.id in graph]
+    known = [one for one in well_known if one in graph]
+    if known and with_concepts:
+        alike = (graph.matrix(with_concepts) @ graph.matrix(known).T).max(axis=1).toarray().ravel()
+        near |= dict(zip(with_concepts, alike.tolist(), strict=True))
+    return sorted(fresh, key=lambda one: (-round(near[one.id], 6), -(one.score or 0), one.id))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import weakref
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import httpx2
 import openai
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
-from memshare_llm.completion import read_completion
+from memshare_llm.completion import read_choice, read_completion
 from memshare_llm.providers.endpoint import find_endpoint
-from memshare_llm.providers.first_token import MOST_LIKELY, read_first_token
 from memshare_llm.providers.http_client import open_client
 from memshare_llm.providers.http_errors import MAX_WORDS, translate
 from memshare_llm.providers.strict_schema import schema_name, strict_schema
@@ -24,6 +25,7 @@ from memshare_llm.providers.strict_schema import schema_name, strict_schema
 if TYPE_CHECKING:
     from openai.types.shared_params import ResponseFormatJSONSchema
 
+MOST_LIKELY = 20  # tokens; the most that OpenAI gives
 # How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
 _REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
 ADDRESS = "https://api.openai.com/v1"
@@ -113,3 +115,33 @@ def _response_format(schema: type[BaseModel]) -> ResponseFormatJSONSchema:
         "type": "json_schema",
         "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
     }
+
+
+class _Likely(BaseModel):
+    token: str
+    logprob: FiniteFloat
+
+
+class _Position(BaseModel):
+    top_logprobs: list[_Likely] = Field(min_length=1, fail_fast=True)
+
+
+class _Logprobs(BaseModel):
+    content: list[_Position] = Field(min_length=1, fail_fast=True)
+
+
+def read_first_token(model: str, body: str | bytes) -> FirstToken:
+    """The likeliest first tokens in a completion, which may be cut off after one token.
+
+    Raises `NoLogprobs` if they are absent or in another form, and otherwise as `read_choice` does.
+    """
+    choice, usage = read_choice(model, body)
+    try:
+        first = _Logprobs.model_validate(choice.logprobs).content[0]
+    except ValidationError as error:
+        raise NoLogprobs(f"{model} replied without log-probabilities of its tokens.", usage) from error
+    probabilities: defaultdict[str, float] = defaultdict(float)
+    for one in first.top_logprobs[:MOST_LIKELY]:
+        # Parts of a character can share their text; rounding can lift a logarithm a little above 0.
+        probabilities[one.token] += math.exp(min(one.logprob, 0.0))
+    return FirstToken(probabilities=dict(probabilities), model=model, usage=usage)

@@ -18,18 +18,17 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Settlement, VerdictTask
-from memshare_broker.wire.messages import AnsweredTask
+from memshare_broker.wire.messages import AnsweredTask, Shown
 from memshare_memory.admit.after import Admitted, after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, of_own_pool
 from memshare_memory.admit.learnt import Kept, keep_learnt
 from memshare_memory.admit.lessons import Lessons, for_evidence
-from memshare_memory.admit.outdated import outdated
 from memshare_memory.admit.parts import parts_among
 from memshare_memory.admit.regrade import regrade
 from memshare_memory.admit.same_saying import is_a_persons, same_in_pool, that_stands, why_it_stands
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.forget.take_out import TakeOut
-from memshare_memory.memory import Memory, Status, memory_id
+from memshare_memory.memory import Memory, Status, memory_id, saying
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
@@ -189,3 +188,22 @@ class SettleStage:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
         settlement = Settlement(memory_id=memory.id, outcome=outcome, reason=reason, parts=parts_among(following))
         return settlement, following
+
+
+def outdated(store: Store, pool: str, shown: Sequence[Shown], there: Sequence[Memory]) -> str | None:
+    """Why what was written from these memories is stale; None where nothing has become of them. `there` are those left.
+
+    It is where one is stale itself or was forgotten, and where a statement says something else. One in whose place
+    the pool has a better pair with the same answer was not forgotten.
+    """
+    left = {memory.id: memory for memory in there}
+    for one in shown:
+        memory = left.get(one.id)
+        if memory is None:
+            if one.said is not None and not store.page(Where(pool=pool, saying=one.said), 1).memories:
+                return f"the memory {one.id} was forgotten after it was shown"
+        elif memory.status == "stale":
+            return f"the memory {one.id} has become stale since it was shown"
+        elif memory.is_statement and one.said not in (None, saying(memory.answer)):
+            return f"the memory {one.id} was changed after it was shown"
+    return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +17,11 @@ from memshare.client import Client
 from memshare.commands.options import Json
 from memshare.console import errors, print_json, print_text
 from memshare.files import new_file
-from memshare.local.salvaging import salvage
+from memshare.local.data_folder import hold_folder
+from memshare.local.environment import environment_of
 from memshare.memory_pages import counted
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput, MemshareError, TryAgain
+from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest
 from memshare_memory.memory import Memory
 from memshare_memory.pool.salvaged import Salvaged
@@ -139,3 +143,20 @@ def _say_salvaged(found: Salvaged, *, as_json: bool) -> None:
 
 def _say(line: str) -> None:
     print_text(line)
+
+
+def salvage(settings: Settings, *, repair: bool) -> Salvaged:
+    """Look at the pool of the data folder; raises `MemshareError` where it cannot be read at all, or is in use."""
+    command = [sys.executable, "-m", "memshare_memory.pool.salvage", *(["repair"] if repair else [])]
+    with hold_folder(settings.data):
+        done = subprocess.run(
+            command, env=environment_of(settings), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    try:
+        return Salvaged.model_validate_json(done.stdout)
+    except ValidationError:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise MemshareError(
+            f"The pool in {str(settings.data)!r} cannot be read: its process ended with {done.returncode} ({last})."
+            " Go back to a backup with `memshare restore FILE --replace`."
+        ) from None

@@ -5,24 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from memshare.client import Client
 from memshare.commands.demo_deployment import folder_for, running
 from memshare.commands.demo_gain import demo_gain
-from memshare.commands.demo_reasoning import show_journeys
 from memshare.commands.options import Json
+from memshare.commands.trace_tree import draw
 from memshare.console import console, errors, panel, print_json, styled, table
 from memshare.demo.play import Played, Progress, play
 from memshare.demo.reason import AGENT as REASONING
-from memshare.demo.reason import PAGES, reason
+from memshare.demo.reason import PAGES, as_json, reason
 from memshare.demo.summary import Summary, summarise
+from memshare.journey import Journey
 from memshare.local.own_redis import connected
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings, load_settings
@@ -167,3 +169,27 @@ def _print_summary(summary: Summary) -> None:
     )
     if summary.chain:
         console.print("The longest line of descent: " + " → ".join(summary.chain))
+
+
+def show_journeys(journeys: Sequence[Journey], to_machine: bool) -> None:
+    """Print the journeys of the questions; for a machine as one JSON document."""
+    if to_machine:
+        print_json({"model": journeys[0].model, "questions": [as_json(one) for one in journeys]})
+        return
+    for journey in journeys:
+        console.print(draw(journey.prompt, journey.steps))
+        answer = journey.answer or (journey.dead.error if journey.dead else "–")
+        console.print(panel(answer, _verdict(journey)))
+        console.print()
+    verified = sum(bool(one.verified) for one in journeys)
+    steps = sum(len(one.steps) for one in journeys)
+    console.print(f"{verified} of {len(journeys)} answers were verified, in {steps} steps.")
+
+
+def _verdict(journey: Journey) -> Text:
+    if not journey.verified:
+        return styled(("not verified", "yellow"), ": neither graded nor remembered")
+    if journey.score is None:
+        return styled(("verified", "green"), " · ", ("no grade", "red"))
+    word = ("accepted", "green") if journey.score.accepted else ("not accepted", "yellow")
+    return styled(("verified", "green"), f" · score {journey.score.total:.1f} · ", word)

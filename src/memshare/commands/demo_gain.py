@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -13,12 +14,13 @@ from memshare.commands.demo_deployment import new_folder, running
 from memshare.commands.demo_view import DemoView
 from memshare.console import console, errors, panel, print_json, short, styled
 from memshare.demo.gain import POOL, Helped, Stage, divide, most_helpful, play
-from memshare.demo.library_agent import write_agent
-from memshare.demo.student_process import MODEL, student_answers
-from memshare.demo.text_to_sql import read_questions
+from memshare.demo.student_server import MODEL, student_answers
+from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions
 from memshare.local.data_folder import hold_folder
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, load_settings
+
+FILES = ("sql.toml", "sql.rubric.toml", "library.sql")
 
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
 STUDENT = "a student that knows no SQL and copies the nearest memory"
@@ -121,3 +123,15 @@ def _print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -
         lines.append("With OPENAI_API_KEY or MISTRAL_API_KEY a real model answers the same questions.")
     for line in lines:
         console.print(line, soft_wrap=True)
+
+
+def write_agent(questions: Questions, folder: Path) -> None:
+    """Make the folder; `answers.jsonl` has the right query of every question."""
+    folder.mkdir(parents=True, mode=0o700)
+    for name in FILES:
+        shutil.copyfile(LIBRARY / name, folder / name)
+    every = [one for split in ("train", "dev", "test") for one in questions.of(split)]
+    lines = (json.dumps({"prompt": one.text, "answer": one.sql}) for one in every)
+    (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    for file in folder.iterdir():
+        file.chmod(0o600)  # as all in a data folder

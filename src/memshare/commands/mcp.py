@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from memshare.serve.backend import Backend
-from memshare.serve.mcp_door.stdio import find_caller, run_stdio
+from memshare.serve.mcp_door.server import find_caller, run_stdio
 from memshare.serve.server import set_up_logs
 from memshare_broker.settings import load_settings
 

@@ -13,8 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from memshare.commands.options import Json
-from memshare.commands.rubric_drafting import print_drafting
-from memshare.console import console, errors, print_json
+from memshare.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import load_settings
@@ -23,6 +22,7 @@ from memshare_llm.no_model import require_model
 from memshare_scorer import draft as drafting
 from memshare_scorer import rubric_file
 from memshare_scorer.criterion import Criterion
+from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
 
 app = typer.Typer(
@@ -149,3 +149,24 @@ def _approval(rubric: Rubric) -> str:
 
 def _say(line: str, out: Console = console) -> None:
     out.print(line, soft_wrap=True)
+
+
+def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:
+    """The drafts with what was thought of them, then each criterion of the merged rubric with its origin."""
+    judged = {one.draft: one for one in drafting.merged.judgements}
+    for number, draft in enumerate(drafting.drafts, 1):
+        rows = [(one.name, f"{one.points:g}", one.description) for one in draft.criteria]
+        out.print(table("criterion", "points", "description", rows=rows, title=f"Draft {number}"))
+        if (found := judged.get(number)) is not None:
+            out.print(f"Good: {found.keeps}", soft_wrap=True)
+            out.print(f"Lacking: {found.lacks}", soft_wrap=True)
+        out.print()
+    there = range(1, len(drafting.drafts) + 1)
+    taken = [
+        (one.name, ", ".join(str(number) for number in sorted({*one.taken_from}) if number in there) or "none", one.why)
+        for one in drafting.merged.criteria
+    ]
+    out.print(table("criterion", "from draft", "why", rows=taken, title="What was taken"))
+    out.print()
+    if rubric.version != drafting.version:
+        out.print("The rubric has been edited since it was merged.", style="yellow")

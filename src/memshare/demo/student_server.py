@@ -1,14 +1,28 @@
-"""The student of the demo as a chat model: `python -m memshare.demo.student_server` serves it."""
+"""The student of the demo as a chat model, and the process that serves it: `python -m memshare.demo.student_server`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
-from memshare.demo.chat_server import serve
+import uvicorn
+
 from memshare.demo.expert import SqlExpert
 from memshare.demo.text_to_sql import read_questions
+from memshare.local.child import ends_with_parent
+from memshare_broker.errors import Unreachable
+
+BACKLOG = 2048
+NO_LISTING = b'{"object": "list", "data": []}'  # such a server takes any name of a model
+MODEL = "openai:student"
+MODEL_SETTINGS = ("MEMSHARE_MODEL", "MEMSHARE_MODEL_AGENTS", "MEMSHARE_MODEL_SCORER", "MEMSHARE_MODEL_TRAINER")
 
 REFUSAL = "The student of the demo copies SQL, and can do nothing else."
 
@@ -47,6 +61,67 @@ def main() -> None:
         return json.dumps(completion(expert, json.loads(body))).encode()
 
     serve(answer)
+
+
+Message = MutableMapping[str, Any]
+Reply = Callable[[str, bytes], Awaitable[bytes]]
+"""From the path and the body of a request to the JSON of its reply."""
+
+
+def app(reply: Reply) -> Any:
+    """An ASGI app whose every reply is JSON."""
+
+    async def answer(
+        scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+    ) -> None:
+        body = b""
+        more = True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+        content = NO_LISTING if scope["path"].endswith("/models") else await reply(scope["path"], body)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    return answer
+
+
+def serve(reply: Reply) -> None:
+    """Serve on a free port until the process is ended."""
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listening:
+        print(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", flush=True)
+        config = uvicorn.Config(app(reply), log_level="warning", access_log=False, lifespan="off", ws="none")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def student_answers() -> Iterator[None]:
+    """While the block runs, the environment names the student as the model, for the workers that are started in it."""
+    before = dict(os.environ)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memshare.demo.student_server"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=ends_with_parent(signal.SIGTERM),
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        if not url:
+            raise Unreachable("The student of the demo did not start; what it said stands above.")
+        # A role without a model would have that of the user's file of settings.
+        os.environ |= dict.fromkeys(MODEL_SETTINGS, MODEL) | {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "student"}
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        process.terminate()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
 
 
 if __name__ == "__main__":

@@ -13,10 +13,9 @@ from pathlib import Path
 from statistics import fmean
 
 from memshare.client import Client
-from memshare.evaluation.bill import bill
 from memshare.evaluation.data import Item, Split, same_text
 from memshare.evaluation.deployment import deployment, write_agents
-from memshare.evaluation.folder import Folder, Prepared, read_preparation, write_preparation
+from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation
 from memshare.evaluation.judging import Judge
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import Pair, Queues

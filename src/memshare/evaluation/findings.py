@@ -86,10 +86,9 @@ def _compared(result: Result, measured: Sequence[Measured], model: str) -> Itera
         base = Cell(result.baseline, "")
         of_cell[base] = scores(measured, base, model)
         pairs = [(cell, base) for cell in there] + pairs
-    prefix = f"{model}, " if len(result.models) > 1 else ""
     for cell, against in pairs:
         found = difference(of_cell[cell], of_cell[against])
-        text, verdict = _sentence(f"{prefix}{cell}", str(against), found)
+        text, verdict = _sentence(f"{_prefix(result, model)}{cell}", str(against), found)
         told = against.condition == result.baseline
         by_kind, beside = (_by_kind(result, model, cell), _beside(result, model, cell)) if told else ("", "")
         yield Finding(text, verdict, cell, against, by_kind, beside)
@@ -136,15 +135,17 @@ def _sentence(name: str, against: str, found: Difference | None) -> tuple[str, V
 
 def _counted(result: Result, model: str) -> Iterator[Finding]:
     rows = [row for row in result.rows if row.model == model and row.kind == ALL]
-    prefix = f"{model}, " if len(result.models) > 1 else ""
     for mark in dict.fromkeys(name for row in rows for name in row.marks):
-        counted = [row for row in rows if mark in row.marks]
-        shares = [f"{100 * row.marks[mark].mean:.0f} % ({_short(row.condition, row.phase)})" for row in counted]
-        yield Finding(f"{prefix}{mark}: {', '.join(shares)}")
+        shares = [
+            f"{100 * row.marks[mark].mean:.0f} % ({f'phase {row.phase}' if row.phase else row.condition})"
+            for row in rows
+            if mark in row.marks
+        ]
+        yield Finding(f"{_prefix(result, model)}{mark}: {', '.join(shares)}")
 
 
-def _short(condition: str, phase: str) -> str:
-    return f"phase {phase}" if phase else condition
+def _prefix(result: Result, model: str) -> str:
+    return f"{model}, " if len(result.models) > 1 else ""
 
 
 def _p(p: float) -> str:

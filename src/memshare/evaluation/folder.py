@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,8 +14,10 @@ from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import Result
 from memshare.files import new_file
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import Message
+from memshare_llm.limits.prices import load_prices
 
 PREPARED = "prepared.json"
 M = TypeVar("M", bound=Message)
@@ -90,6 +94,11 @@ class Folder:
         file = self.path / "result.json"
         return _read(file, Result) if file.exists() else None
 
+    def run(self) -> Run | None:
+        """What it took, where that was noted."""
+        file = self.path / "run.json"
+        return _read(file, Run) if file.exists() else None
+
     def write(self, measured: Sequence[Measured], result: Result, run: Run, table: str) -> None:
         """Write what was found; the result comes last, so that it stands for all."""
         with new_file(self.path / "items.jsonl") as out:
@@ -126,3 +135,28 @@ def _read(file: Path, form: type[M]) -> M:
         raise BadInput(readable(error, f"{file} cannot be read")) from error
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{file} cannot be read: {error}.") from error
+
+
+def bill(paid: Mapping[str, float], started: float, settings: Settings) -> Run:
+    """The calls, tokens and money among the metrics that were `paid`, by their fields in Redis."""
+    calls: dict[str, int] = {}
+    tokens: dict[str, dict[str, int]] = {}
+    money = 0.0
+    for field, amount in paid.items():
+        name, labels = json.loads(field)
+        if name == "memshare_model_calls_total":
+            calls[labels["model"]] = calls.get(labels["model"], 0) + round(amount)
+        elif name == "memshare_model_tokens_total":
+            of_model = tokens.setdefault(labels["model"], {})
+            of_model[labels["type"]] = of_model.get(labels["type"], 0) + round(amount)
+        elif name == "memshare_model_money_total":
+            money += amount
+    currency = load_prices(settings.prices).currency
+    return Run(
+        started=started,
+        seconds=round(time.time() - started, 1),
+        calls=calls,
+        tokens=tokens,
+        money=money if currency else None,
+        currency=currency,
+    )

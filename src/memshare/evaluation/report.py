@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -90,7 +90,7 @@ def _section(folder: Folder) -> Section | None:
     kinds = sorted({row.kind for row in result.rows} - {ALL})
     return Section(
         result=result,
-        run=_run(folder.path / "run.json"),
+        run=folder.run(),
         chart="data:image/svg+xml;base64," + base64.b64encode(chart.read_bytes()).decode(),
         summary=cells(result, [ALL]),
         kinds=cells(result, kinds),
@@ -108,16 +108,6 @@ def _measured(file: Path) -> Iterator[Measured]:
             raise BadInput(f"{file}:{number}: {readable(error, 'the item')}") from error
 
 
-def _run(file: Path) -> Run | None:
-    if not file.exists():
-        return None
-    try:
-        return Run.model_validate_json(file.read_bytes())
-    except (OSError, ValidationError) as error:
-        reason = readable(error, "the run") if isinstance(error, ValidationError) else f"{error.strerror}."
-        raise BadInput(f"{str(file)!r} cannot be read: {reason}") from error
-
-
 def _page(sections: Sequence[Section], written: Written) -> str:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -126,13 +116,14 @@ def _page(sections: Sequence[Section], written: Written) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"moment": _moment, "duration": _duration}
+    environment.filters |= {"moment": _moment, "duration": lambda seconds: timedelta(seconds=round(seconds))}
     runs = [section.run for section in sections if section.run]
     return environment.get_template(TEMPLATE).render(
         sections=sections,
-        models=_each(model for section in sections for model in section.result.models),
-        scorers=_each(section.result.scorer for section in sections),
-        judges=_each(section.result.judge for section in sections if section.result.judge),
+        # Each once, in the order in which they came.
+        models=dict.fromkeys(model for section in sections for model in section.result.models),
+        scorers=dict.fromkeys(section.result.scorer for section in sections),
+        judges=dict.fromkeys(section.result.judge for section in sections if section.result.judge),
         began=min((run.started for run in runs), default=None),
         ended=max((run.started + run.seconds for run in runs), default=None),
         unfinished=written.unfinished,
@@ -141,15 +132,6 @@ def _page(sections: Sequence[Section], written: Written) -> str:
     )
 
 
-def _each(values: Iterable[str]) -> list[str]:
-    """Each once, in the order in which they came."""
-    return list(dict.fromkeys(values))
-
-
 def _moment(seconds: float) -> str:
     """A Unix time for a page that is read anywhere."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

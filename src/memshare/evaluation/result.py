@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
@@ -79,39 +79,6 @@ def rows_of(measured: Sequence[Measured], baseline: str | None, *, with_judge: b
     return tuple(_row(*name, group, base if name[1] != baseline else {}, with_judge) for name, group in groups.items())
 
 
-class Compared(NamedTuple):
-    """The mean of something in a row, and its mean difference to the baseline with its p."""
-
-    mean: Interval | None
-    gain: float | None
-    p: float | None
-
-
-def compared(
-    group: Sequence[Measured], base: Mapping[tuple[str, str], Measured], value: Callable[[Measured], float | None]
-) -> Compared:
-    """Of the items that have the value, and have it in the baseline too."""
-    values = [found for one in group if (found := value(one)) is not None]
-    pairs = [
-        (mine, theirs)
-        for one in group
-        if (before := base.get((one.model, one.item))) is not None
-        and (mine := value(one)) is not None
-        and (theirs := value(before)) is not None
-    ]
-    ours, others = [mine for mine, _ in pairs], [theirs for _, theirs in pairs]
-    return Compared(
-        interval(values) if values else None,
-        sum(ours) / len(ours) - sum(others) / len(others) if pairs else None,
-        paired_p(ours, others) if len(pairs) > 1 else None,
-    )
-
-
-def judged(one: Measured) -> float:
-    """The second judge's score: 0 where there was nothing to judge."""
-    return one.judged or 0.0
-
-
 def _row(
     model: str,
     condition: str,
@@ -122,14 +89,11 @@ def _row(
     with_judge: bool,
 ) -> Row:
     graded = [one for one in group if one.score is not None]
+    versions = [one.retriever_version for one in graded if one.shown]
     marks: defaultdict[str, list[float]] = defaultdict(list)
     for one in group:
         for name, value in one.marks.items():
             marks[name].append(value)
-    score = compared(group, base, lambda one: one.points)
-    f1 = compared(group, base, lambda one: one.f1)
-    judge = compared(group, base, judged) if with_judge else Compared(None, None, None)
-    versions = [one.retriever_version for one in graded if one.shown]
     return Row(
         condition=condition,
         phase=phase,
@@ -138,18 +102,37 @@ def _row(
         items=len(group),
         failed=sum(one.error is not None for one in group),
         unverified=sum(not one.verified for one in group),
-        score=score.mean,
-        gain=score.gain,
-        p=score.p,
         accepted=sum(one.accepted for one in group) / len(group),
-        f1=f1.mean,
-        f1_gain=f1.gain,
-        f1_p=f1.p,
-        judge=judge.mean,
-        judge_gain=judge.gain,
-        judge_p=judge.p,
         versions=(min(versions), max(versions)) if versions else None,
         length=interval([one.length for one in graded]) if graded else None,
         shown=sum(len(one.shown) for one in graded) / len(graded) if graded else None,
         marks={name: interval(values) for name, values in marks.items()},
+        **_compared("score", "", group, base, lambda one: one.points),
+        **_compared("f1", "f1_", group, base, lambda one: one.f1),
+        # The second judge's score is 0 where there was nothing to judge.
+        **(_compared("judge", "judge_", group, base, lambda one: one.judged or 0.0) if with_judge else {}),
     )
+
+
+def _compared(
+    name: str,
+    prefix: str,
+    group: Sequence[Measured],
+    base: Mapping[tuple[str, str], Measured],
+    value: Callable[[Measured], float | None],
+) -> dict[str, Any]:
+    """The fields of a mean, and of its difference to the baseline with its p: of items that have the value in both."""
+    values = [found for one in group if (found := value(one)) is not None]
+    pairs = [
+        (mine, theirs)
+        for one in group
+        if (before := base.get((one.model, one.item))) is not None
+        and (mine := value(one)) is not None
+        and (theirs := value(before)) is not None
+    ]
+    ours, others = [mine for mine, _ in pairs], [theirs for _, theirs in pairs]
+    return {
+        name: interval(values) if values else None,
+        f"{prefix}gain": sum(ours) / len(ours) - sum(others) / len(others) if pairs else None,
+        f"{prefix}p": paired_p(ours, others) if len(pairs) > 1 else None,
+    }

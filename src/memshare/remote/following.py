@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from memshare.remote.answers import read
 from memshare.remote.call import Answer, Call, NoResponse, wait_before
 from memshare.remote.connection import NETWORK, AsyncConnection, Connection, Server, answer_of, silence_of
-from memshare.remote.event_stream import EventStream
 
 if TYPE_CHECKING:
     from memshare.serve.replies import JourneyReply
@@ -85,3 +84,27 @@ async def follow_async(connection: AsyncConnection, call: Call[JourneyReply]) ->
             found = silence_of(error)
         if not follower.ended:
             await asyncio.sleep(follower.pause(found))
+
+
+class EventStream:
+    """The events of one connection (the format of the HTML standard, section 9.2); only their data is kept."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The data of each event that this piece completes."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in map(_without_return, lines):
+            if line:
+                name, _, value = line.partition(b":")
+                if name == b"data":
+                    self._data.append(value.removeprefix(b" "))
+            elif self._data:
+                yield b"\n".join(self._data)
+                self._data.clear()
+
+
+def _without_return(line: bytes) -> bytes:
+    return line.removesuffix(b"\r")

@@ -15,7 +15,7 @@ from memshare.serve.mcp_door.http import McpDoor
 from memshare.serve.problems import Problem, add_handlers
 from memshare.serve.routes import dead_letters, journeys, listings, memories, sharing
 from memshare.serve.routes.pages import page_routes
-from memshare.serve.same_user import is_same_user
+from memshare.serve.this_machine import is_same_user
 
 DESCRIPTION = """\
 Three calls make any agent part of the pool: recall before, offer after, feedback when the outcome is known.

@@ -6,17 +6,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import redis
+from limits import RateLimitItemPerMinute
+from limits.storage import RedisStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
 from memshare.client import Client
 from memshare.serve.caller import Caller
-from memshare.serve.errors import NotFound, TooLarge
+from memshare.serve.errors import NotFound, TooLarge, TooManyRequests
 from memshare.serve.recall_log import Recalls
-from memshare.serve.request_limit import RequestLimit
 from memshare.serve.tokens import Tokens
 from memshare_broker.connection import connect, reaching
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
 from memshare_llm.limits.budget import Budget
+from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 from memshare_llm.limits.usage import UsageLog
 
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
@@ -83,3 +88,28 @@ class Backend:
     def close(self) -> None:
         self.client.close()
         self.redis.close()
+
+
+class RequestLimit:
+    """A limit for each caller alone; all of it may be used at once. 0 is no limit.
+
+    The window slides: what the last minute took still counts, in proportion to how much of it is in sight.
+    """
+
+    def __init__(self, client: redis.Redis, per_minute: int) -> None:
+        # The client's pool brings its address, password and retries along; the URL only names the kind of server.
+        self._storage = RedisStorage("redis://", connection_pool=client.connection_pool, key_prefix=PREFIX)
+        self._limiter = SlidingWindowCounterRateLimiter(self._storage)
+        self._item = RateLimitItemPerMinute(per_minute) if per_minute else None
+
+    def take(self, who: str) -> None:
+        """Count one request of a caller; raises `TooManyRequests` with the seconds until the next one may come."""
+        item = self._item
+        if item is None or self._limiter.hit(item, "door", who):
+            return
+        wait = free_in(item.amount, 1, MINUTE, self._storage.get_sliding_window(item.key_for("door", who), MINUTE))
+        raise TooManyRequests(
+            f"There were {item.amount:,} requests of {who} within a minute, which is the most that are taken. Ask "
+            f"again in {max(wait, 1):.0f} s; MEMSHARE_REQUEST_LIMIT of `memshare serve` raises it.",
+            wait,
+        )

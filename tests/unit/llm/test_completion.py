@@ -9,7 +9,7 @@ from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.wire.messages import Usage
 from memshare_llm.chat import NoLogprobs, RefusedReply, UselessReply
 from memshare_llm.completion import MAX_TEXT, read_completion
-from memshare_llm.providers.first_token import read_first_token
+from memshare_llm.providers.openai_chat import read_first_token
 
 SPENT = Usage(prompt_tokens=10, completion_tokens=5)
 

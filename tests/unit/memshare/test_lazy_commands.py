@@ -47,7 +47,6 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "demo_concepts",
         "demo_deployment",
         "demo_gain",
-        "demo_reasoning",
         "demo_view",
         "options",
         "retriever_status",
@@ -65,7 +64,7 @@ def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
         "know_import",
         "lift",
     }
-    parts |= {"rephrase", "review_session", "rubric_drafting", "transfer", "trash", "unlearning", "untidy"}
+    parts |= {"rephrase", "review_session", "transfer", "trash", "unlearning", "untidy"}
     commands = ROOT / "src" / "memshare" / "commands"
     files = {file.stem for file in commands.glob("*.py")}
     files |= {f"{file.parent.name}.group" for file in commands.glob("*/group.py")}

@@ -58,7 +58,7 @@ def summary(
 
 def kept_summary(found: Opened, one: Cluster) -> Summary | None:
     """The summary of a cluster that was written before, if there is one."""
-    from memshare_concepts.summaries.summaries import Summaries
+    from memshare_concepts.summaries.summary import Summaries
 
     return Summaries(found.redis, found.concepts.pool).of(one.memories)
 
@@ -89,7 +89,7 @@ def summary_as_json(said: Summary, one: Cluster) -> dict[str, Any]:
 
 
 def _written(found: Opened, one: Cluster, payer: str) -> Summary:
-    from memshare_concepts.summaries.summaries import Summaries
+    from memshare_concepts.summaries.summary import Summaries
     from memshare_concepts.summaries.writing import reading, summarise
 
     settings, concepts = found.client.settings, found.concepts

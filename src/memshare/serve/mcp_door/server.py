@@ -11,7 +11,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
 from memshare.serve.backend import Backend
-from memshare.serve.caller import Caller
+from memshare.serve.caller import Caller, local_caller
+from memshare.serve.errors import NoToken
 from memshare.serve.mcp_door.resources import add_resources
 from memshare.serve.mcp_door.tools import add_tools
 from memshare_broker.errors import MemshareError
@@ -47,3 +48,23 @@ def mcp_server(backend: Backend, caller: Callable[[], Caller]) -> MCPServer[Any]
     add_tools(server, backend, caller)
     add_resources(server, backend, caller)
     return server
+
+
+def run_stdio(backend: Backend, token: str | None) -> None:
+    """Serve until the input ends. The token is looked up at each call, for it may be revoked meanwhile."""
+    mcp_server(backend, lambda: find_caller(backend, token)).run("stdio")
+
+
+def find_caller(backend: Backend, text: str | None) -> Caller:
+    """The caller with a token; without one this machine's, as long as there is no token."""
+    with backend.reaching():
+        if text is None:
+            if backend.tokens.any():
+                raise NoToken(
+                    "Set MEMSHARE_TOKEN to a token; `memshare token create NAME --may RIGHTS --pools POOLS` makes one."
+                )
+            return local_caller()
+        token = backend.tokens.find(text)
+    if token is None:
+        raise NoToken("The token in MEMSHARE_TOKEN is not known: it is misspelt, or was revoked.")
+    return token.caller

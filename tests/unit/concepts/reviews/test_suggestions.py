@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.hierarchy import Levels
-from memshare_concepts.reviews.suggestions import suggestions
+from memshare_concepts.reviews.learner import suggestions
 from memshare_memory.memory import Memory
 
 

@@ -8,8 +8,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_concepts.summaries.summaries import MOST, Summaries
-from memshare_concepts.summaries.summary import Sentence, Summary
+from memshare_concepts.summaries.summary import MOST, Sentence, Summaries, Summary
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered

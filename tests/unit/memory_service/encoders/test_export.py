@@ -16,8 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling, StaticEm
 from tokenizers import Tokenizer
 
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_memory.encoders.export import export
-from memshare_memory.encoders.export_check import TEXTS, reference_vectors, why_refused
+from memshare_memory.encoders.export import TEXTS, export, reference_vectors, why_refused
 from memshare_memory.encoders.export_folder import export_folder, file_hash, read_export
 from memshare_memory.encoders.onnx_encoder import OnnxEncoder
 from memshare_memory.encoders.open_encoder import open_model

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memshare.commands.demo_gain import write_agent
 from memshare.demo.gain import AGENT, POOL
-from memshare.demo.library_agent import write_agent
 from memshare.demo.text_to_sql import read_questions
 from memshare_agents.roster import load_roster
 from memshare_scorer.checking.programs import require_checks

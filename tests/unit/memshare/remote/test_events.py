@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from memshare import AsyncMemory, Memory, NotFound, NoToken, Unreachable
-from memshare.remote.event_stream import EventStream
+from memshare.remote.following import EventStream
 from memshare.serve.backend import Backend
 from tests.support.raw_server import raw_server
 

@@ -15,9 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from memshare import Memory, TryAgain
 from memshare.serve.app import rest_app
-from memshare.serve.backend import Backend
+from memshare.serve.backend import Backend, RequestLimit
 from memshare.serve.errors import TooManyRequests
-from memshare.serve.request_limit import RequestLimit
 from memshare_broker.errors import Unreachable
 from tests.support.served import served
 

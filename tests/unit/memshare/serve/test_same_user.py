@@ -12,8 +12,8 @@ import pytest
 
 from memshare import Memory, NoToken
 from memshare.serve.backend import Backend
-from memshare.serve.same_user import is_same_user
 from memshare.serve.server import server_of
+from memshare.serve.this_machine import is_same_user
 from tests.support.served import running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a connection is")
