@@ -64,7 +64,7 @@ def started(words: tuple[str, ...], environment: dict[str, str], said: Path) -> 
         process.wait()
 
 
-def test_services_wait_for_redis_say_so_once_without_its_password_and_can_be_ended(
+def test_services_wait_for_redis_say_so_once_without_its_password_and_end_well_with_ctrl_c(
     environment: dict[str, str], port: int, tmp_path: Path
 ) -> None:
     said = {name: tmp_path / f"{name}.log" for name in SERVICES}
@@ -92,6 +92,8 @@ def test_services_wait_for_redis_say_so_once_without_its_password_and_can_be_end
         with connect(environment["MEMSHARE_REDIS_URL"]) as client:
             wait_for(lambda: len(present(client)) == 2, WITHIN, "both workers to be there")
         wait_for(lambda: '"url"' in said["serve"].read_text(), WITHIN, "the door to be open")
+        processes["worker"].send_signal(signal.SIGINT)
+        assert processes["worker"].wait(WITHIN) == 0
 
     for log in said.values():
         assert log.read_text().count(told) == 1

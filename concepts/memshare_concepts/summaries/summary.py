@@ -10,7 +10,7 @@ import redis
 
 from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
-from memshare_memory.curate.reviews import SUMMARIES, SUMMARIZED
+from memshare_memory.forget.reviews import SUMMARIES, SUMMARIZED
 
 SAME = 0.5
 """Share of memories in common from which on it is the same cluster: its number changes with the pool."""

@@ -36,6 +36,7 @@ def worker(
     """
     from celery.bin.base import CLIContext
     from celery.bin.worker import worker as celery_worker
+    from celery.worker import state
 
     from memshare.worker import app, parts
 
@@ -74,4 +75,5 @@ def worker(
     # What `celery worker` runs. `app.worker_main` imports all of its other commands too: a fifth of a worker's start.
     context = CLIContext(app, no_color=None, workdir=None)  # type: ignore[arg-type]  # None: colours on a terminal alone
     status = celery_worker.main(options, obj=context, standalone_mode=False)
-    raise typer.Exit(status or 0)
+    # Celery ends with 1 after Ctrl-C, as if something had failed; after SIGTERM with 0.
+    raise typer.Exit(0 if state.should_stop else status or 0)
