@@ -30,8 +30,8 @@ from benchmarks.door import BATCH, memory_service
 from benchmarks.http_callers import calls
 from benchmarks.report import Aim, percentile, print_figures, progress
 from benchmarks.synthetic import POOLS, Synthetic
-from memshare.console import errors
 from memshare.demo.play import read
+from memshare.terminal.console import errors
 from memshare_broker.settings import Settings
 
 AIMS = (Aim("recall_ratio", 10, "times"),)

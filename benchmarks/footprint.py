@@ -33,7 +33,7 @@ from benchmarks.journey_side import tasks
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.support import server
 from benchmarks.up_process import MEMSHARE, Up, bare_environment, bare_worker, our_worker, running
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT, wait_for

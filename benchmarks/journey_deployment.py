@@ -15,8 +15,8 @@ from typing import IO, Any
 from benchmarks.chat_server import set_latency
 from benchmarks.processes import cpu_seconds
 from benchmarks.support.server import Running
-from memshare.commands.worker import FEW
-from memshare.local.supervisor import CALLS_AN_ANSWER
+from memshare.cli.run.worker import FEW
+from memshare.operate.supervisor import CALLS_AN_ANSWER
 
 SIDE = Path(__file__).with_name("journey_side.py")
 ROOT = Path(__file__).parents[1]

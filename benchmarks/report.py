@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from memshare.console import print_json
+from memshare.terminal.console import print_json
 
 _people = Console()
 _progress = Console(stderr=True)

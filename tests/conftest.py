@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.local.supervisor import processors
+from memshare.operate.supervisor import processors
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings

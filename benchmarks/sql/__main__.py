@@ -22,8 +22,8 @@ from benchmarks.sql.experiments import EXPERIMENTS, SETTINGS
 from benchmarks.sql.world import AGENT, SHARERS, world
 from benchmarks.support.orders import ORDERS, Figures, middle, teller
 from benchmarks.support.up import deployed
-from memshare.console import errors
 from memshare.demo.text_to_sql import read_questions
+from memshare.terminal.console import errors
 
 # Those that share: each with its own pool, and with one for all.
 POOLS = {"encoder": "encoder"} | {

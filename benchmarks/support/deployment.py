@@ -17,8 +17,8 @@ from benchmarks.report import milliseconds
 from benchmarks.support import server
 from benchmarks.support.counts import Counts
 from benchmarks.support.replies import Pair
-from memshare.client import Client
-from memshare.local.own_redis import encoder_in_use
+from memshare.client.client import Client
+from memshare.operate.own_redis import encoder_in_use
 from memshare_broker.connection import connect
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import RecallRequest

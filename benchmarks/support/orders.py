@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from memshare.console import errors
+from memshare.terminal.console import errors
 
 ORDERS = (1, 2, 3)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.support import server
 from benchmarks.support.deployment import MEMSHARE, Deployment
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.settings import Settings
 
 BENCHMARKS = Path(__file__).parents[1]

@@ -15,11 +15,11 @@ from typer.cli import get_docs_for_click
 from typer.models import Context
 
 import memshare
-from memshare.lazy_commands import GROUPS, load
-from memshare.metrics import SharedMetrics
-from memshare.remote.memory import DeadLetters, Journeys, Memories
-from memshare.serve.app import rest_app
-from memshare.serve.backend import Backend
+from memshare.cli.lazy_commands import GROUPS, load
+from memshare.client.rest.memory import DeadLetters, Journeys, Memories
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend
+from memshare.operate.metrics import SharedMetrics
 from memshare_agents.roster import Agent
 from memshare_broker import redis_server
 from memshare_broker.app import MEMORY_QUEUE

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memshare.client import Client
-    from memshare.remote.memory import AsyncMemory, Memory
-    from memshare.serve.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
+    from memshare.client.client import Client
+    from memshare.client.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
+    from memshare.client.rest.memory import AsyncMemory, Memory
     from memshare_broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
     from memshare_memory.curate.requests import Edit, Forget, NewMemory
     from memshare_memory.door.messages import SearchRequest
@@ -38,13 +38,13 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "AsyncMemory": "memshare.remote.memory",
-    "Client": "memshare.client",
-    "Memory": "memshare.remote.memory",
+    "AsyncMemory": "memshare.client.rest.memory",
+    "Client": "memshare.client.client",
+    "Memory": "memshare.client.rest.memory",
     "SearchRequest": "memshare_memory.door.messages",
     "Where": "memshare_memory.stores.store",
     **dict.fromkeys(["Edit", "Forget", "NewMemory"], "memshare_memory.curate.requests"),
-    **dict.fromkeys(["Conflict", "Forbidden", "NoToken", "NotFound", "Stale", "TooLarge"], "memshare.serve.errors"),
+    **dict.fromkeys(["Conflict", "Forbidden", "NoToken", "NotFound", "Stale", "TooLarge"], "memshare.client.errors"),
 }
 
 

@@ -1,5 +1,5 @@
 """`python -m memshare` is the same as `memshare`."""
 
-from memshare.cli import main
+from memshare.cli.main import main
 
 main()

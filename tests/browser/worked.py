@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.demo.play import Played, play, wait_until_settled
 from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT, wait_for

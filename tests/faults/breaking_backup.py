@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from memshare.backup.archive import open_archive
-from memshare.backup.make import make
-from memshare.backup.restore import restore
-from memshare.local.own_redis import connected
+from memshare.operate.backup.archive import open_archive
+from memshare.operate.backup.make import make
+from memshare.operate.backup.restore import restore
+from memshare.operate.own_redis import connected
 from memshare_broker.delivery.keys import JOURNEY
 from memshare_broker.settings import Settings
 from memshare_memory.stores.store import Where

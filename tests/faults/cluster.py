@@ -11,7 +11,7 @@ from typing import Literal
 
 import redis
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import DOWN, connect

@@ -10,7 +10,7 @@ from typing import Any
 
 import redis
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.app import lists_of
 from memshare_broker.delivery.keys import DEAD, MESSAGES, PARKED, UNACKED, journey_key
 from memshare_memory.encoders.bundled import BUNDLED

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.errors import Unreachable
 from tests.faults.model import POOR, REFUSED
 

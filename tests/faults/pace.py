@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.errors import GiveUp
 from tests.faults.load import Load
 

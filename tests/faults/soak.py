@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from memshare.console import print_json
+from memshare.terminal.console import print_json
 from memshare_memory.stores.store import Where
 from tests.faults.cluster import Cluster, Setup, cluster
 from tests.faults.count import count

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from qdrant_client import QdrantClient
 
-from memshare.local.child import ends_with_parent
+from memshare.operate.child import ends_with_parent
 from memshare_memory.memory import Memory
 from memshare_memory.stores.points import WHOLE
 from memshare_memory.stores.server_collection import ALIAS

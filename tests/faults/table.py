@@ -8,7 +8,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from memshare.console import print_json
+from memshare.terminal.console import print_json
 from tests.faults.run import Result
 from tests.faults.verdict import failings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import redis
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import LessonTask

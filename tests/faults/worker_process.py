@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memshare.local.child import ends_with_parent
+from memshare.operate.child import ends_with_parent
 from tests.faults.hosts import Host, enter
 
 ROOT = Path(__file__).parents[2]

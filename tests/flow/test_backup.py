@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 import redis
 
-from memshare.backup.archive import POOL, open_archive
-from memshare.client import Client
-from memshare.local.own_redis import connected
+from memshare.client.client import Client
+from memshare.operate.backup.archive import POOL, open_archive
+from memshare.operate.own_redis import connected
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RecallRequest

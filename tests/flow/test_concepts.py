@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from memshare.client import Client
-from memshare.local.own_redis import connected
+from memshare.client.client import Client
+from memshare.operate.own_redis import connected
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcards
 from memshare_concepts.reviews.card_store import CardStore

@@ -143,7 +143,7 @@ def test_a_worker_whose_consumer_fails_ends_with_a_status_that_says_so(
         "def fail(*_):\n"
         "    raise ArithmeticError('a fault of ours')\n"
         "transport.read_envelope = fail\n"
-        "from memshare.cli import main\n"
+        "from memshare.cli.main import main\n"
         "main()\n"
     )
     environment = os.environ | {"MEMSHARE_DATA": str(settings.data), "MEMSHARE_MODEL": "offline"}

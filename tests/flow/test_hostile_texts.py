@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.client import BULK
+from memshare.client.client import BULK
 from memshare_broker.app import lists_of
 from memshare_broker.errors import QueueFull
 from memshare_broker.settings import Settings

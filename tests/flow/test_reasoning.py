@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from memshare.journey import Journey
+from memshare.client.journey import Journey
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory

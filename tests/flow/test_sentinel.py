@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.connection import address, connect
 from memshare_broker.errors import Unreachable
 from memshare_broker.redis_server import server_binary

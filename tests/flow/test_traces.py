@@ -111,7 +111,7 @@ def test_a_journey_is_one_trace_over_all_its_hops(deployment: Deployment, receiv
     assert {one.parent for one in spans_of(receiver, sent.id) if one.name == "chat scripted"} == askers
     assert root.started <= found["answer poem"].started <= root.ended <= found["settle"].ended
     answer = found["answer poem"].attributes
-    assert answer["memshare.journey"] == sent.id
+    assert answer["memshare.client.journey"] == sent.id
     assert (answer["memshare.agent"], answer["memshare.kind"], answer["memshare.outcome"]) == (
         "poem", "limerick", "answered",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from celery import Celery, chain, chord, signature
 
-from memshare.journey import Journey
+from memshare.client.journey import Journey
 from memshare_broker.app import kombu_url
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import DeadLetter

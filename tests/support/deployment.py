@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from memshare.client import Client
-from memshare.journey import Journey
+from memshare.client.client import Client
+from memshare.client.journey import Journey
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
 from tests.support.chat_server import ChatServer

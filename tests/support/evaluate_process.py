@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from memshare.local.supervisor import processors
+from memshare.operate.supervisor import processors
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer
 from tests.support.schema_value import schema_value

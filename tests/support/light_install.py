@@ -40,6 +40,6 @@ def hide_extras() -> None:
 
 if __name__ == "__main__":
     hide_extras()
-    from memshare.cli import main
+    from memshare.cli.main import main
 
     main()

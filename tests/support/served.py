@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from memshare.serve.backend import Backend
-from memshare.serve.server import listen, server_of
+from memshare.doors.backend import Backend
+from memshare.doors.server import listen, server_of
 from tests.support.deployment import wait_for
 from tests.support.raw_server import RawServer, raw_server
 

@@ -20,7 +20,7 @@ from celery.bin.base import CLIContext
 from celery.bin.celery import celery
 from tornado.options import options as options_of_flower
 
-from memshare.cli import app
+from memshare.cli.main import app
 from tests.support.deployment import ROOT
 from tests.support.pages import BLOCKS, PAGES, Block
 
@@ -111,7 +111,7 @@ def test_every_command_that_a_sentence_names_is_there_with_its_options(page: Any
         "cd x && memshare concepts gap",
         "memshare up   # or: celery -A memshare.agent.worker worker",
         "celery -A memshare.worker work",
-        "celery -A memshare.local.flower flower --basic_aut=me:secret",
+        "celery -A memshare.operate.flower flower --basic_aut=me:secret",
         "python -m benchmarks.nothing",
         "make picture",
         "docker compose exec serve memshare tokens list",

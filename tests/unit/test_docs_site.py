@@ -57,8 +57,8 @@ def test_nothing_is_loaded_from_another_host(site: Path) -> None:
 def test_links_to_files_of_the_repository_lead_to_what_stands_in_them(site: Path) -> None:
     agents = (site / "agents.html").read_text(encoding="utf-8")
 
-    assert 'href="repository/agents/roster/poem.toml.html"' in agents
-    shown = (site / "repository/agents/roster/poem.toml.html").read_text(encoding="utf-8")
+    assert 'href="repository/agents/memshare_agents/roster/poem.toml.html"' in agents
+    shown = (site / "repository/agents/memshare_agents/roster/poem.toml.html").read_text(encoding="utf-8")
     assert "limerick" in shown
 
 

@@ -17,8 +17,8 @@ from redis import exceptions
 from rich.console import Console
 from rich.live import Live
 
-from memshare.client import Client
-from memshare.commands.up import _Status
+from memshare.cli.begin.up import _Status
+from memshare.client.client import Client
 from memshare_broker import steady_thread
 from memshare_broker.app import make_app
 from memshare_broker.delivery.entry import Entry

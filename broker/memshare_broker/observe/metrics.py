@@ -1,6 +1,6 @@
 """What is counted: in Redis, by the script that records the effect, so that it counts once, whatever is killed.
 
-`memshare metrics` shows it to Prometheus (`memshare.metrics`).
+`memshare metrics` shows it to Prometheus (`memshare.operate.metrics`).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def stage(journey: str, name: str, headers: Mapping[str, str], about: Mapping[st
     parent = SpanContext(ids.trace_id, ids.span_id, is_remote=True, trace_flags=TraceFlags(flags))
     inside = trace.set_span_in_context(NonRecordingSpan(parent), Context())
     links = [Link(client)] if client.is_valid else []
-    with _current(sdk, name, SpanKind.CONSUMER, {**about, "memshare.journey": journey}, inside, links):
+    with _current(sdk, name, SpanKind.CONSUMER, {**about, "memshare.client.journey": journey}, inside, links):
         yield
 
 
@@ -90,7 +90,7 @@ def root(journey: str, name: str, submitted: Callable[[], float | None], about: 
     """The root span of a trace, from the time at which the task was submitted (Unix time in seconds) until now."""
     sdk = _sdk()
     if sdk is not None:
-        sdk.root(ids_of(journey), name, submitted(), _attributes({**about, "memshare.journey": journey}))
+        sdk.root(ids_of(journey), name, submitted(), _attributes({**about, "memshare.client.journey": journey}))
 
 
 def ids_of(journey: str) -> SpanContext:

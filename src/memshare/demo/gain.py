@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
-from memshare.client import Client
+from memshare.client.client import Client
+from memshare.client.journey import Journey
 from memshare.demo.play import STALLED_AFTER
 from memshare.demo.text_to_sql import Question, Questions
-from memshare.journey import Journey
 from memshare_broker.errors import MemshareError, Unreachable
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from memshare.client import Client
-from memshare.journey import Journey
+from memshare.client.client import Client
+from memshare.client.journey import Journey
 from memshare_broker.errors import Unreachable
 from memshare_memory.curate.requests import NewMemory
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from memshare.client import Client
+from memshare.client.client import Client
+from memshare.client.journey import Journey
 from memshare.demo.play import STALLED_AFTER, Progress, read
-from memshare.journey import Journey
 from memshare_memory.curate.requests import NewMemory
 
 AGENT = "reasoning"

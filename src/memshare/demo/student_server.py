@@ -16,7 +16,7 @@ import uvicorn
 
 from memshare.demo.expert import SqlExpert
 from memshare.demo.text_to_sql import read_questions
-from memshare.local.child import ends_with_parent
+from memshare.operate.child import ends_with_parent
 from memshare_broker.errors import Unreachable
 
 BACKLOG = 2048

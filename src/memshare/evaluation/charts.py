@@ -16,7 +16,7 @@ from matplotlib.ticker import PercentFormatter
 
 from memshare.evaluation.result import ALL, Result, Row
 from memshare.evaluation.statistics import Interval
-from memshare.files import new_file
+from memshare.files.new_file import new_file
 
 # From the palette of Okabe and Ito, which people see apart whatever colours they can see.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

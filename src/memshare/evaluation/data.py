@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from memshare.json_lines import read_lines, read_object, refuse
+from memshare.files.json_lines import read_lines, read_object, refuse
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.checking import readable

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.evaluation.request import Request, roster_of
 from memshare.evaluation.variants import Setup, write_variants
-from memshare.local.data_folder import hold_folder
-from memshare.local.environment import environment_of
-from memshare.local.supervisor import Supervisor
+from memshare.operate.data_folder import hold_folder
+from memshare.operate.environment import environment_of
+from memshare.operate.supervisor import Supervisor
 from memshare_broker.settings import Settings, load_settings
 
 ELSEWHERE = (

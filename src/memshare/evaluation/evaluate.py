@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.evaluation.data import Item, Split, same_text
 from memshare.evaluation.deployment import deployment, write_agents
 from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import Result
-from memshare.files import new_file
+from memshare.files.new_file import new_file
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.checking import readable

@@ -15,7 +15,7 @@ from threading import Lock
 from pydantic import ValidationError
 
 from memshare.evaluation.lab import Measured
-from memshare.json_lines import read_lines
+from memshare.files.json_lines import read_lines
 from memshare_agents.roster import Agent
 from memshare_broker.errors import MemshareError, NotYet, TryAgain
 from memshare_broker.settings import Settings

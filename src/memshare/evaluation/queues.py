@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.variants import Setup
 from memshare_broker.wire.grades import Score

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import redis
 
-from memshare.bootstrap.bootstrap import question_of, seed_of
-from memshare.bootstrap.standard_answers import StandardAnswer
-from memshare.client import Client
+from memshare.client.client import Client
+from memshare.client.journey import Journey
 from memshare.evaluation.data import Item
 from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
 from memshare.evaluation.settling import settle
 from memshare.evaluation.variants import Setup
-from memshare.journey import Journey
+from memshare.learn.bootstrap import question_of, seed_of
+from memshare.learn.standard_answers import StandardAnswer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import Unreachable
 from memshare_broker.wire.messages import derived_id

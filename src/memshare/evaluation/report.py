@@ -19,8 +19,8 @@ from memshare.evaluation.folder import Folder, Run
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import ALL, Result
 from memshare.evaluation.tables import LEGEND, cells, judged_by
-from memshare.files import new_file
-from memshare.json_lines import read_lines
+from memshare.files.json_lines import read_lines
+from memshare.files.new_file import new_file
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import Message

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
-from memshare.client import BULK, Client
+from memshare.client.client import BULK, Client
 from memshare.evaluation.queues import Pair, Settled
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import SETTLE

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tomlkit
 
-from memshare.files import new_file
+from memshare.files.new_file import new_file
 from memshare_agents.roster import Agent, load_roster
 from memshare_scorer.rubric import SUFFIX, find_rubric
 from memshare_scorer.threshold import WITHOUT_SEEDS

@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.example_selectors import BaseExampleSelector
 
-from memshare.remote.memory import Memory
+from memshare.client.rest.memory import Memory
 from memshare_broker.errors import BadInput
 
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveM
 from langgraph.graph import MessagesState
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from memshare.remote.memory import Memory
+from memshare.client.rest.memory import Memory
 from memshare_broker.errors import BadInput
 
 SHOWN = "memshare-"  # begins the ids of messages that show a memory

@@ -11,7 +11,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
 
 from memshare import BadInput, NotFound
-from memshare.remote.memory import Memory
+from memshare.client.rest.memory import Memory
 from memshare_memory.memory import Memory as Kept
 
 MOST = 20  # items that a search finds

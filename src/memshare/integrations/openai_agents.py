@@ -10,9 +10,9 @@ from typing import Any
 from agents.run import CallModelData, ModelInputData
 
 from agents import RunConfig, RunHooks, Tool, function_tool
+from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Task
 from memshare.integrations.tool_functions import sharing_functions
-from memshare.remote.memory import Memory
-from memshare.remote.task import Task
 
 
 class SharedRuns(RunHooks[Any]):  # type: ignore[misc]

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_ai.toolsets import FunctionToolset
 
+from memshare.client.rest.memory import Memory
 from memshare.integrations.tool_functions import sharing_functions
-from memshare.remote.memory import Memory
 
 INSTRUCTIONS = (
     "Call `recall` with the task before you answer it. Call `offer` with your answer, and then give it. "

@@ -11,7 +11,7 @@ from pathlib import Path
 import redis
 import typer
 
-from memshare.cli import app
+from memshare.cli.main import app
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from tests.unit.deploy.chart import DEPLOY

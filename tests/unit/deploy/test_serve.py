@@ -8,10 +8,10 @@ import pytest
 import typer
 from fastapi.testclient import TestClient
 
-from memshare.commands.token import app
-from memshare.serve.address import PORT
-from memshare.serve.app import rest_app
-from memshare.serve.backend import Backend
+from memshare.cli.run.token import app
+from memshare.client.address import PORT
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend
 from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import ALL_OFF, ALL_ON, Object, container, environment, of_kind, render
 from tests.unit.deploy.test_compose import COMPOSE, compose

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.bulk import Line, answers, read_tasks, submit_all
-from memshare.client import BULK, Client
-from memshare.results_file import results_file
+from memshare.cli.ask.bulk import Line, answers, read_tasks, submit_all
+from memshare.cli.ask.results_file import results_file
+from memshare.client.client import BULK, Client
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for

@@ -14,8 +14,8 @@ from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.states import FAILURE, SUCCESS
 
 import memshare
-from memshare.client import Client
-from memshare.submission import Submission
+from memshare.client.client import Client
+from memshare.client.submission import Submission
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import MESSAGES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from memshare.console import TextConsole, panel, print_json, print_text, short, styled, table
+from memshare.terminal.console import TextConsole, panel, print_json, print_text, short, styled, table
 
 SOURCE = Path(__file__).parents[3] / "src" / "memshare"
 HOSTILE = "[/] [red]a[/red] :smile: \x1b]0;owned\x07\x9b2J\u202eb\u200bc\ud83d"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare.files import new_file
+from memshare.files.new_file import new_file
 from memshare_broker.errors import BadInput
 
 

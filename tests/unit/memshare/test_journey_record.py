@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare.journey import read_journey
+from memshare.client.journey import read_journey
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger

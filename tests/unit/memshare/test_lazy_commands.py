@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from memshare.lazy_commands import COMMANDS, load
+from memshare.cli.lazy_commands import COMMANDS, load
 from tests.support.deployment import ROOT
 
 LOADED = "print(json.dumps(sorted(sys.modules)))"
@@ -39,62 +39,45 @@ def test_the_help_has_its_commands_in_groups() -> None:
     assert all(f"│ {name} " in shown for name in COMMANDS)
 
 
-def test_every_module_of_commands_is_listed_or_a_part_of_one_that_is() -> None:
+def test_every_module_in_the_rooms_of_commands_is_listed_or_imported_by_another() -> None:
+    cli = ROOT / "src" / "memshare" / "cli"
     listed = {command.target.partition(":")[0] for command in COMMANDS.values()}
-    parts = {
-        "budget_show",
-        "consolidate",
-        "demo_concepts",
-        "demo_deployment",
-        "demo_gain",
-        "demo_view",
-        "options",
-        "retriever_status",
-        "submit_file",
-        "trace_tree",
-    }
-    parts |= {
-        "before_forgetting",
-        "change_memories",
-        "check",
-        "conflicts",
-        "find_memories",
-        "forget",
-        "forgetting",
-        "know_import",
-        "lift",
-    }
-    parts |= {"rephrase", "review_session", "transfer", "trash", "unlearning", "untidy"}
-    commands = ROOT / "src" / "memshare" / "commands"
-    files = {file.stem for file in commands.glob("*.py")}
-    files |= {f"{file.parent.name}.group" for file in commands.glob("*/group.py")}
+    texts = {f"{file.parent.name}.{file.stem}": file.read_text("utf-8") for file in cli.glob("*/*.py")}
 
-    assert files - {"__init__"} == listed | parts
+    assert listed <= set(texts)
+    for name in set(texts) - listed:
+        if not name.endswith("__init__"):
+            assert any(f"memshare.cli.{name} " in text for text in texts.values()), name
 
 
 def test_the_help_imports_no_command_no_celery_and_no_redis() -> None:
-    code = "from memshare.cli import app\ntry: app(['--help'])\nexcept SystemExit: pass"
+    code = "from memshare.cli.main import app\ntry: app(['--help'])\nexcept SystemExit: pass"
 
     loaded = modules_after(code)
 
-    assert "memshare.cli" in loaded
-    assert not {name for name in loaded if name.startswith("memshare.commands.")}
-    assert not {"celery", "redis", "pydantic", "memshare.client"} & loaded
+    assert "memshare.cli.main" in loaded
+    assert {name for name in loaded if name.startswith("memshare.cli.")} == {
+        "memshare.cli.main",
+        "memshare.cli.lazy_commands",
+    }
+    assert not {"celery", "redis", "pydantic", "memshare.client.client"} & loaded
 
 
 def test_a_command_imports_no_other_one() -> None:
-    loaded = modules_after("from memshare.lazy_commands import load\nload('report')")
+    loaded = modules_after("from memshare.cli.lazy_commands import load\nload('report')")
 
-    assert {name for name in loaded if name.startswith("memshare.commands.")} == {
-        "memshare.commands.options",
-        "memshare.commands.report",
+    assert {name for name in loaded if name.startswith("memshare.cli.")} == {
+        "memshare.cli.lazy_commands",
+        "memshare.cli.learn",
+        "memshare.cli.learn.report",
+        "memshare.cli.options",
     }
 
 
 def test_importing_memshare_imports_nothing_until_a_name_is_asked_for() -> None:
     assert {name for name in modules_after("import memshare") if name.startswith("memshare.")} == set()
-    assert "memshare.client" not in modules_after("from memshare import BadInput")
-    assert "memshare.client" in modules_after("from memshare import Client")
+    assert "memshare.client.client" not in modules_after("from memshare import BadInput")
+    assert "memshare.client.client" in modules_after("from memshare import Client")
 
 
 def test_memshare_exports_its_client_and_its_errors() -> None:

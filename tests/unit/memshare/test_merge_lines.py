@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.merge_lines import MergeLine, adopt, gone_with, merge_lines, names_of
+from memshare.files.merge_lines import MergeLine, adopt, gone_with, merge_lines, names_of
 from memshare_broker.settings import Settings
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions

@@ -10,7 +10,7 @@ import redis
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memshare.metrics import SharedMetrics
+from memshare.operate.metrics import SharedMetrics
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare_broker.delivery.entry import Entry

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memshare.json_lines import SHOWN_FAULTS
-from memshare.pairs import read_pairs
+from memshare.files.json_lines import SHOWN_FAULTS
+from memshare.files.pairs import read_pairs
 from memshare_broker.errors import BadInput
 from tests.support.memories import remembered
 

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 import redis
 
-from memshare.client import Client
-from memshare.task_ids import find_letter, find_task, short_id
+from memshare.client.client import Client
+from memshare.terminal.task_ids import find_letter, find_task, short_id
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import BadInput, GiveUp

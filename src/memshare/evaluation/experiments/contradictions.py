@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.experiment import NO_MEMORIES, Bundled, Experiment
 from memshare.evaluation.experiments.credibility import STRICT

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.evaluation.data import Item, Split
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab, Marks

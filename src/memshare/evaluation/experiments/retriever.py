@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab, Measured
 from memshare.evaluation.queues import Change
-from memshare.local import consolidating
+from memshare.operate import consolidating
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_memory.recall.retriever import version_key

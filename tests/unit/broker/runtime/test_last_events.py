@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import redis
 
-from memshare.client import Client
+from memshare.client.client import Client
 from memshare_broker.delivery.keys import INCARNATIONS
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for

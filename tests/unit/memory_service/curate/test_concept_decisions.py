@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
-from memshare.backup.kept_key import lasts
+from memshare.operate.backup.kept_key import lasts
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gap import Gap

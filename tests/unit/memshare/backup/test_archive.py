@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare.backup.archive import AGENTS, FORMAT, POOL, REDIS, Manifest, new_archive, open_archive
+from memshare.operate.backup.archive import AGENTS, FORMAT, POOL, REDIS, Manifest, new_archive, open_archive
 from memshare_broker.errors import BadInput, TryAgain
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.backup.read_redis import nobody_writes, read_keys
-from memshare.backup.write_redis import is_used, remove_keys, write_keys
-from memshare.serve.tokens import Tokens
+from memshare.doors.tokens import Tokens
+from memshare.operate.backup.read_redis import nobody_writes, read_keys
+from memshare.operate.backup.write_redis import is_used, remove_keys, write_keys
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.entry import Entry

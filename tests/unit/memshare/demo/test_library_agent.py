@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memshare.commands.demo_gain import write_agent
+from memshare.cli.begin.demo_gain import write_agent
 from memshare.demo.gain import AGENT, POOL
 from memshare.demo.text_to_sql import read_questions
 from memshare_agents.roster import load_roster

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from memshare.cli import app
+from memshare.cli.main import app
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.report import write_report
 from memshare_broker.errors import BadInput

@@ -18,8 +18,8 @@ sdk.set_tracing_disabled(True)
 
 from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402
 
+from memshare.client.rest.task import Task  # noqa: E402
 from memshare.integrations.openai_agents import SharedRuns, memory_tools  # noqa: E402
-from memshare.remote.task import Task  # noqa: E402
 
 TASK = "new lamp by the sea"
 

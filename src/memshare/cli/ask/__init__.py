@@ -1,0 +1,1 @@
+"""Commands that submit tasks and show what became of them."""

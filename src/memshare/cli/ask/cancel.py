@@ -1,0 +1,44 @@
+"""`memshare cancel`: cancel unfinished tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memshare.cli.options import Json
+from memshare.client.client import Client
+from memshare.terminal.console import console, errors, print_json
+from memshare.terminal.task_ids import find_task
+
+SAID = {
+    "cancelled": "Cancelled {id}.",
+    "running": "Cancelled {id}: a worker is at it, and goes on until this step is done; nothing follows it.",
+    "ended": "Not cancelled: {id} had ended already. `memshare trace {id}` shows how.",
+    "unknown": "Not cancelled: no task has the id {id}. Ids are those that `memshare submit` prints; what has ended is "
+    "known for some days only (MEMSHARE_KEEP_DAYS).",
+}
+
+
+def cancel(
+    task_ids: Annotated[
+        list[str], typer.Argument(metavar="ID…", help="Ids that `submit` printed, or the first 8 digits of each.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Cancel unfinished tasks: they are not started, or not graded and not remembered.
+
+    Ends with status 1 when one of them could not be cancelled.
+
+    Example: memshare cancel 1c6fa3b2 93abd01e
+    """
+    client = Client()
+    found = {task_id: client.cancel(task_id) for task_id in (find_task(client, one) for one in task_ids)}
+    if as_json:
+        print_json(found)
+    else:
+        for task_id, became in found.items():
+            shown = console if became in ("cancelled", "running") else errors
+            shown.print(SAID[became].format(id=task_id), soft_wrap=True)
+    if {"ended", "unknown"} & set(found.values()):
+        raise typer.Exit(1)

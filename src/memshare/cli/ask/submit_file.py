@@ -1,0 +1,119 @@
+"""`memshare submit --file`: many tasks, each submitted once, with results that are written as they come."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from memshare.cli.ask.bulk import Line, answers, read_tasks, submit_all
+from memshare.cli.ask.results_file import ResultsFile, results_file
+from memshare.client.client import Client
+from memshare.files.json_lines import refuse
+from memshare.terminal.console import errors, print_json, print_text
+
+SHOWN_ERRORS = 5
+
+
+def submit_file(
+    client: Client,
+    file: Path,
+    defaults: dict[str, Any],
+    *,
+    run: str,
+    out: Path | None,
+    patience: float | None,
+    priority: int,
+    skip_bad: bool,
+    as_json: bool,
+) -> None:
+    """Submit every line of a file; with `patience`, in seconds, wait for the results, and write or print them.
+
+    Raises `BadInput` that names the wrong lines, before anything is submitted, unless they are to be skipped.
+    """
+    lines, faults = read_tasks(client, file, defaults, run)
+    if not skip_bad:
+        refuse(faults, "Nothing was submitted; --skip-bad leaves these lines out.")
+    for fault in faults:
+        errors.print(f"Left out: {fault}", style="yellow", soft_wrap=True)
+    with _going_on():
+        if patience is None:
+            _submit(client, lines, priority, as_json)
+            return
+        # The file for the results is opened first: what cannot be written is known before anything is paid for.
+        with results_file(out, {line.task_id for line in lines}) if out else contextlib.nullcontext() as results:
+            _answer(client, lines, priority, patience, results)
+
+
+@contextlib.contextmanager
+def _going_on() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        errors.print(
+            "Stopped. What is queued goes on by itself. Run the same command again to go on: what is done is not paid "
+            "for again.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(130) from stop
+
+
+def _submit(client: Client, lines: list[Line], priority: int, as_json: bool) -> None:
+    with _bar() as bar:
+        task = bar.add_task("Submitted", total=len(lines))
+        for line in submit_all(client, lines, priority):
+            print_json({"line": line.number, "task_id": line.task_id}) if as_json else print_text(line.task_id)
+            bar.advance(task)
+    errors.print(f"{len(lines)} lines submitted.")
+
+
+def _answer(client: Client, lines: list[Line], priority: int, patience: float, results: ResultsFile | None) -> None:
+    """Write or print the results that are not there yet, and end with status 1 where some are missing or failed."""
+    missing = [line for line in lines if results is None or line.task_id not in results.answered]
+    before, failed, came = len(lines) - len(missing), [], 0
+    with _bar() as bar:
+        submitted, answered = (bar.add_task(name, total=len(lines)) for name in ("Submitted", "Answered"))
+
+        def progress(sent: int, ended: int) -> None:
+            bar.update(submitted, completed=before + sent)
+            bar.update(answered, completed=before + ended)
+
+        progress(0, 0)
+        for result in answers(client, missing, priority, patience, progress):
+            came += 1
+            if result.get("error"):
+                failed.append(f"line {result['line']}: {result['error']}")
+            if results is not None:
+                results.write(result)
+            else:
+                print_json(result)
+                sys.stdout.flush()
+    there = f"{before} of them before; " if before else ""
+    errors.print(f"{before + came - len(failed)} of {len(lines)} lines answered; {there}{len(failed)} given up.")
+    _say_what_is_left(failed, len(missing) - came, patience)
+
+
+def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> None:
+    for error in failed[:SHOWN_ERRORS]:
+        errors.print(error, style="red", soft_wrap=True)
+    if failed:
+        errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
+    if unanswered:
+        errors.print(
+            f"{unanswered} lines have no answer, and none came for {patience:g} s. They stay in their queues: the same "
+            "command goes on.",
+            style="yellow",
+            soft_wrap=True,
+        )
+    if failed or unanswered:
+        raise typer.Exit(1)
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=errors, transient=True)

@@ -1,0 +1,206 @@
+"""`memshare result` and `memshare trace`: what became of a task, or of a standard answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from memshare.cli.ask.trace_tree import draw
+from memshare.cli.options import Json
+from memshare.client.client import Client
+from memshare.client.journey import Journey
+from memshare.terminal.console import (
+    console,
+    errors,
+    moment,
+    one_line,
+    panel,
+    print_json,
+    print_text,
+    short,
+    styled,
+    table,
+)
+from memshare.terminal.memory_ids import short_id
+from memshare.terminal.quoted_answer import whose_answer
+from memshare.terminal.task_ids import find_task, shorten_ids
+from memshare.terminal.task_ids import short_id as short_task_id
+from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
+from memshare_broker.wire.extractions import Extracted, NotedConcepts
+from memshare_broker.wire.messages import Shown
+from memshare_memory.stores.store import Where
+
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
+
+
+def result(task_id: TaskId, as_json: Json = False) -> None:
+    """Print the answer of a task that was submitted earlier.
+
+    Example: memshare result 1c6fa3b2
+    """
+    client = Client()
+    task_id = find_task(client, task_id)
+    journey = client.journey(task_id)
+    if journey.what != "task":
+        raise BadInput(f"{task_id!r} is a {journey.what}, which nobody answers: `memshare trace {task_id}` shows it.")
+    if journey.dead and journey.answer is None:
+        raise MemshareError(
+            f"The task was given up: {journey.dead.error} See `memshare dead show {journey.dead.entry.id}`."
+        )
+    if journey.cancelled and journey.answer is None:
+        raise MemshareError(f"The task was cancelled: {journey.cancelled.why}")
+    if journey.answer is None:
+        raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
+    if journey.quoted is not None:
+        errors.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
+    if as_json:
+        print_json(client.ledger.journey(task_id)["answer"])
+    else:
+        print_text(journey.answer)
+
+
+def trace(
+    task_id: TaskId,
+    tree: Annotated[bool, typer.Option("--tree", help="Draw the steps of a reasoning agent's run.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the journey of a task: answer, memories shown, score, and what was remembered.
+
+    Example: memshare trace 1c6fa3b2 --tree
+    """
+    client = Client()
+    task_id = find_task(client, task_id)
+    journey = client.journey(task_id)
+    if as_json:
+        print_json(journey.model_dump(mode="json"))
+        return
+    if tree:
+        if not journey.steps:
+            raise BadInput(f"The task {task_id!r} has no steps: it is not answered yet, or its agent takes none.")
+        console.print(draw(journey.prompt, journey.steps))
+        return
+    of_kind = f" · {journey.kind}" if journey.kind else ""
+    about = f"{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
+    console.print(styled((journey.agent, "bold"), about))
+    if journey.part_of is not None:
+        console.print(f"A sub-question of the task {short_task_id(journey.part_of)}.", style="dim")
+    if journey.what == "task":
+        console.print(panel(journey.prompt, "prompt", "dim"))
+        if journey.answer is not None:
+            console.print(panel(journey.answer, f"answer · model: {journey.model}"))
+            if journey.quoted is not None:
+                console.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
+            _print_memories(client, journey)
+    else:
+        _print_standard(journey)
+    if journey.steps:
+        console.print(
+            f"{len(journey.steps)} steps; `memshare trace {short_task_id(task_id)} --tree` draws them.", style="dim"
+        )
+    if journey.score is not None:
+        _print_score(journey)
+    if journey.waits is not None:
+        console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
+    if journey.outcome is not None:
+        became = f" → memory {short_id(journey.memory_id)}" if journey.memory_id else ""
+        console.print(f"{journey.outcome}: {shorten_ids(journey.reason or '')}{became}")
+    if journey.parts:
+        _print_parts(client, journey)
+    if journey.lesson is not None:
+        console.print(f"lesson {journey.lesson.outcome}: {shorten_ids(journey.lesson.reason)}")
+    if journey.extracted is not None and journey.extracted.concepts:
+        _print_concepts(journey.extracted, journey.noted)
+    for rival, claims in journey.compared.contradicted.items() if journey.compared else ():
+        console.print(styled(("contradicts", "yellow"), f" {short_id(rival)}: {claims}"))
+    if journey.cancelled:
+        console.print(styled(("cancelled", "yellow"), f" {moment(journey.cancelled.at)}: {journey.cancelled.why}"))
+    if journey.dead:
+        tried = f" ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}"
+        console.print(styled(("given up", "red"), tried))
+        kept = journey.dead.entry.id in client.dead_letters
+        letter = short_task_id(journey.dead.entry.id)
+        advice = f"`memshare dead retry {letter}` tries it again." if kept else "It was dropped."
+        console.print(advice, style="dim")
+
+
+def _print_standard(journey: Journey) -> None:
+    asked = f"question · model: {journey.model}" if journey.what == "standard answer" else "its question"
+    if journey.what == "standard answer" and not journey.prompt:
+        console.print("A standard answer: its agent is asked for a question that it could answer.", style="dim")
+    else:
+        console.print(panel(journey.prompt, asked, "dim"))
+    console.print(panel(journey.answer or "", "standard answer"))
+
+
+def _print_memories(client: Client, journey: Journey) -> None:
+    """The memories by their first words, which a trace does without where the pool cannot be asked."""
+    if not journey.memories:
+        console.print("No memory was shown.", style="dim")
+    helped = {one.id: _helped(one, journey.feedback.get(one.id)) for one in journey.memories}
+    recalled = list(journey.memories)
+    if journey.withheld is not None:
+        recalled.append(journey.withheld)
+        helped[journey.withheld.id] = "withheld at random"
+    words = _first_words(client, list(helped))
+    rows = [(short_id(one.id), f"{one.similarity:.3f}", helped[one.id], one_line(words[one.id])) for one in recalled]
+    if rows:
+        console.print(table("memory", "similarity", "helped", "first words", rows=rows))
+
+
+def _first_words(client: Client, ids: list[UUID]) -> dict[UUID, str]:
+    try:
+        found = client.memories.page(Where(ids=ids), len(ids)).memories if ids else ()
+    except TryAgain:
+        return dict.fromkeys(ids, "–")
+    return dict.fromkeys(ids, "forgotten since") | {memory.id: memory.key for memory in found}
+
+
+def _helped(shown: Shown, feedback: float | None) -> str:
+    share = "not judged" if shown.share is None else f"{shown.share:.0%} of the answer"
+    told = "" if feedback is None else f", feedback {feedback:g}"
+    return f"{share}{told}" if shown.proven else f"{share}{told}, unproven"
+
+
+def _print_parts(client: Client, journey: Journey) -> None:
+    rows = []
+    for becomes, name in journey.parts.items():
+        if not client.ledger.journey(str(name)):
+            rows.append((short_task_id(str(name)), "", "waits to be graded", one_line("")))
+            continue
+        part = client.journey(str(name))
+        score = f"{part.score.total:.1f}" if part.score else ""
+        outcome = f"{part.outcome} {short_id(part.memory_id or becomes)}" if part.outcome else part.state
+        rows.append((short_task_id(str(name)), score, outcome, one_line(part.prompt)))
+    console.print(table("task", "score", "outcome", "sub-question", rows=rows))
+
+
+def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:
+    names = dict.fromkeys(
+        name for level in ("0", "-1", "1", "2", "3", "4") for name in extracted.concepts.get(level, ())
+    )
+    state = (
+        "not yet written" if noted is None else "" if noted.outcome == "written" else f"not written: {noted.outcome}"
+    )
+    console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""), soft_wrap=True)
+
+
+def _print_score(journey: Journey) -> None:
+    score = journey.score
+    assert score is not None
+    verdict = ("accepted", "green") if score.accepted else ("not accepted", "yellow")
+    console.print(
+        styled(
+            "\nScore ",
+            (f"{score.total:.1f}", "bold"),
+            f" of 100, threshold {score.threshold:.1f}: ",
+            verdict,
+            (f" (rubric {score.rubric} {score.rubric_version}, model: {score.model})", "dim"),
+        )
+    )
+    rows = [
+        (short(name.replace("_", " "), 40), f"{c.low:.1f} – {c.high:.1f}", f"{c.points:.1f}")
+        for name, c in score.criteria.items()
+    ]
+    console.print(table("criterion", "range", "of", rows=rows))

@@ -1,0 +1,53 @@
+"""The steps of a reasoning run as a tree: which operator called which, what each read and said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rich.text import Text
+from rich.tree import Tree
+
+from memshare.terminal.console import short, styled
+from memshare_broker.wire.messages import Step
+
+READ_SHOWN = 4
+
+
+def draw(question: str, steps: Sequence[Step]) -> Tree:
+    """The tree of a run; a step stands under the step that called it, in the order in which they ran."""
+    root = Tree(styled((short(question, 100), "bold")))
+    branches: dict[int | None, Tree] = {None: root}
+    for step in steps:
+        branches[step.number] = branches.get(step.parent, root).add(_label(step))
+    return root
+
+
+def _label(step: Step) -> Text:
+    tokens = step.usage.prompt_tokens + step.usage.completion_tokens
+    cost = f" · {tokens:,} tokens · {step.model}" if step.model else ""
+    label = styled((f"{step.number} {step.operator}", "bold cyan"), (f"  {step.seconds:.1f} s{cost}", "dim"))
+    read = "; ".join(step.read[:READ_SHOWN]) + (
+        f"; and {len(step.read) - READ_SHOWN} more" if len(step.read) > READ_SHOWN else ""
+    )
+    knowledge = ", ".join(str(one) for one in step.knowledge)
+    for name, text in (("asked", _asked(step)), ("read", read), ("said", step.said), ("knowledge", knowledge)):
+        if text:
+            label.append_text(styled((f"\n{name}: ", "dim"), text))
+    return label
+
+
+def _asked(step: Step) -> str:
+    """The arguments that say something, as `name: value`."""
+    try:
+        arguments = json.loads(step.arguments)
+    except ValueError:
+        return step.arguments  # they were cut
+    told = {name: _told(value) for name, value in arguments.items()}
+    return ", ".join(f"{name}: {value}" for name, value in told.items() if value)
+
+
+def _told(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {inner}" for name, inner in value.items() if inner)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,1 @@
+"""Commands of a first hour: the demo, running everything, beginning a pool."""

@@ -1,0 +1,190 @@
+"""`memshare up`: everything on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from shlex import quote
+from types import FrameType
+from typing import Annotated
+
+import redis
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from memshare.cli.options import Json
+from memshare.client.address import PORT
+from memshare.client.client import Client
+from memshare.operate.data_folder import hold_folder, tell_models
+from memshare.operate.preflight import check
+from memshare.operate.served_models import try_models
+from memshare.operate.supervisor import Supervisor
+from memshare.terminal.console import console, errors, print_json, styled
+from memshare_broker.errors import MemshareError
+from memshare_broker.settings import OFFLINE, load_settings
+from memshare_broker.steady_thread import repeat, steady_thread
+from memshare_llm.no_model import HOW_TO_SET
+
+REFRESH = 1.0  # seconds
+COUNT_MEMORIES_EVERY = 5.0  # seconds
+
+WITHOUT_MODEL = f"""\
+none (offline). Nothing is made up in its place:
+        - Agents give the answer of the memory nearest to a task, word for word, and say whose it is. Where there is no
+          memory, the task is given up.
+        - Only programs grade (rubrics whose every criterion has a check). Nothing else gets a score or is remembered.
+        - Importing, searching and recalling memories work as ever.
+        {HOW_TO_SET}."""
+
+
+def up(
+    agents: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Processes that answer. [default: one for each processor]")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Data folder. [default: MEMSHARE_DATA or ~/.memshare]")] = None,
+    flower_port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of Flower; 0 leaves it out.")] = 5555,
+    flower_host: Annotated[
+        str, typer.Option(help="Address of Flower; one that others reach takes MEMSHARE_FLOWER_AUTH.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port of REST on this machine; 0 leaves it out.")] = PORT,
+    as_json: Json = False,
+) -> None:
+    """Run Redis, the memory service, all workers, REST and Flower until Ctrl-C. The data stays in its folder.
+
+    Example: memshare up --data ./data
+    """
+    settings = load_settings(data)
+    signal.signal(signal.SIGTERM, _interrupt)
+    with hold_folder(settings.data):
+        models = check(settings)
+        with console.status("Trying the model …"):
+            warnings = try_models(settings, models)
+        for warning in warnings:
+            errors.print(warning, style="yellow")
+        supervisor = Supervisor(
+            settings,
+            agents=agents,
+            flower_port=flower_port or None,
+            flower_host=flower_host,
+            serve_port=port or None,
+        )
+        ready = False
+        try:
+            with console.status("Starting …"):
+                supervisor.start()
+            ready = True
+            with (
+                _told_to_end() as told_to_end,
+                tell_models(settings),
+                contextlib.closing(Client(settings)) as client,
+            ):
+                _say_ready(supervisor, as_json=as_json)
+                _watch(supervisor, client, told_to_end, as_json=as_json)
+        except KeyboardInterrupt:
+            if not ready:
+                raise
+            return  # Ctrl-C is how it ends
+        finally:
+            with console.status("Ending; running tasks may finish …"):
+                supervisor.stop()
+
+
+@contextlib.contextmanager
+def _told_to_end() -> Iterator[threading.Event]:
+    """Is set by Ctrl-C and SIGTERM within the block; as an exception, a callback of some library could swallow them."""
+    told = threading.Event()
+    before = {sign: signal.signal(sign, lambda *_: told.set()) for sign in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
+    settings = supervisor.settings
+    model = settings.model_for("agents")
+    if as_json:
+        print_json(
+            {
+                "ready": True,
+                "data": settings.data,
+                "redis": settings.redis,
+                "flower": supervisor.flower_url,
+                "rest": supervisor.serve_url,
+                "model": model,
+            }
+        )
+        return
+    console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
+    console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}", soft_wrap=True)
+    if supervisor.flower_url:
+        console.print(f"Flower  {supervisor.flower_url}")
+    if supervisor.serve_url:
+        console.print(f"REST    {supervisor.serve_url}/docs")
+    at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
+    submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
+    console.print(f"Try     {'memshare demo' if model == OFFLINE else submit}", soft_wrap=True)
+
+
+def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:
+    def revive() -> None:
+        for child in supervisor.revive():
+            if as_json:
+                print_json({"restarted": child.name, "restarts": child.restarts})
+            else:
+                console.print(styled((f"{child.name} had ended and was started again.", "yellow"), f" See {child.log}"))
+
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        if not as_json:  # by a thread of its own: what revives Redis must not wait for Redis
+            steady_thread("memshare-status", _Status(client, live).show, told_to_end, every=REFRESH)
+        repeat("memshare-up", revive, told_to_end, every=REFRESH, delay=REFRESH)
+
+
+class _Status:
+    """The line that says how far everything is."""
+
+    def __init__(self, client: Client, live: Live) -> None:
+        self._client, self._live = client, live
+        self._memories: int | None = None
+        self._counted = 0.0
+        self._done_then: dict[str, int] | None = None
+
+    def show(self) -> None:
+        ledger = self._client.ledger
+        try:
+            done = ledger.done()
+            if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
+                self._memories = self._client.memories.stats(timeout=5).total
+                self._counted, self._done_then = time.monotonic(), done
+            parked = Counter(one.queue for one in ledger.parked())
+            self._live.update(_line(ledger.open_messages(), parked, done, self._memories))
+        except (MemshareError, redis.RedisError, OSError) as error:
+            self._live.update(styled((str(error), "yellow")))
+
+
+def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:
+    queues = "  ".join(
+        f"{queue} {length}" + (f" ({parked[queue]} held back)" if parked[queue] else "")
+        for queue, length in waiting.items()
+    )
+    return styled(
+        ("open ", "dim"),
+        queues or "none yet",
+        ("   answers ", "dim"),
+        str(done.get("answer", 0)),
+        ("   graded ", "dim"),
+        str(done.get("score", 0)),
+        ("   memories ", "dim"),
+        "…" if memories is None else str(memories),
+    )

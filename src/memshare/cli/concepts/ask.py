@@ -1,0 +1,176 @@
+"""`memshare concepts ask`: new questions in the style of a cluster, which an agent answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
+from memshare.cli.concepts.ask_session import decide
+from memshare.cli.concepts.opening import Opened, Size, opened
+from memshare.cli.curate.change_memories import login_name
+from memshare.cli.options import Json, Pool
+from memshare.operate.paid_chat import paid_chat
+from memshare.terminal.console import console, errors, print_json, short, table
+from memshare_broker.errors import BadInput
+
+if TYPE_CHECKING:
+    from memshare.client.client import Client
+    from memshare_concepts.asking.round import Round, Rounds, Wanted
+    from memshare_concepts.asking.target import Direction, Target
+
+HYPOTHESES = "hypotheses"
+GO_ON = "What you decided is kept: `memshare concepts ask` with the same --pool goes on."
+
+
+def ask(
+    cluster: Annotated[
+        int | None, typer.Option(metavar="N", help="The cluster to ask about; `memshare concepts clusters` has them.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, max=50, help="Number of questions.")] = 5,
+    more_abstract: Annotated[bool, typer.Option("--more-abstract", help="More abstract than the cluster.")] = False,
+    more_specific: Annotated[bool, typer.Option("--more-specific", help="More specific than the cluster.")] = False,
+    topic: Annotated[str | None, typer.Option(help="Topic of the questions.")] = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(help=f"Purpose of the questions. '{HYPOTHESES}' asks between close, unconnected clusters."),
+    ] = None,
+    pool: Pool = None,
+    size: Size = None,
+    agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
+    submitter: Annotated[str | None, typer.Option(help="Who asks and pays. [default: your login name]")] = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest/--no-nearest", help="Show the nearest memories beside each question.")
+    ] = True,
+    discard: Annotated[bool, typer.Option("--discard", help="Drop the questions that are not decided yet.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Keep all without asking.")] = False,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
+    as_json: Json = False,
+) -> None:
+    """Ask new questions in the style of a cluster. What you keep is answered by an agent, graded and remembered.
+
+    None is a question that the pool has already. You keep, drop or edit each, or have others written.
+    Stop with Ctrl-C: the same command goes on. With --json alone it lists them, and submits nothing.
+
+    Example: memshare concepts ask --pool physics --cluster 12 --count 5 --more-abstract
+
+    Example: memshare concepts ask --pool physics --goal hypotheses --yes
+    """
+    if more_abstract and more_specific:
+        raise BadInput("Give --more-abstract or --more-specific: one of the two.")
+    person = submitter or login_name()
+    with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
+        from memshare_concepts.asking.proposing import Proposer
+        from memshare_concepts.asking.round import Rounds
+
+        name = found.concepts.pool
+        answering = AnsweringAgent.of(found.client, name, agent, kind, person)
+        rounds = Rounds(found.redis, name, person)
+        if discard:
+            rounds.end()
+            if cluster is None and goal is None:
+                errors.print("What was not decided is dropped.")
+                return
+        direction: Direction = "more abstract" if more_abstract else "more specific" if more_specific else "alike"
+        asked = rounds.read()
+        if asked is not None and (cluster is not None or goal is not None):
+            raise BadInput(
+                f"You have unfinished questions on {asked.wanted.target.name}: `memshare concepts ask --pool"
+                f" {name}` resumes them, and --discard drops them."
+            )
+        with paid_chat(found.client.settings, "agents", person) as chat:
+            proposer = Proposer(chat, found.client.memories, name)
+            if asked is None:
+                target = _target(found, cluster, goal, size, direction)
+                asked = _begun(found, proposer, _wanted(target, count, topic, goal))
+                rounds.keep(asked)
+            if yes:
+                kept = [one.model_copy(update={"state": "kept"}) for one in asked.those("open")]
+                for one in kept:
+                    asked = asked.with_one(one)
+            elif not as_json:
+                asked = decide(asked, rounds, proposer, found.concepts.memories, show_nearest=nearest)
+        if as_json and not yes:
+            print_json({"pool": name, "questions": [one.model_dump(mode="json") for one in asked.proposals]})
+            return
+        _answered(found.client, rounds, asked, answering, timeout, as_json=as_json)
+
+
+def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> Wanted:
+    from pydantic import ValidationError
+
+    from memshare_broker.wire.checking import readable
+    from memshare_concepts.asking.round import Wanted
+
+    try:
+        return Wanted(target=target, count=count, topic=topic, goal=goal)
+    except ValidationError as error:
+        raise BadInput(readable(error, "What you ask for")) from error
+
+
+def _target(found: Opened, number: int | None, goal: str | None, size: int | None, direction: Direction) -> Target:
+    from memshare_concepts.asking.target import of_cluster, of_hypotheses
+
+    if goal == HYPOTHESES:
+        return of_hypotheses(found.concepts, found.clusters(size), number)
+    if number is None:
+        raise BadInput("Say which cluster, with --cluster N: `memshare concepts clusters` lists them.")
+    _, cluster = found.cluster(number, size)
+    return of_cluster(found.concepts.graph, cluster, direction)
+
+
+def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:
+    from memshare_concepts.asking.round import Round
+
+    with errors.status(f"Writing questions on {wanted.target.name} …"):
+        proposals = proposer.propose(wanted, _examples(found, wanted.target))
+    if not proposals:
+        raise BadInput("The model wrote nothing that the pool does not have. Try another cluster, topic or goal.")
+    if len(proposals) < wanted.count:
+        errors.print(f"{len(proposals)} of {wanted.count}: the pool has the others already.", style="yellow")
+    return Round(wanted=wanted, proposals=tuple(proposals))
+
+
+def _examples(found: Opened, target: Target) -> list[Any]:
+    return [found.concepts.memories[one] for one in target.examples if one in found.concepts.memories]
+
+
+def _answered(
+    client: Client, rounds: Rounds, asked: Round, answering: AnsweringAgent, timeout: float, *, as_json: bool
+) -> None:
+    """Submit what was kept, wait for what becomes of it, and end the round."""
+    for one in asked.those("kept"):
+        submitted_as = {"state": "submitted", "task_id": answering.submit(client, one.question)}
+        asked = asked.with_one(one.model_copy(update=submitted_as))
+        rounds.keep(asked)
+    submitted = asked.those("submitted")
+    with stopping("The agent goes on by itself: `memshare concepts ask` with the same --pool shows what became of it."):
+        journeys = wait_for_all(client, [one.task_id or "" for one in submitted], timeout)
+    rounds.end()
+    if as_json:
+        print_json(
+            {
+                "pool": answering.pool,
+                "questions": [
+                    one.model_dump(mode="json")
+                    | {
+                        "answer": journey.answer,
+                        "score": journey.score.total if journey.score else None,
+                        "outcome": outcome_of(journey)[1],
+                        "memory_id": journey.memory_id,
+                    }
+                    for one, journey in zip(submitted, journeys, strict=True)
+                ],
+            }
+        )
+        return
+    if not submitted:
+        console.print("Nothing was kept.")
+        return
+    rows = [
+        (short(one.question, 80), *outcome_of(journey), one.task_id or "")
+        for one, journey in zip(submitted, journeys, strict=True)
+    ]
+    console.print(table("question", "score", "outcome", "task", rows=rows))

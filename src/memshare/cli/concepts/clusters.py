@@ -1,0 +1,113 @@
+"""`memshare concepts clusters`: groups of memories that are alike, level by level, and one of them whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memshare.cli.concepts.opening import Opened, Size, opened
+from memshare.cli.concepts.summary import kept_summary, show_summary, summary_as_json
+from memshare.cli.options import Json, Pool, Rows
+from memshare.terminal.console import console, errors, print_json, short, styled, table
+from memshare.terminal.memory_ids import short_id
+from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
+
+if TYPE_CHECKING:
+    from memshare_concepts.clusters.cluster import Cluster, Clusters
+
+_TOPICS = 3  # of a cluster in the table of all
+
+
+def clusters(
+    cluster: Annotated[
+        int | None, typer.Argument(metavar="CLUSTER", help="Number of a cluster, to show it in full.")
+    ] = None,
+    pool: Pool = None,
+    size: Size = None,
+    limit: Rows = 60,
+    as_json: Json = False,
+) -> None:
+    """List clusters of memories that are alike, each with what it has more of than the pool. Or show one of them.
+
+    Numbers are those of the pool as it is now and of this --size.
+
+    Example: memshare concepts clusters --pool physics
+
+    Example: memshare concepts clusters 12 --pool physics
+    """
+    with opened("clusters", pool, vectors=True) as found:
+        if cluster is not None:
+            _show(found, *found.cluster(cluster, size), limit, as_json=as_json)
+            return
+        groups = found.clusters(size)
+        every = [one for level in groups.levels() for one in level]
+        if as_json:
+            print_json({"pool": found.concepts.pool, "clusters": [_as_json(one) for one in every]})
+            return
+        counts = " · ".join(f"level {number}: {len(level):,}" for number, level in enumerate(groups.levels()))
+        console.print(styled((f"Clusters of pool {found.concepts.pool}", "bold"), f" · {counts}"))
+        shown = _in_order(groups, limit)
+        console.print(table("number", "memories", "cluster", "and", rows=[_row(one, indent=True) for one in shown]))
+        if len(shown) < len(every):
+            errors.print(
+                f"{len(every) - len(shown):,} more: `memshare concepts clusters NUMBER` shows those in one of them, and"
+                " --limit more rows.",
+                style="dim",
+                soft_wrap=True,
+            )
+
+
+def _in_order(groups: Clusters, limit: int) -> list[Cluster]:
+    """As many of the upper levels as fit, each cluster before its children; the largest alone where not one fits."""
+    levels = groups.levels()
+    deepest = max((number for number in range(len(levels)) if sum(map(len, levels[: number + 1])) <= limit), default=0)
+
+    def below(one: Cluster) -> list[Cluster]:
+        children = groups.children(one.number) if one.level < deepest else []
+        return [one, *(inner for child in children for inner in below(child))]
+
+    return [one for top in levels[0][:limit] for one in below(top)]
+
+
+def _row(one: Cluster, *, indent: bool = False) -> tuple[str, ...]:
+    name = short(one.name, 40)
+    others = ", ".join(topic.name for topic in one.topics[1:_TOPICS])
+    return str(one.number), f"{len(one.memories):,}", "  " * one.level * indent + name, short(others, 60)
+
+
+def _show(found: Opened, groups: Clusters, one: Cluster, limit: int, *, as_json: bool) -> None:
+    parents, siblings, children = groups.parents(one.number), groups.siblings(one.number), groups.children(one.number)
+    inside = set(one.memories)
+    known = found.client.memories.conflicts(found.concepts.pool)
+    conflicts = [one.memories for one in known if inside.issuperset(one.memories)]
+    said = kept_summary(found, one)
+    if as_json:
+        relatives = {"parents": parents, "siblings": siblings, "children": children}
+        print_json(
+            _as_json(one)
+            | {name: [each.number for each in of] for name, of in relatives.items()}
+            | {"conflicts": conflicts, "summary": said and summary_as_json(said, one)}
+        )
+        return
+    console.print(styled((f"{one.number} {one.name}", "bold"), f" · level {one.level} · {counted(len(inside))}"))
+    if said is not None:
+        show_summary(said, one)
+    topics = [(short(topic.name, 40), f"{topic.share:.0%}", f"{topic.lift:.1f}") for topic in one.topics]
+    console.print(table("concept", "of its memories", "times the pool's share", rows=topics))
+    for what, of in (("Part of", parents), ("Beside", siblings), ("Made of", children)):
+        if of:
+            rows = [_row(each) for each in of[:limit]]
+            console.print(table("number", "memories", "cluster", "and", rows=rows, title=f"\n{what}"))
+    memories = [found.concepts.memories[each] for each in one.memories[:limit]]
+    shown = [(short_id(each.id), *prompt_and_answer(each)) for each in memories]
+    console.print(table("id", *text_columns(), rows=shown, title="\nMemories"))
+    for first, second in conflicts:
+        console.print(styled(("contradict each other", "yellow"), f": {short_id(first)} and {short_id(second)}"))
+
+
+def _as_json(one: Cluster) -> dict[str, Any]:
+    return {
+        "number": one.number, "level": one.level, "name": one.name, "parent": one.parent, "children": one.children,
+        "topics": [vars(topic) for topic in one.topics], "memories": one.memories,
+    }  # fmt: skip

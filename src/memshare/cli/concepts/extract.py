@@ -1,0 +1,141 @@
+"""`memshare concepts extract`: name the concepts of memories that have none yet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from memshare.cli.options import Json, Pool
+from memshare.client.client import BULK, Client
+from memshare.client.models_at_work import require_scorer_model
+from memshare.terminal.console import console, errors, print_json
+from memshare.terminal.memory_pages import counted, the_pool
+from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_broker.connection import reaching
+from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
+from memshare_broker.errors import BadInput, Unreachable
+from memshare_broker.wire.messages import derived_id
+from memshare_llm.structured import MOST_CALLS
+from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.memory import Memory
+from memshare_memory.stores.store import Where
+
+AHEAD = 500  # memories that are asked for at once: of the others, messages are not made yet
+LOOK_EVERY = 0.5  # seconds
+
+
+def extract(
+    pool: Pool = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the model.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Name the concepts of the memories of a pool that have none yet, by one call of the model for each.
+
+    New memories get theirs by themselves; this is for older ones and for passages of documents.
+    Run it again to go on: what is done is not paid for again.
+
+    Example: memshare concepts extract --pool poem
+    """
+    client = Client()
+    name = the_pool(client, pool)
+    with errors.status(f"Looking for memories of pool {name!r} without concepts…"):
+        number = sum(1 for _ in _without(client, name))
+    most = number * MOST_CALLS * client.settings.tries
+    if number:
+        _ask(client, name, number, most, yes=yes)
+        try:
+            _name_all(client, name, number)
+        except KeyboardInterrupt:
+            errors.print(
+                "Interrupted. Calls that were sent go on; run it again for the rest: it pays for nothing twice."
+            )
+            raise
+    left = sum(1 for _ in _without(client, name)) if number else 0
+    if as_json:
+        found = {"pool": name, "without": number, "named": number - left, "left": left, "most_calls": most}
+        print_json(found)
+    elif not number:
+        console.print(f"All memories of pool {name!r} have concepts.")
+    else:
+        console.print(f"{counted(number - left)} of pool {name!r} got their concepts.")
+    if left:
+        line = f"{counted(left)} got none: `memshare dead list` says why. Run this again to ask once more."
+        errors.print(line, style="yellow", soft_wrap=True)
+        raise typer.Exit(1)
+
+
+def _without(client: Client, pool: str) -> Iterator[Memory]:
+    return (memory for memory in client.memories.every(Where(pool=pool)) if not memory.concepts)
+
+
+def _ask(client: Client, pool: str, number: int, most: int, *, yes: bool) -> None:
+    """Say what it takes, and return where the person agrees."""
+    if not any(CONCEPTS_QUEUE in worker.queues for worker in client.workers()):
+        raise Unreachable(
+            "No worker names concepts: start `memshare worker concepts`. `memshare up` does so unless MEMSHARE_CONCEPTS"
+            " is false."
+        )
+    require_scorer_model(client, "`memshare concepts extract`")
+    line = (
+        f"{counted(number)} of pool {pool!r} without concepts: as many calls of {client.settings.model_for('scorer')},"
+        f" and at most {most:,} where replies have to be asked for again."
+    )
+    errors.print(line, soft_wrap=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput("Nobody can be asked here whether to go on: look at the number above, and give --yes.")
+    typer.confirm("Go on?", abort=True, err=True)
+
+
+def _name_all(client: Client, pool: str, number: int) -> None:
+    """Have all of them named, some at a time, and return when no message is open any more."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    waiting: set[str] = set()
+    said: set[str] = set()
+    with Progress(*columns, console=errors, transient=True) as bars:
+        bar = bars.add_task("Naming concepts", total=number)
+        for memory in _without(client, pool):
+            waiting.add(_sent(client, memory))
+            while len(waiting) >= AHEAD:
+                bars.advance(bar, len(waiting) - len(waiting := _open(client, waiting, said)))
+        while waiting:
+            bars.advance(bar, len(waiting) - len(waiting := _open(client, waiting, said)))
+
+
+def _sent(client: Client, memory: Memory) -> str:
+    """The id of the journey that brings a memory its concepts: one that is under way, or one that begins here."""
+    own = extraction(memory)
+    first = own.journey or ""
+    if memory.task_id and client.ledger.open_of(_messages(memory.task_id)):
+        return memory.task_id
+    for number in count():
+        journey = str(derived_id(first, str(number))) if number else first
+        message = extraction(memory, journey)
+        if client.send(message.entry(journey, BULK)) or client.ledger.open_of(_messages(journey)):
+            return journey
+        # One that has ended, and named nothing, is not begun again.
+    raise AssertionError
+
+
+def _open(client: Client, journeys: set[str], said: set[str]) -> set[str]:
+    """Those that are still under way after a moment; why some wait is said once."""
+    time.sleep(LOOK_EVERY)
+    ids = {message: journey for journey in journeys for message in _messages(journey)}
+    with reaching(client.settings.redis):
+        still = {ids[entry.id] for entry in client.ledger.open_of(list(ids))}
+        why = {one.why for one in client.ledger.parked() if one.id in ids}
+    for line in sorted(why - said):
+        errors.print(f"Waits: {line}", style="yellow", soft_wrap=True)
+    said |= why
+    return still
+
+
+def _messages(journey: str) -> list[str]:
+    return [str(derived_id(journey, hop.name)) for hop in (EXTRACT, NOTE_CONCEPTS)]

@@ -1,0 +1,37 @@
+"""`memshare concepts`: what the memories of a pool are about, how these subjects are connected, and what is missing."""
+
+from __future__ import annotations
+
+import typer
+
+from memshare.cli.concepts.ask import ask
+from memshare.cli.concepts.clusters import clusters
+from memshare.cli.concepts.common import common
+from memshare.cli.concepts.explore import explore
+from memshare.cli.concepts.extract import extract
+from memshare.cli.concepts.gaps import gaps
+from memshare.cli.concepts.map import draw_map
+from memshare.cli.concepts.merge import merge, split
+from memshare.cli.concepts.show import show
+from memshare.cli.concepts.similar import similar
+from memshare.cli.concepts.summary import summary
+from memshare.cli.concepts.why import why
+
+app = typer.Typer(
+    help="Concepts: what the memories of a pool are about, how these subjects are connected, and what is missing.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+app.command()(extract)
+app.command()(show)
+app.command()(common)
+app.command()(clusters)
+app.command()(summary)
+app.command()(gaps)
+app.command()(ask)
+app.command()(explore)
+app.command()(similar)
+app.command()(merge)
+app.command()(split)
+app.command()(why)
+app.command("map")(draw_map)

@@ -1,0 +1,79 @@
+"""Opens the concepts of a pool for a command: which pool is meant, and what to do where it has no concepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import redis
+import typer
+
+from memshare.client.client import Client
+from memshare.extras import require
+from memshare.operate.own_redis import connected
+from memshare.terminal.console import errors
+from memshare.terminal.memory_pages import counted, say_unreadable, the_pool
+from memshare_broker.errors import BadInput
+
+if TYPE_CHECKING:
+    from memshare_concepts.clusters.cluster import Cluster, Clusters
+    from memshare_concepts.pool_graph import PoolConcepts
+
+Size = Annotated[
+    int | None, typer.Option(min=2, help="Memories of a cluster of the deepest level, on average. [10]", metavar="N")
+]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The concepts of a pool, and whom to ask for more."""
+
+    client: Client
+    redis: redis.Redis
+    concepts: PoolConcepts
+
+    def clusters(self, size: int | None) -> Clusters:
+        """The clusters of the pool, which was opened with `vectors`; `size` is the mean of the deepest level."""
+        from memshare_concepts.clusters.cluster_cache import clusters_of
+        from memshare_concepts.clusters.clustering import SIZE
+
+        with errors.status("Finding clusters…"):
+            return clusters_of(self.concepts, self.client.settings.data, SIZE if size is None else size)
+
+    def cluster(self, number: int, size: int | None) -> tuple[Clusters, Cluster]:
+        """The clusters, and one of them. Raises `BadInput` where there is none of that number."""
+        found = self.clusters(size)
+        try:
+            return found, found.get(number)
+        except KeyError:
+            last = sum(map(len, found.levels()))
+            raise BadInput(
+                f"Pool {self.concepts.pool!r} has no cluster {number}: expected a number from 1 to {last}."
+                " `memshare concepts clusters` lists them."
+            ) from None
+
+
+@contextmanager
+def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator[Opened]:
+    """Read the concepts of a pool, with `vectors` for clusters as well.
+
+    Raises `BadInput` for an unknown pool and for one in which no memory has concepts.
+    """
+    require(f"memshare concepts {command}", "concepts")
+    from memshare_concepts.pool_graph import load  # numpy and scipy take a while to import
+
+    with Client() as client, connected(client.settings) as redis_client:
+        name = the_pool(client, pool)
+        with errors.status(f"Reading the concepts of pool {name!r}…"):
+            concepts = load(client.memories, redis_client, name, vectors=vectors)
+        if not concepts.memories:
+            raise BadInput(
+                f"No memory of pool {name!r} has concepts yet: `memshare concepts extract --pool {name}` names them."
+            )
+        say_unreadable(client)
+        if concepts.without:
+            line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."
+            errors.print(line, style="dim", soft_wrap=True)
+        yield Opened(client, redis_client, concepts)

@@ -1,0 +1,98 @@
+"""`memshare concepts similar`: names that mean nearly the same, to be merged or kept apart."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memshare.cli.concepts.opening import Opened, opened
+from memshare.cli.curate.change_memories import login_name
+from memshare.cli.options import Json, Pool, Rows
+from memshare.terminal.console import console, errors, print_json, short, table
+
+if TYPE_CHECKING:
+    from memshare_concepts.decisions import Decisions
+    from memshare_concepts.similar_names import SimilarNames
+
+BY = "similarity"
+"""Who merged, where nobody was asked."""
+
+
+def similar(
+    merge: Annotated[bool, typer.Option("--merge", help="Merge those of a cosine of .95 or more.")] = False,
+    apart: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="These two are different concepts: do not propose them again."),
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")] = None,
+    pool: Pool = None,
+    limit: Rows = 50,
+    as_json: Json = False,
+) -> None:
+    """List concepts whose names mean nearly the same, by the encoder: a cosine of .85 or more.
+
+    Names with digits or single letters are never among them: GPT-3 is not GPT-4.
+
+    Example: memshare concepts similar --pool physics --merge
+    """
+    with opened("similar", pool) as found:
+        from memshare_concepts.decisions import Decisions
+
+        decisions = Decisions(found.redis, found.concepts.pool)
+        if apart is not None:
+            from memshare.cli.concepts.names import concept_named
+
+            one, other = (concept_named(found.concepts.graph, typed, found.concepts.pool) for typed in apart)
+            decisions.keep_apart(one, other, datetime.now(UTC), login_name() if by is None else by)
+            print_json({"apart": [one, other]}) if as_json else console.print(f"{one} and {other} are two concepts.")
+            return
+        pairs = _find(found, decisions)
+        merged = _merge(decisions, [pair for pair in pairs if pair.certain]) if merge else []
+    left = [pair for pair in pairs if pair not in merged]
+    if as_json:
+        print_json({"merged": [pair._asdict() for pair in merged], "proposed": [pair._asdict() for pair in left]})
+        return
+    if merged:
+        rows = [(f"{pair.similarity:.3f}", short(pair.other, 40), short(pair.keep, 40)) for pair in merged]
+        console.print(table("cosine", "merged", "into", rows=rows))
+    if not left:
+        console.print("No similar names are left." if merged else "No two names are similar.")
+        return
+    rows = [(f"{pair.similarity:.3f}", short(pair.other, 40), short(pair.keep, 40)) for pair in left[:limit]]
+    console.print(table("cosine", "may mean", "the same as", rows=rows))
+    hint = "`memshare concepts merge A B` merges two, --apart A B keeps them apart"
+    console.print(hint + ("." if merge else ", --merge merges all from .95."), style="dim")
+    if len(left) > limit:
+        errors.print(f"{len(left) - limit:,} more: --limit.", style="dim")
+
+
+def _find(found: Opened, decisions: Decisions) -> list[SimilarNames]:
+    """Pairs of names that are similar, by falling cosine, without those that a person keeps apart."""
+    from memshare_concepts.decisions import similar_id
+    from memshare_concepts.pool_graph import encode
+    from memshare_concepts.similar_names import similar_names
+
+    graph = found.concepts.graph
+    names = graph.concepts()
+    with errors.status("Comparing what names mean…"):
+        pairs = similar_names(names, encode(found.client.memories, names), [graph.count(name) for name in names])
+    dismissed = decisions.dismissed()
+    return [pair for pair in pairs if similar_id(pair.keep, pair.other) not in dismissed]
+
+
+def _merge(decisions: Decisions, pairs: list[SimilarNames]) -> list[SimilarNames]:
+    """Merge pairs, the most similar first; returns those that were not one concept already by the merges before."""
+    from memshare_concepts.aliases import Merge
+
+    merged = []
+    aliases = decisions.aliases()
+    for pair in pairs:
+        record = Merge(of=pair.other, into=pair.keep, at=datetime.now(UTC), by=BY, similarity=pair.similarity)
+        if aliases.key(pair.other) == aliases.key(pair.keep) or aliases.is_merged(pair.other):
+            continue
+        decisions.merge(record)
+        aliases.add(record)
+        merged.append(pair)
+    return merged

@@ -1,0 +1,122 @@
+"""`memshare memories add` and `edit`: memories by hand."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from memshare.cli.options import Json, MemoryId, Pool
+from memshare.client.client import INTERACTIVE, Client
+from memshare.client.models_at_work import is_graded_by_programs, require_scorer_model
+from memshare.terminal.console import console, print_json, print_text
+from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.memory_pages import the_pool
+from memshare_broker.delivery.hops import SCORE
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+from memshare_broker.wire.messages import AnsweredTask
+from memshare_memory.curate.requests import Edit, NewMemory
+from memshare_memory.memory import Memory
+
+
+def login_name() -> str:
+    """Who sits at this machine, where it says so."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # KeyError before Python 3.13: nobody has this user's number
+        return "anonymous"
+
+
+def add(
+    answer: Annotated[str, typer.Argument(help="The answer, or a statement.")],
+    pool: Pool = None,
+    prompt: Annotated[str | None, typer.Option(help="The task it answers; leave it out for a statement.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
+    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
+    score: Annotated[float | None, typer.Option(min=0, max=100, help="Its score, where it is known.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Add a memory by hand and print its id. Without a prompt it is a statement, as `know add` makes them.
+
+    Example: memshare memories add "Paris is the capital of France." --pool plan
+    """
+    client = Client()
+    pool = the_pool(client, pool)
+    fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
+    [added] = client.memories.add([checked(NewMemory, "The memory", new_pool=True, **fields)])
+    print_json({"id": str(added)}) if as_json else print_text(str(added))
+
+
+def edit(
+    memory_id: MemoryId,
+    prompt: Annotated[str | None, typer.Option(help="A new prompt.")] = None,
+    answer: Annotated[str | None, typer.Option(help="A new answer.")] = None,
+    status: Annotated[str | None, typer.Option(help="active, or hidden: stored, but not shown to agents.")] = None,
+    grade: Annotated[
+        bool, typer.Option("--grade", help="Grade it again; it is hidden if the score is too low.")
+    ] = False,
+    by: Annotated[str | None, typer.Option(help="Who changes it. [default: your login name]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a memory: it keeps its id, and `memories show` has what it said before and who changed it.
+
+    With another text it has no score and no model any more, and has to earn its credibility anew.
+
+    Example: memshare memories edit 1c6fa3b2 --answer "It opens at ten." --grade
+    """
+    if prompt is answer is status is None and not grade:
+        raise BadInput("Say what to change: --prompt, --answer, --status, or --grade.")
+    client = Client()
+    found = find_memory(client, memory_id)
+    change = checked(Edit, "The change", id=found, by=by or login_name(), prompt=prompt, answer=answer, status=status)
+    if grade:
+        _require_grading(client, client.memories.get(found))  # before anything is changed
+    memory = client.memories.edit(change)
+    graded = _grade(client, memory) if grade else None
+    if as_json:
+        print_json(memory.model_dump(mode="json") | ({"grading": graded} if graded else {}))
+        return
+    console.print(f"Changed {short_id(memory.id)}.")
+    if graded:
+        console.print(f"It is being graded: memshare trace {graded}", soft_wrap=True)
+
+
+def rubric_of(client: Client, memory: Memory) -> tuple[str, str]:
+    """The agent and the rubric by which a memory is graded; raises `BadInput` where there is none."""
+    if memory.is_statement:
+        raise BadInput(f"{str(memory.id)!r} is a statement, and only the answer to a task can be graded.")
+    cards = sorted(client.agents().values(), key=lambda card: card.name != memory.agent)
+    for card in cards:
+        if card.pool == memory.pool and card.rubric is not None:
+            return card.name, card.rubric
+    raise BadInput(f"No agent with the pool {memory.pool!r} says its rubric, so nothing of it can be graded.")
+
+
+def _require_grading(client: Client, memory: Memory) -> None:
+    _, rubric = rubric_of(client, memory)
+    if not is_graded_by_programs(client, rubric, memory.kind):
+        require_scorer_model(client, "--grade")
+
+
+def _grade(client: Client, memory: Memory) -> str:
+    """Send a memory to the scorer; returns the id of the journey."""
+    agent, rubric = rubric_of(client, memory)
+    name = str(uuid4())
+    pair = AnsweredTask(
+        journey=name,
+        agent=agent,
+        kind=memory.kind,
+        pool=memory.pool,
+        rubric=rubric,
+        prompt=memory.prompt or "",
+        answer=memory.answer,
+        model=None,
+        submitter=memory.submitter,
+        shown=(),
+        regrades=memory.id,
+    )
+    client.send(SCORE.entry(pair, name, INTERACTIVE, begins=True))
+    return name

@@ -1,0 +1,162 @@
+"""`memshare memories check`: memories that are damaged, found and, if wanted, mended or moved out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from rich.progress import Progress
+
+from memshare.cli.options import Json
+from memshare.client.client import Client
+from memshare.files.new_file import new_file
+from memshare.operate.data_folder import hold_folder
+from memshare.operate.environment import environment_of
+from memshare.terminal.console import errors, print_json, print_text
+from memshare.terminal.memory_pages import counted
+from memshare_broker.errors import BadInput, MemshareError, TryAgain
+from memshare_broker.settings import Settings
+from memshare_memory.door.messages import RawMemory, RawRequest
+from memshare_memory.memory import Memory
+from memshare_memory.pool.salvaged import Salvaged
+from memshare_memory.stores.data_folder import in_use
+from memshare_memory.stores.edge_folder import layout_of
+
+SHOWN = 20  # damaged memories
+
+
+def check(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rewrite what can be read, and move the rest to a file.")
+    ] = False,
+    file: Annotated[Path | None, typer.Option(help="Where to move it. [default: damaged-TIME.jsonl]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check every memory for damage. Exit code 1: some are damaged and were not repaired.
+
+    A pool that does not open, as its files are damaged, is repaired while nothing runs: all that can be read goes to a
+    new one, and the damaged files are kept beside it.
+
+    Example: memshare memories check --repair
+    """
+    client = Client()
+    try:
+        total = client.memories.stats().total
+    except TryAgain:
+        if client.settings.qdrant_url or client.settings.memory_url:
+            raise
+        _require_pool(client.settings.data)
+        with errors.status("No memory service runs; looking at the pool's files …"):
+            found = salvage(client.settings, repair=repair)
+        _say_salvaged(found, as_json=as_json)
+        return
+    damaged = list(_damaged(client, total))
+    mended, moved = (0, 0)
+    place = file or Path(f"damaged-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+    if repair and damaged:
+        mended, moved = _repair(client, damaged, place)
+    if as_json:
+        print_json(
+            {
+                "memories": total,
+                "damaged": [{"id": str(one.id), "problem": one.problem} for one in damaged],
+                "mended": mended,
+                "moved": moved,
+                "file": place if moved else None,
+            }
+        )
+    else:
+        _say(f"{counted(total)}, {len(damaged):,} of them damaged.")
+        for one in damaged[:SHOWN]:
+            _say(f"{one.id}  {one.problem}")
+        if len(damaged) > SHOWN:
+            _say(f"… and {len(damaged) - SHOWN:,} more.")
+        if repair and damaged:
+            _say(f"{mended:,} were written anew" + (f", {moved:,} moved to {place}." if moved else "."))
+        elif damaged:
+            _say("`memshare memories check --repair` mends them, or moves them to a file.")
+    if damaged and not repair:
+        raise typer.Exit(1)
+
+
+def _require_pool(data: Path) -> None:
+    if layout_of(in_use(data)) is None:
+        raise BadInput(
+            f"There is no pool in {str(data)!r}, and no memory service runs on it. MEMSHARE_DATA names another folder;"
+            " `memshare up` begins a pool in this one."
+        )
+
+
+def _damaged(client: Client, total: int) -> Iterator[RawMemory]:
+    with Progress(console=errors, transient=True) as progress:
+        bar = progress.add_task("Checking", total=total)
+        after = None
+        while True:
+            page = client.memories.raw(RawRequest(after=after, only="damaged"))
+            yield from page.memories
+            progress.advance(bar, page.seen)
+            if page.after is None:
+                return
+            after = page.after
+
+
+def _repair(client: Client, damaged: list[RawMemory], place: Path) -> tuple[int, int]:
+    """Returns how many were written anew, and how many moved to the file, where they stand before they are removed."""
+    whole = [memory for one in damaged if (memory := _readable(one)) is not None]
+    readable = {memory.id for memory in whole}
+    lost = [one for one in damaged if one.id not in readable]
+    if lost:
+        with new_file(place) as out:
+            out.writelines(one.model_dump_json() + "\n" for one in lost)
+    client.memories.restore(whole)
+    return len(whole), len(client.memories.drop_damaged([one.id for one in lost]))
+
+
+def _readable(one: RawMemory) -> Memory | None:
+    """The memory, where its text is whole and something beside it is damaged."""
+    try:
+        memory = Memory.model_validate_json(str((one.fields or {}).get("memory")))
+    except ValidationError:
+        return None
+    return memory if memory.id == one.id else None
+
+
+def _say_salvaged(found: Salvaged, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found.model_dump())
+    elif found.damage is None:
+        _say(f"{counted(found.memories)}, and the pool's files are as they were when it was closed.")
+    elif found.kept is None:
+        _say(found.damage)
+    else:
+        left_out = f", and {found.left_out:,} could not be read" if found.left_out else ""
+        _say(f"{counted(found.memories)} were saved to a new pool{left_out}. The damaged files are in {found.kept}.")
+    if found.damage is not None and found.kept is None:
+        raise typer.Exit(1)
+
+
+def _say(line: str) -> None:
+    print_text(line)
+
+
+def salvage(settings: Settings, *, repair: bool) -> Salvaged:
+    """Look at the pool of the data folder; raises `MemshareError` where it cannot be read at all, or is in use."""
+    command = [sys.executable, "-m", "memshare_memory.pool.salvage", *(["repair"] if repair else [])]
+    with hold_folder(settings.data):
+        done = subprocess.run(
+            command, env=environment_of(settings), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    try:
+        return Salvaged.model_validate_json(done.stdout)
+    except ValidationError:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise MemshareError(
+            f"The pool in {str(settings.data)!r} cannot be read: its process ended with {done.returncode} ({last})."
+            " Go back to a backup with `memshare restore FILE --replace`."
+        ) from None

@@ -1,0 +1,114 @@
+"""`memshare memories`: look at the pool, and change it."""
+
+from __future__ import annotations
+
+import typer
+
+from memshare.cli.curate.change_memories import add, edit
+from memshare.cli.curate.check import check
+from memshare.cli.curate.conflicts import conflicts
+from memshare.cli.curate.find_memories import list_memories, score_of, search
+from memshare.cli.curate.forget import forget
+from memshare.cli.curate.lift import lift_in_words, print_lifts
+from memshare.cli.curate.rephrase import rephrase
+from memshare.cli.curate.transfer import export, import_memories
+from memshare.cli.curate.trash import purge, restore, trash
+from memshare.cli.curate.untidy import untidy
+from memshare.cli.options import Json, MemoryId
+from memshare.client.client import Client
+from memshare.operate.own_redis import connected
+from memshare.terminal.console import console, moment, panel, print_json, styled, table
+from memshare.terminal.memory_ids import find_memory
+from memshare.terminal.memory_pages import as_json as json_of
+from memshare.terminal.memory_pages import credibility_of, say_unreadable
+from memshare_memory.memory import Revision
+from memshare_memory.recall.lift import lifts, memory_lift
+
+LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
+
+app = typer.Typer(
+    help="The shared pool: search, list, add, edit, forget, restore, export, import.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+app.command(rich_help_panel=LOOK)(search)
+app.command("list", rich_help_panel=LOOK)(list_memories)
+
+
+@app.command(rich_help_panel=LOOK)
+def show(memory_id: MemoryId, as_json: Json = False) -> None:
+    """Show one memory in full.
+
+    Example: memshare memories show 1c6fa3b2
+    """
+    client = Client()
+    judged = client.memories.judge_one(find_memory(client, memory_id))
+    memory = judged.memory
+    with connected(client.settings) as redis_client:
+        lift = memory_lift(redis_client, memory.pool, memory.id)
+    if as_json:
+        print_json(json_of(judged) | {"lift": lift.model_dump()})
+        return
+    about = f" · pool {memory.pool} · {memory.kind or 'no kind'} · {memory.status} · {moment(memory.created)}"
+    console.print(styled((str(memory.id), "bold"), about))
+    console.print(
+        f"by {memory.submitter} · model: {memory.model or '–'} · score {score_of(memory)}"
+        f" · task {memory.task_id or '–'}"
+    )
+    if memory.prompt:
+        console.print(panel(memory.prompt, "prompt", "dim"))
+    console.print(panel(memory.answer, "answer"))
+    credibility = f"Credibility {credibility_of(judged)}. " if memory.is_statement else ""
+    console.print(f"{credibility}Shown to {judged.credibility.credits} graded tasks.")
+    if lift.points is not None:
+        console.print(f"Lift {lift_in_words(lift)}.")
+    if judged.conflicts:
+        console.print("Contradicts: " + ", ".join(map(str, judged.conflicts)))
+    for revision in memory.history:
+        _show_revision(revision)
+    if memory.parents:
+        console.print("Its answer was shown, or was a part of: " + ", ".join(map(str, memory.parents)))
+
+
+@app.command(rich_help_panel=LOOK)
+def stats(as_json: Json = False) -> None:
+    """Count the memories of each pool.
+
+    For each pool it also says by how many points showing a memory lifts a score.
+
+    Example: memshare memories stats
+    """
+    client = Client()
+    found = client.memories.stats()
+    say_unreadable(client)
+    with connected(client.settings) as redis_client:
+        lift = lifts(redis_client, found.by_pool)
+    if as_json:
+        print_json(found.model_dump() | {"lift": {pool: of.model_dump() for pool, of in lift.items()}})
+        return
+    console.print(
+        table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
+    )
+    print_lifts(lift)
+
+
+app.command(rich_help_panel=CHANGE)(add)
+app.command(rich_help_panel=CHANGE)(edit)
+app.command(rich_help_panel=CHANGE)(rephrase)
+app.command("import", rich_help_panel=CHANGE)(import_memories)
+app.command(rich_help_panel=CHANGE)(export)
+app.command(rich_help_panel=FORGET)(forget)
+app.command(rich_help_panel=FORGET)(trash)
+app.command(rich_help_panel=FORGET)(restore)
+app.command(rich_help_panel=FORGET)(purge)
+app.command(rich_help_panel=TIDY)(conflicts)
+app.command(rich_help_panel=TIDY)(untidy)
+app.command(rich_help_panel=TIDY)(check)
+
+
+def _show_revision(revision: Revision) -> None:
+    """What a memory said before, and who changed it."""
+    score = "–" if revision.score is None else f"{revision.score:.1f}"
+    title = f"until {moment(revision.until)}, when {revision.by or 'somebody'} changed it · score {score}"
+    text = f"{revision.prompt}\n\n{revision.answer}" if revision.prompt else revision.answer
+    console.print(panel(text, title, "dim"))

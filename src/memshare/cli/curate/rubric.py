@@ -1,0 +1,172 @@
+"""`memshare rubric`: how answers are graded, and who approved it."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from memshare.cli.options import Json
+from memshare.terminal.console import console, errors, print_json, table
+from memshare_broker.errors import BadInput
+from memshare_broker.observe.plain_text import plain
+from memshare_broker.settings import load_settings
+from memshare_llm.models import open_chat
+from memshare_llm.no_model import require_model
+from memshare_scorer import draft as drafting
+from memshare_scorer import rubric_file
+from memshare_scorer.criterion import Criterion
+from memshare_scorer.draft import Drafting
+from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
+
+app = typer.Typer(
+    help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False
+)
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A bundled rubric or one of yours.")],
+    as_json: Json = False,
+) -> None:
+    """Show a rubric: its criteria, points and approval.
+
+    Example: memshare rubric show poem
+    """
+    rubric = find_rubric(name, load_settings().agents_dir)
+    if as_json:
+        print_json(_plain(rubric))
+    else:
+        _print(rubric)
+
+
+@app.command()
+def draft(
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="What is asked and answered, in a sentence.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="File to write: NAME.rubric.toml in MEMSHARE_AGENTS_DIR.")
+    ],
+    sets: Annotated[int, typer.Option("--sets", min=1, max=9, help="Rubrics to draft before merging.")] = 3,
+    as_json: Json = False,
+) -> None:
+    """Have the scorer's model draft rubrics for a domain, and merge the best into one for you to review.
+
+    Example: memshare rubric draft "Short recipes for two" --sets 3 --out recipe.rubric.toml
+    """
+    rubric_file.refuse_existing(out)  # before anything is paid for
+    settings = load_settings()
+    require_model(settings, "scorer", "`memshare rubric draft`")
+    chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, disable=as_json) as bar:
+        task = bar.add_task("Drafting, then merging", total=sets + 1)
+        drafted, came_about = drafting.draft(chat, domain, sets, lambda: bar.advance(task))
+    rubric_file.write_drafting(came_about, out)
+    rubric_file.write(drafted, out)
+    rubric = read_rubric(out)
+    if as_json:
+        print_json(_plain(rubric) | {"file": str(out)})
+        return
+    _print(rubric)
+    _say(f"Written to {out}, with the drafts beside it. Review it, then run: memshare rubric approve {out}")
+
+
+@app.command()
+def approve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who approves. [default: your login name]")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Approve a rubric after reading it, so that answers are graded by it. An edit takes the approval away.
+
+    Of a rubric that was drafted it shows what was proposed, what was thought of it, and what was taken and why.
+
+    Example: memshare rubric approve recipe.rubric.toml --by "Ada Lovelace"
+    """
+    rubric = read_rubric(file)
+    name = by or _user()
+    came_about = rubric_file.read_drafting(file)
+    if not (as_json and yes):
+        out = errors if as_json else console
+        if came_about is not None:
+            print_drafting(came_about, rubric, out)
+        _print(rubric, out)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise BadInput("Nobody can be asked here: read the rubric, then approve it with --yes.")
+        typer.confirm(plain(f"Approve it as {name}?"), abort=True, err=True)
+    approved = rubric_file.approve(file, name, rubric.version)
+    if as_json:
+        print_json(_plain(approved) | {"drafting": came_about and came_about.model_dump(mode="json")})
+    else:
+        _say(f"{file} is approved by {name}: version {approved.version}.")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise BadInput("This user has no name: say who approves with --by NAME.") from error
+
+
+def _plain(rubric: Rubric) -> dict[str, Any]:
+    return {**rubric.model_dump(mode="json"), "version": rubric.version, "approved": rubric.approved}
+
+
+def _print(rubric: Rubric, out: Console = console) -> None:
+    table = Table("criterion", "points", "kinds", "description", header_style="bold", box=None, pad_edge=False)
+    for one in rubric.criteria:
+        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), _graded_by(one))
+    threshold = f"{rubric.threshold:g}" if isinstance(rubric.threshold, float) else rubric.threshold
+    _say(f"{rubric.name} · version {rubric.version} · threshold {threshold} · {_approval(rubric)}", out)
+    _say(rubric.domain, out)
+    out.print(table)
+
+
+def _graded_by(criterion: Criterion) -> str:
+    if criterion.check is None:
+        return criterion.explanation
+    program = criterion.check if isinstance(criterion.check, str) else " ".join(criterion.check)
+    options = "".join(f" {name}={value!r}" for name, value in (criterion.options or {}).items())
+    return f"{criterion.explanation} Checked by {program}{options}"
+
+
+def _approval(rubric: Rubric) -> str:
+    if rubric.approval is None:
+        return "not approved"
+    given = f"approved by {rubric.approval.by} on {rubric.approval.on}"
+    return given if rubric.approved else f"edited since it was {given}: approve it again"
+
+
+def _say(line: str, out: Console = console) -> None:
+    out.print(line, soft_wrap=True)
+
+
+def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:
+    """The drafts with what was thought of them, then each criterion of the merged rubric with its origin."""
+    judged = {one.draft: one for one in drafting.merged.judgements}
+    for number, draft in enumerate(drafting.drafts, 1):
+        rows = [(one.name, f"{one.points:g}", one.description) for one in draft.criteria]
+        out.print(table("criterion", "points", "description", rows=rows, title=f"Draft {number}"))
+        if (found := judged.get(number)) is not None:
+            out.print(f"Good: {found.keeps}", soft_wrap=True)
+            out.print(f"Lacking: {found.lacks}", soft_wrap=True)
+        out.print()
+    there = range(1, len(drafting.drafts) + 1)
+    taken = [
+        (one.name, ", ".join(str(number) for number in sorted({*one.taken_from}) if number in there) or "none", one.why)
+        for one in drafting.merged.criteria
+    ]
+    out.print(table("criterion", "from draft", "why", rows=taken, title="What was taken"))
+    out.print()
+    if rubric.version != drafting.version:
+        out.print("The rubric has been edited since it was merged.", style="yellow")

@@ -1,0 +1,189 @@
+"""`memshare memories export` and `import`: the pool as a file of JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from memshare.cli.curate.change_memories import login_name
+from memshare.cli.options import Json
+from memshare.client.client import Client
+from memshare.files.exports import note_export
+from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
+from memshare.files.new_file import new_file
+from memshare.files.pairs import read_pairs
+from memshare.files.training_data import FORMS, Format, Line, Preferences, is_training_pair, rejected_answers
+from memshare.operate.own_redis import connected
+from memshare.terminal.console import console, errors, print_json
+from memshare.terminal.memory_pages import count_new, counted, pools_known, require_pool
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import BATCH
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.stores.store import Where
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
+    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format", help="Data to train a model with: pairs as messages or sharegpt, or accepted against rejected."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write memories to a file: one that `import` reads, or with --format one to train a model with.
+
+    Training data has the trusted pairs alone, no statements. `preference` sets them against rejected answers to the
+    same prompt, which are known for as long as traces are kept.
+
+    Example: memshare memories export pool.jsonl
+
+    Example: memshare memories export train.jsonl --pool poem --format messages
+    """
+    client = Client()
+    require_pool(client, pool)
+    by_pool = client.memories.stats().by_pool
+    total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
+    count, left_out = 0, 0
+    names: Names = {}
+    lines_of = _form(client, form, pool)
+    with Progress(console=errors, transient=True) as progress, new_file(file) as out:
+        bar = progress.add_task("Exporting", total=total)
+        for memory in client.memories.every(Where(pool=pool)):
+            lines = lines_of(memory)
+            out.writelines(line + "\n" for line in lines)
+            count += len(lines)
+            left_out += not lines
+            progress.advance(bar)
+            add_names(names, memory)
+        with connected(client.settings) as redis_client:
+            merges = merge_lines(redis_client, names) if form is None else []
+            out.writelines(one.model_dump_json() + "\n" for one in merges)
+            note_export(redis_client, file)  # so that what is purged can be taken out of it
+    if as_json:
+        more = {"merges": len(merges)} if form is None else {"left_out": left_out}
+        print_json({"exported": count, "file": file} | more)
+    elif form is None:
+        also = f", with {_merges(len(merges))} of concepts" if merges else ""
+        console.print(f"Exported {counted(count)} to {file}{also}.")
+    else:
+        console.print(f"Exported {count:,} lines to {file}; {counted(left_out)} left out: {_WHY_LEFT_OUT[form]}.")
+
+
+MOST_REFUSED = 5  # merges that are named
+
+_WHY_LEFT_OUT = {
+    "messages": "statements, and what is not trusted",
+    "sharegpt": "statements, and what is not trusted",
+    "preference": "statements, what is not trusted, and prompts without a rejected answer",
+}
+
+
+def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Memory], list[str]]:
+    """The lines that a memory becomes."""
+    if form is None:
+        return lambda memory: [memory.model_dump_json()]
+    of: Callable[[Memory], Iterable[Line]]
+    if form == "preference":
+        pool_of_agent = {card.name: card.pool for card in client.agents().values()}
+        of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool)).of
+    else:
+        of = FORMS[form]
+    return lambda memory: (
+        [json.dumps(one, ensure_ascii=False) for one in of(memory)] if is_training_pair(memory) else []
+    )
+
+
+def import_memories(
+    file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
+    pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
+    new_pool: Annotated[bool, typer.Option("--new-pool", help="Create pools that do not exist yet.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
+
+    Exported memories come back as they were exported. Of other lines, those that the pool has already stay as they are.
+    Merged concepts are merged here, too, but
+    for what was decided otherwise.
+
+    Example: memshare memories import pool.jsonl
+    """
+    client = Client()
+    whole, pairs, merges = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    if not new_pool:
+        _require_pools(client, Counter([one.pool for one in whole] + [one.pool for one in pairs]))
+    ids = [one.id for one in whole] + [memory_id(one.pool, one.prompt, one.answer) for one in pairs]
+    new = count_new(client, ids)
+    _bring_in(client, whole, pairs)
+    with connected(client.settings) as redis_client:
+        adopted = adopt(redis_client, merges, names_of(whole), login_name()) if merges else None
+    if as_json:
+        more = {} if adopted is None else {"merges": adopted}
+        print_json({"imported": len(ids), "new": new, "there": len(ids) - new} | more)
+        return
+    console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
+    if adopted is not None:
+        _print_adopted(adopted)
+
+
+def _bring_in(client: Client, whole: Sequence[Memory], pairs: Sequence[NewMemory]) -> None:
+    total, done = len(whole) + len(pairs), 0
+    try:
+        with Progress(console=errors, transient=True) as progress:
+            bar = progress.add_task("Importing", total=total)
+            for start in range(0, len(whole), BATCH):
+                done += len(client.memories.restore(whole[start : start + BATCH]))
+                progress.update(bar, completed=done)
+            for start in range(0, len(pairs), BATCH):
+                done += len(client.memories.add(pairs[start : start + BATCH]))
+                progress.update(bar, completed=done)
+    except KeyboardInterrupt as stop:
+        errors.print(
+            f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"
+            " once.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(130) from stop
+
+
+def _print_adopted(adopted: dict[str, Any]) -> None:
+    """What became of the merges of a file."""
+    made, there, refused = adopted["made"], adopted["there"], adopted["refused"]
+    console.print(
+        f"Concepts: {_merges(made)} made, which `memshare concepts split` takes back; {there:,} there before."
+    )
+    for one in refused[:MOST_REFUSED]:
+        console.print(
+            f"Not merged in pool {one['pool']}: {one['merge']} into {one['into']}, as people decided otherwise here.",
+            style="yellow",
+        )
+    if len(refused) > MOST_REFUSED:
+        console.print(f"{len(refused) - MOST_REFUSED:,} more were not merged; --json has all.", style="yellow")
+    if adopted["without_memory"]:
+        left_out = _merges(adopted["without_memory"])
+        console.print(f"{left_out} left out: no memory of the file has the name.", style="yellow")
+
+
+def _merges(count: int) -> str:
+    return "1 merge" if count == 1 else f"{count:,} merges"
+
+
+def _require_pools(client: Client, lines: Mapping[str, int]) -> None:
+    """Raises `BadInput` for pools that no agent has and no memory is in; `lines` is how many name each."""
+    known = pools_known(client)
+    unknown = sorted(set(lines) - known)
+    if unknown:
+        names = ", ".join(f"{one!r} ({lines[one]:,} lines)" for one in unknown[:5])
+        raise BadInput(
+            f"Nothing was imported: nobody has the pool {names}. There are: {', '.join(sorted(known))}. --new-pool"
+            " begins it."
+        )

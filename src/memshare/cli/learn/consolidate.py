@@ -1,0 +1,96 @@
+"""`memshare retriever consolidate`, and the way back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from memshare.cli.options import Json
+from memshare.operate.consolidating import run
+from memshare.operate.own_redis import connected
+from memshare.terminal.console import console, errors, print_json, table
+from memshare_broker.settings import Settings, load_settings
+from memshare_trainer.consolidation.outcome import Consolidated, Job, Report
+
+
+def consolidate(
+    pool: Annotated[str | None, typer.Option(help="Train on the lessons of this pool alone.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train the encoder itself on the lessons, and re-encode all memories with it. Agents go on answering meanwhile.
+
+    Where MEMSHARE_ENCODER names another encoder than the pool has, it re-encodes with that one as it is.
+
+    Example: memshare retriever consolidate
+    """
+    _say_done(_run(load_settings(), Job(pool=pool)), as_json=as_json)
+
+
+def back_to_encoder_before(settings: Settings, *, as_json: bool) -> None:
+    """Re-encode with the encoder before the last consolidation what is new since, and use it again."""
+    _say_done(_run(settings, Job(what="back")), as_json=as_json)
+
+
+def _run(settings: Settings, job: Job) -> Consolidated:
+    with connected(settings), _bars() as bars:
+        return run(settings, job, bars)
+
+
+class _Bars:
+    """One bar for each thing that is done; the next thing ends the one before it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, report: Report) -> None:
+        if report.note is not None:
+            errors.print(report.note)
+        if report.doing is not None:
+            self._show(report.doing, report.done, report.total)
+
+    def _show(self, what: str, done: int, total: int | None) -> None:
+        if what not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.update(task, total=1, completed=1)
+                self._progress.stop_task(task)
+            self._tasks[what] = self._progress.add_task(what, count="")
+        count = f"{done}/{total}" if total else str(done or "")
+        self._progress.update(self._tasks[what], completed=done, total=total, count=count)
+
+
+@contextmanager
+def _bars() -> Iterator[_Bars]:
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True) as progress:
+        yield _Bars(progress)
+
+
+def _say_done(done: Consolidated, *, as_json: bool) -> None:
+    if as_json:
+        print_json(done.model_dump(mode="json"))
+        return
+    rows = [("encoder", done.encoder_before, done.encoder)]
+    figures = (
+        ("what is ranked first helps", done.first_helps),
+        ("nDCG on held-out lessons", done.held_out_ndcg),
+        ("nDCG on the probe", done.probe_ndcg),
+    )
+    for name, figure in figures:
+        if figure:
+            rows.append((name, f"{figure.before:.3f}", f"{figure.after:.3f}"))
+    console.print(table("", "before", "now", rows=rows))
+    trained = f"Trained on {done.lessons} lessons of {', '.join(done.pools)}. " if done.pools else ""
+    console.print(
+        f"{trained}{done.memories} memories have its vectors. Agents use it from their next task on.\n"
+        "To go back: memshare retriever rollback --encoder",
+    )

@@ -1,0 +1,142 @@
+"""`memshare dead`: what was given up, and what to do about it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, get_args
+
+import typer
+
+from memshare.cli.options import Json
+from memshare.client.client import Client
+from memshare.terminal.console import console, errors, in_json, moment, print_json, short, styled, table
+from memshare.terminal.task_ids import find_letter, short_id
+from memshare_broker.connection import reaching
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.errors import BadInput, Reason
+
+app = typer.Typer(
+    help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True, add_completion=False
+)
+
+OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those with this reason, such as "time-out".')]
+LETTER_ID = "An id that `memshare dead list` shows, or its first 8 digits."
+LetterId = Annotated[str, typer.Argument(metavar="ID", help=LETTER_ID)]
+
+
+@app.command("list")
+def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
+    """List the dead letters, oldest first.
+
+    Example: memshare dead list --reason "rate limit"
+    """
+    client = Client()
+    letters = _letters(client, reason)
+    if as_json:
+        print_json([letter.model_dump(mode="json") for letter in letters])
+        return
+    if not letters:
+        console.print("No dead letters.")
+        return
+    rows = [
+        (short_id(one.entry.id), one.entry.queue, one.reason, one.tries, moment(one.died)[5:16], short(one.error))
+        for one in letters
+    ]
+    console.print(table("id", "queue", "reason", "tries", "died", "error", rows=rows))
+    errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
+
+
+@app.command()
+def show(letter_id: LetterId, as_json: Json = False) -> None:
+    """Show a dead letter in full: message, error, traceback.
+
+    Example: memshare dead show 1c6fa3b2
+    """
+    client = Client()
+    with reaching(client.settings.redis):
+        letter = client.dead_letters.get(find_letter(client, letter_id))
+    if as_json:
+        print_json(letter.model_dump(mode="json"))
+        return
+    about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
+    console.print(styled((letter.entry.task, "bold"), about))
+    console.print(letter.error, style="red")
+    console.print(in_json(letter.entry.body, indent=2), soft_wrap=True)
+    console.print(letter.traceback, style="dim")
+
+
+@app.command()
+def retry(
+    letter_id: Annotated[str | None, typer.Argument(metavar="ID", help=LETTER_ID)] = None,
+    retry_all: Annotated[bool, typer.Option("--all", help="Every dead letter that can be retried.")] = False,
+    reason: OnlyReason = None,
+    as_json: Json = False,
+) -> None:
+    """Put a task back into its queue, under its old id. Safe to repeat.
+
+    Example: memshare dead retry --all
+    """
+    client = Client()
+    with reaching(client.settings.redis):
+        letters = _chosen(client, letter_id, reason, every=retry_all)
+        if letter_id is None:
+            letters = [one for one in letters if one.retriable]
+        retried = [letter.entry.id for letter in letters if client.dead_letters.retry(client.app, letter)]
+    if as_json:
+        print_json({"retried": retried})
+    else:
+        console.print(f"{len(retried)} back in the queue.")
+
+
+@app.command()
+def drop(
+    letter_id: Annotated[str | None, typer.Argument(metavar="ID", help=LETTER_ID)] = None,
+    drop_all: Annotated[bool, typer.Option("--all", help="Every dead letter.")] = False,
+    reason: OnlyReason = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all and --reason.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Drop dead letters for good.
+
+    Example: memshare dead drop --reason "rate limit"
+    """
+    client = Client()
+    letters = _chosen(client, letter_id, reason, every=drop_all)
+    if letter_id is None and letters and not yes:
+        _require_consent(len(letters))
+    with reaching(client.settings.redis):
+        for letter in letters:
+            client.dead_letters.drop(letter)
+    if as_json:
+        print_json({"dropped": [letter.entry.id for letter in letters]})
+    else:
+        console.print(f"Dropped {_counted(len(letters))}.")
+
+
+def _chosen(client: Client, letter_id: str | None, reason: str | None, *, every: bool) -> list[DeadLetter]:
+    if (letter_id is None) != (every or reason is not None):
+        raise BadInput("Give the id of a dead letter, or --all, or --reason.")
+    if letter_id is None:
+        return _letters(client, reason)
+    with reaching(client.settings.redis):
+        return [client.dead_letters.get(find_letter(client, letter_id))]
+
+
+def _require_consent(letters: int) -> None:
+    errors.print(f"{_counted(letters)} would be dropped for good.")
+    if not sys.stdin.isatty():
+        raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes.")
+    if not typer.confirm("Drop them?", err=True):
+        errors.print("Nothing was done.")
+        raise typer.Exit(1)
+
+
+def _counted(letters: int) -> str:
+    return "1 dead letter" if letters == 1 else f"{letters:,} dead letters"
+
+
+def _letters(client: Client, reason: str | None) -> list[DeadLetter]:
+    if reason is not None and reason not in get_args(Reason):
+        raise BadInput(f"No dead letter dies of {reason!r}. The reasons are: {', '.join(get_args(Reason))}.")
+    with reaching(client.settings.redis):
+        return [one for one in client.dead_letters.all() if reason in (None, one.reason)]

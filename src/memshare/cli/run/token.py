@@ -1,0 +1,112 @@
+"""`memshare token`: who may ask at the doors, and what."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memshare.cli.options import Json
+from memshare.doors.caller import RIGHTS
+from memshare.doors.tokens import Tokens
+from memshare.terminal.console import console, errors, moment, print_json, print_text, table
+from memshare_broker.connection import connect, reaching
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings, load_settings
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.usage import UsageLog
+
+app = typer.Typer(
+    help="Tokens: who may use `memshare serve`, and for what.", no_args_is_help=True, add_completion=False
+)
+
+ALL = "*"
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Owner; recorded as the submitter. a-z, A-Z, 0-9, -.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    may: Annotated[str, typer.Option(metavar="RIGHTS", help=f"With commas: {', '.join(RIGHTS)}.")],
+    pools: Annotated[str, typer.Option(metavar="POOLS", help="The pools it sees, with commas; '*' is all.")],
+    daily_usd: Annotated[
+        float | None, typer.Option(min=0, help="What may be spent for it in a UTC day; it takes MEMSHARE_PRICES.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a token and print it once: only its hash is stored.
+
+    Example: memshare token create ada --may recall,offer --pools logic,plan
+    """
+    settings = load_settings()
+    if daily_usd is not None:
+        _require_prices(settings)
+    chosen = None if pools.strip() == ALL else _words(pools)
+    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
+        tokens = Tokens(client)
+        is_first = not tokens.any()
+        text = tokens.create(name, _words(may), chosen)
+        if daily_usd is not None:
+            Budget(client, UsageLog(client)).set(Holder("submitter", name), Cap(money=daily_usd))
+    print_json({"name": name, "token": text}) if as_json else print_text(text)
+    if is_first:
+        errors.print(
+            "This is the first token: from now on every request to `memshare serve` needs one, on this machine, too."
+            " `memshare token revoke` of the last one ends that."
+        )
+
+
+@app.command("list")
+def list_tokens(as_json: Json = False) -> None:
+    """List the tokens, what they may do and in which pools.
+
+    Example: memshare token list
+    """
+    settings = load_settings()
+    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
+        tokens = Tokens(client).all()
+    if as_json:
+        print_json([token.model_dump(mode="json", exclude={"digest"}) for token in tokens])
+        return
+    if not tokens:
+        console.print("No tokens: `memshare serve` serves its user on this machine alone.")
+        return
+    rows = [
+        (one.name, ", ".join(one.may), "all" if one.pools is None else ", ".join(one.pools), moment(one.created))
+        for one in tokens
+    ]
+    console.print(table("name", "may", "pools", "created", rows=rows))
+
+
+@app.command()
+def revoke(name: Name, as_json: Json = False) -> None:
+    """Revoke a token, at once. What it brought in stays; `memories forget` removes it.
+
+    Example: memshare token revoke ada
+    """
+    settings = load_settings()
+    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
+        tokens = Tokens(client)
+        tokens.revoke(name)
+        is_last = not tokens.any()
+    if as_json:
+        print_json({"revoked": name})
+        return
+    console.print(f"Revoked {name}.")
+    if is_last:
+        console.print("There is no token any more: `memshare serve` serves its user on this machine without one.")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def _require_prices(settings: Settings) -> None:
+    prices, model = load_prices(settings.prices), settings.model_for("agents")
+    if prices.of(model) is None or prices.currency != "USD":
+        raise BadInput(
+            f"Dollars can be capped only where calls have a price in USD, and {model!r} has none. Write one into a "
+            "TOML file, and name the file in MEMSHARE_PRICES, here and for the workers: docs/budgets.md."
+        )

@@ -1,0 +1,79 @@
+"""`memshare worker`: run a worker for some queues."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from memshare.cli.options import Json
+from memshare.extras import require
+from memshare.terminal.console import console, print_json, styled
+from memshare_broker.app import MEMORY_QUEUE, TRAINER_QUEUE
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import load_settings
+
+EXTRAS = {MEMORY_QUEUE: "memory", TRAINER_QUEUE: "trainer"}
+"""What serving a queue needs, where that is not the extra `agents`."""
+
+FEW = 2
+"""Tasks at a time of a worker of the memory queue alone: settling computes, and recall, for which agents wait, shares
+its interpreter lock. Measured with two processors: .83 of the ideal rate of journeys with 2, .70 with 32."""
+
+
+def worker(
+    queues: Annotated[list[str] | None, typer.Argument(help="Queues to serve, such as poem scorer memory.")] = None,
+    serve_all: Annotated[bool, typer.Option("--all", help="Serve every queue.")] = False,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=500, help="Tasks at a time. [default: MEMSHARE_CONCURRENCY; memory: 2]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish).
+
+    Example: memshare worker poem logic --concurrency 32
+    """
+    from celery.bin.base import CLIContext
+    from celery.bin.worker import worker as celery_worker
+    from celery.worker import state
+
+    from memshare.worker import app, parts
+
+    settings = load_settings()
+    known = [queue for part in parts for queue in part.queues(settings)]
+    wanted = known if serve_all else list(dict.fromkeys(queues or []))
+    if not wanted:
+        raise BadInput(f"Name the queues to serve, or --all. There are: {', '.join(known)}.")
+    for queue in wanted:
+        if queue not in known:
+            raise BadInput(f"No queue is called {queue!r}. There are: {', '.join(known)}.")
+        require(f"memshare worker {queue}", EXTRAS.get(queue, "agents"))
+    from memshare.operate.preflight import check  # needs what was just required
+
+    check(settings, wanted)
+    if concurrency is None and wanted == [MEMORY_QUEUE]:
+        concurrency = FEW
+    label = "all" if serve_all else "-".join(wanted)[:40]
+    node = f"{label}-{os.getpid()}"
+    if as_json or settings.log_format == "json":
+        print_json({"node": node, "queues": wanted, "pid": os.getpid()})
+    else:
+        console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
+    options = [
+        "--queues",
+        ",".join(wanted),
+        "--hostname",
+        f"{node}@%h",
+        "--loglevel",
+        "INFO",
+        "--without-gossip",
+        "--without-mingle",
+    ]
+    if concurrency:
+        options += ["--concurrency", str(concurrency)]
+    # What `celery worker` runs. `app.worker_main` imports all of its other commands too: a fifth of a worker's start.
+    context = CLIContext(app, no_color=None, workdir=None)  # type: ignore[arg-type]  # None: colours on a terminal alone
+    status = celery_worker.main(options, obj=context, standalone_mode=False)
+    # Celery ends with 1 after Ctrl-C, as if something had failed; after SIGTERM with 0.
+    raise typer.Exit(0 if state.should_stop else status or 0)

@@ -1,0 +1,238 @@
+"""The Python client: submit tasks, read results, follow journeys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from celery.states import EXCEPTION_STATES
+from pydantic import ValidationError
+
+from memshare.client.cancelling import Cancelling, cancel_journey
+from memshare.client.journey import Journey, read_journey
+from memshare.client.reuse import reusable_id
+from memshare.client.submission import Submission, ended
+from memshare_agents.roster import cards
+from memshare_broker.app import make_app
+from memshare_broker.connection import connect, reaching
+from memshare_broker.delivery.dead_letters import DeadLetters
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import ANSWER, hop_of
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
+from memshare_broker.delivery.publish import outgoing, tell_sent
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.presence import AgentCard, Presence, present
+from memshare_broker.settings import Settings, load_settings
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.door.client import MemoryClient
+
+INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
+LOOK_EVERY = 0.05  # seconds
+
+
+class Client:
+    """A connection to the queues, and in `memories` to the memory service.
+
+    Cheap to make, safe to share between threads.
+
+    >>> with Client() as client:
+    ...     client.submit("poem", "A limerick about a lighthouse", kind="limerick").get(timeout=60)["answer"]
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or load_settings()
+        self.app = make_app(settings=self.settings)
+        self._redis = connect(self.settings.redis, tries=1)
+        self._waiting = connect(self.settings.redis)
+        self.ledger = Ledger(self._redis, self.settings.keep_days)
+        self.dead_letters = DeadLetters(self._redis, self.ledger)
+        self.memories = MemoryClient(self.settings)
+        self._cards = {card.name: card for card in cards(self.settings)}
+
+    def submit(
+        self,
+        agent: str,
+        prompt: str | None = None,
+        *,
+        messages: Sequence[dict[str, str]] | None = None,
+        kind: str | None = None,
+        memories: int | None = None,
+        submitter: str = "anonymous",
+        documents: Sequence[str] = (),
+        remember: bool = True,
+        reuse: bool = False,
+        priority: int = INTERACTIVE,
+    ) -> Submission:
+        """Submit a task; `.get(timeout=…)` of what comes back waits for the answer, a dictionary.
+
+        `messages` takes a conversation in place of the prompt: earlier turns, then the task. `memories` is how
+        many are shown, 0 to 20; by default as many as the agent's file says. `documents` are files and folders
+        of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. Without `remember` the pair is graded, and
+        neither remembered, credited nor learnt from. With `reuse` the same task of the same submitter, submitted so
+        earlier in this UTC day, answers this one, unless it failed. `priority` is 0 (first) to 9.
+
+        Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
+        seconds after which to come back, and `Unreachable`.
+        """
+        body = {
+            "prompt": prompt,
+            "messages": messages,
+            "kind": kind,
+            "memories": memories,
+            "submitter": submitter,
+            "documents": tuple(documents) or None,
+            "remember": remember,
+        }
+        given = {name: value for name, value in body.items() if value is not None}
+        task_id = reusable_id(agent, self.check(agent, given), time.time()) if reuse else None
+        failed = task_id is not None and self.result(task_id).state in EXCEPTION_STATES
+        return self.submit_task(agent, given, priority, None if failed else task_id)
+
+    def submit_task(
+        self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE, task_id: str | None = None
+    ) -> Submission:
+        """Submit a task given as the JSON object that travels; see `submit`.
+
+        A task with an id that is known already, open or ended, is not submitted again: its result is what comes back.
+        Raises `BadInput` as well where the id is another task's.
+        """
+        entry = self.entry_of(agent, body, priority, task_id or str(uuid4()))
+        if not self.send(entry):
+            self._require_same(entry)
+        return self.result(entry.id)
+
+    def entry_of(self, agent: str, body: dict[str, Any], priority: int, task_id: str) -> Entry:
+        """The message that such a task travels with; raises `BadInput` for one that would be refused."""
+        task = self.check(agent, body)
+        try:
+            return ANSWER.of(agent).entry(task, task_id, priority)
+        except ValidationError as error:
+            raise BadInput(readable(error, "The task")) from error
+
+    def send(self, entry: Entry, *, keep: bool = False) -> bool:
+        """Open and publish a message in one step; False where it is open or has ended. `keep` is as in `Ledger.open`.
+
+        Raises `QueueFull` and `Unreachable`, and `BadInput` for a message that has to be signed where this machine has
+        no secret.
+        """
+        entry = self._signed(entry)
+        with reaching(self.settings.redis):
+            sent = self.ledger.open(entry, self.settings.queue_limit, keep=keep, push=outgoing(self.app, entry))
+        if sent:
+            tell_sent(self.app, entry)
+        return sent
+
+    def _require_same(self, entry: Entry) -> None:
+        """Raises `BadInput` where another task has the id: its answer is not the answer to this one."""
+        with reaching(self.settings.redis):
+            known = self.ledger.journey(entry.journey).get("task")
+        if known and (known["queue"] != entry.queue or _task_of(known["body"]) != _task_of(entry.body)):
+            raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
+
+    def _signed(self, entry: Entry) -> Entry:
+        if entry.journey == entry.id and hop_of(entry).from_outside:
+            return entry
+        return entry.signed(open_signer(self.settings))
+
+    def kept(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
+        """What is known of journeys that were sent to be kept; the others are left out."""
+        with reaching(self.settings.redis):
+            return read_outcomes(self._redis, journeys)
+
+    def seeds_mean(self, pool: str) -> float | None:
+        """The mean score of a pool's seeds; None without any."""
+        with reaching(self.settings.redis):
+            return seeds_mean(self._redis, pool)
+
+    def check(self, agent: str, body: dict[str, Any]) -> AgentTask:
+        """The task as it will travel; raises `BadInput` for what the agent would refuse."""
+        refuse_half_characters([agent, body], "The task")
+        card = self._card(agent)
+        try:
+            task = AgentTask.model_validate(body)
+        except ValidationError as error:
+            raise BadInput(readable(error, "The task")) from error
+        card.require_kind(task.kind)
+        if len(task.text) > self.settings.prompt_limit:
+            limit = self.settings.prompt_limit
+            raise BadInput(f"The prompt has {len(task.text):,} characters; at most {limit:,} are taken.")
+        return task
+
+    def result(self, task_id: str) -> Submission:
+        """The result of a task that was submitted earlier."""
+        return Submission(task_id, self.app, self._redis, self._waiting, self.settings.redis)
+
+    def answered(self, task_ids: Sequence[str]) -> list[str]:
+        """Those of these tasks that were answered or given up."""
+        with reaching(self.settings.redis):
+            return ended(self.app, self._redis, task_ids)
+
+    def journey(self, task_id: str) -> Journey:
+        """What became of a task so far; raises `BadInput` for an unknown id."""
+        with reaching(self.settings.redis):
+            return read_journey(self.ledger, task_id)
+
+    def cancel(self, task_id: str) -> Cancelling:
+        """Cancel an unfinished task; says what became of that."""
+        with reaching(self.settings.redis):
+            return cancel_journey(self.ledger, self.app, task_id, "Somebody cancelled it.")
+
+    def wait(self, task_id: str, timeout: float) -> Journey:
+        """The journey of a task once it has ended: answered, graded and settled, or given up.
+
+        Raises `TryAgain` if it has not ended within `timeout` seconds, and `BadInput` for an unknown id.
+        """
+        deadline = time.monotonic() + timeout
+        while not (journey := self.journey(task_id)).ended:
+            if time.monotonic() > deadline:
+                why = f" It waits: {journey.waits.why}" if journey.waits else " The worker's log says more."
+                raise TryAgain(f"Task {task_id} is {journey.state} after {timeout:g} s, and not at its end.{why}")
+            time.sleep(LOOK_EVERY)
+        return journey
+
+    def agents(self) -> dict[str, AgentCard]:
+        """Every agent that this machine's roster has or a worker has announced, by name."""
+        announced = {card.name: card for worker in self.workers() for card in worker.agents}
+        return self._cards | announced
+
+    def workers(self) -> list[Presence]:
+        """The workers that are there."""
+        with reaching(self.settings.redis):
+            return present(self._redis)
+
+    def close(self) -> None:
+        """Let go of Redis and of the memory service."""
+        self.memories.close()
+        self.app.close()
+        self._redis.close()
+        self._waiting.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _card(self, agent: str) -> AgentCard:
+        card = self._cards.get(agent)
+        if card is None:
+            self._cards = self.agents()
+            card = self._cards.get(agent)
+        if card is None:
+            raise BadInput(f"No agent is called {agent!r}. There are: {', '.join(sorted(self._cards))}.")
+        return card
+
+
+def _task_of(body: object) -> AgentTask | None:
+    """The task that travels as this; None where it is none."""
+    try:
+        return AgentTask.model_validate(body)
+    except ValidationError:
+        return None

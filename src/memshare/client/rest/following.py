@@ -1,0 +1,110 @@
+"""Follows a journey by its server-sent events, and connects anew where they break off."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+from memshare.client.rest.answers import read
+from memshare.client.rest.call import Answer, Call, NoResponse, wait_before
+from memshare.client.rest.connection import NETWORK, AsyncConnection, Connection, Server, answer_of, silence_of
+
+if TYPE_CHECKING:
+    from memshare.client.replies import JourneyReply
+
+QUIET = 15.0  # seconds between two words of the server at most; `timeout` more, and a stream counts as broken
+OVER = NoResponse(EOFError("the stream of events ended before the journey"), sent=True)
+
+
+class _Follower:
+    """What is known of a journey while it is followed: what is new of it, and when to connect again."""
+
+    def __init__(self, call: Call[JourneyReply], place: Server) -> None:
+        self._call, self._place = call, place
+        self._last: JourneyReply | None = None
+        self._failed = 0
+        self.ended = False
+
+    def news(self, stream: EventStream, piece: bytes) -> Iterator[JourneyReply]:
+        """The states that are not those of before: each new connection begins with the state of now."""
+        for data in stream.feed(piece):
+            journey = read(self._call, Answer(200, data), self._place.url)
+            self._failed = 0
+            if journey != self._last:
+                self._last, self.ended = journey, journey.ended
+                yield journey
+
+    def pause(self, found: Answer | NoResponse) -> float:
+        """The seconds after which to connect again; raises what was refused, or has failed too often in a row."""
+        self._failed += 1
+        wait = wait_before(self._call, found, self._failed, self._place.tries)
+        if wait is None:
+            read(self._call, found, self._place.url)
+        return wait or 0.0
+
+
+def follow(connection: Connection, call: Call[JourneyReply]) -> Iterator[JourneyReply]:
+    """The journey at each of its changes, until it has ended."""
+    follower, request = _Follower(call, connection.place), connection.place.request(call)
+    while not follower.ended:
+        found: Answer | NoResponse = OVER
+        try:
+            with connection.pool.stream(**request) as response:
+                if response.status != 200:
+                    response.read()
+                    found = answer_of(response)
+                else:
+                    stream = EventStream()
+                    for piece in response.iter_stream():
+                        yield from follower.news(stream, piece)
+        except NETWORK as error:
+            found = silence_of(error)
+        if not follower.ended:
+            time.sleep(follower.pause(found))
+
+
+async def follow_async(connection: AsyncConnection, call: Call[JourneyReply]) -> AsyncIterator[JourneyReply]:
+    """The same for asyncio."""
+    follower, request = _Follower(call, connection.place), connection.place.request(call)
+    while not follower.ended:
+        found: Answer | NoResponse = OVER
+        try:
+            async with connection.pool.stream(**request) as response:
+                if response.status != 200:
+                    await response.aread()
+                    found = answer_of(response)
+                else:
+                    stream = EventStream()
+                    async for piece in response.aiter_stream():
+                        for journey in follower.news(stream, piece):
+                            yield journey
+        except NETWORK as error:
+            found = silence_of(error)
+        if not follower.ended:
+            await asyncio.sleep(follower.pause(found))
+
+
+class EventStream:
+    """The events of one connection (the format of the HTML standard, section 9.2); only their data is kept."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The data of each event that this piece completes."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in map(_without_return, lines):
+            if line:
+                name, _, value = line.partition(b":")
+                if name == b"data":
+                    self._data.append(value.removeprefix(b" "))
+            elif self._data:
+                yield b"\n".join(self._data)
+                self._data.clear()
+
+
+def _without_return(line: bytes) -> bytes:
+    return line.removesuffix(b"\r")

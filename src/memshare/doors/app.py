@@ -1,0 +1,64 @@
+"""The REST door, and MCP beside it, as an ASGI app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from starlette.routing import Route
+
+from memshare.doors.backend import Backend
+from memshare.doors.body import LARGEST_BODY
+from memshare.doors.entrance import Entrance
+from memshare.doors.mcp_door.http import McpDoor
+from memshare.doors.problems import Problem, add_handlers
+from memshare.doors.routes import dead_letters, journeys, listings, memories, sharing
+from memshare.doors.routes.pages import page_routes
+from memshare.doors.this_machine import is_same_user
+
+DESCRIPTION = """\
+Three calls make any agent part of the pool: recall before, offer after, feedback when the outcome is known.
+What comes in is graded, settled once, credited and learnt from. A token's name stands as the submitter of all that it
+brings in, and a token sees its own pools alone: what is not yours is a 404.
+"""
+
+
+def _name(route: APIRoute) -> str:
+    return route.name
+
+
+async def _health(_: Request) -> Response:
+    """For probes, without a token: whether this process answers. It asks nobody else."""
+    return Response("ok", media_type="text/plain")
+
+
+def rest_app(backend: Backend) -> FastAPI:
+    """The app; it closes nothing that it is given."""
+    mcp = McpDoor(backend, LARGEST_BODY)
+    app = FastAPI(
+        title="memshare",
+        version="1",
+        description=DESCRIPTION,
+        docs_url=None,  # its own page loads scripts from a public network
+        redoc_url=None,
+        generate_unique_id_function=_name,
+        lifespan=mcp.lifespan,
+    )
+    app.state.backend, app.state.is_same_user = backend, is_same_user
+    app.add_middleware(Entrance, backend=backend)
+    add_handlers(app)
+    for module in (sharing, journeys, memories, listings, dead_letters):
+        app.include_router(module.router, prefix="/v1")
+    app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"]), *page_routes()]
+
+    described = app.openapi
+
+    def with_problem() -> dict[str, Any]:
+        schema = described()
+        schema["components"]["schemas"].setdefault("Problem", Problem.model_json_schema())
+        return schema
+
+    app.openapi = with_problem  # type: ignore[method-assign]
+    app.openapi()  # its routes are built at their first use, which two threads must not make at once
+    return app

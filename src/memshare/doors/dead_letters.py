@@ -1,0 +1,71 @@
+"""Dead letters: what was given up, put back into its queue, or dropped for good. It takes the right `admin`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memshare.client.errors import NotFound
+from memshare.client.replies import DeadLetterReply, Dropped, Retried
+from memshare.doors.audit import audit
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.errors import BadInput
+
+
+def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
+    """What was given up in the caller's pools, oldest first."""
+    caller.require("admin")
+    with backend.reaching():
+        letters = backend.client.dead_letters.all()
+    found = [(letter, _pool_of(backend, letter)) for letter in letters]
+    return [
+        DeadLetterReply(
+            id=letter.entry.id, journey=letter.entry.journey, task=letter.entry.task, pool=pool, reason=letter.reason,
+            error=letter.error, tries=letter.tries, died=letter.died, retriable=letter.retriable,
+        )
+        for letter, pool in found
+        if caller.sees(pool)
+    ]  # fmt: skip
+
+
+def retry(backend: Backend, caller: Caller, letter_id: str) -> Retried:
+    """Put a message back into its queue, under its old id; raises `BadInput` for one that could not be read."""
+    letter = _own(backend, caller, letter_id)
+    with backend.reaching():
+        retried = backend.client.dead_letters.retry(backend.client.app, letter)
+    audit(caller, "retry", message=letter_id, journey=letter.entry.journey)
+    return Retried(id=letter_id, retried=retried)
+
+
+def drop(backend: Backend, caller: Caller, letter_id: str) -> Dropped:
+    """Forget a message for good; its journey keeps the reason."""
+    letter = _own(backend, caller, letter_id)
+    with backend.reaching():
+        backend.client.dead_letters.drop(letter)
+    audit(caller, "drop", message=letter_id, journey=letter.entry.journey)
+    return Dropped(id=letter_id)
+
+
+def _own(backend: Backend, caller: Caller, letter_id: str) -> DeadLetter:
+    caller.require("admin")
+    unknown = NotFound(f"No dead letter of your pools has the id {letter_id!r}.")
+    try:
+        with backend.reaching():
+            letter = backend.client.dead_letters.get(letter_id)
+    except BadInput as error:
+        raise unknown from error
+    if not caller.sees(_pool_of(backend, letter)):
+        raise unknown
+    return letter
+
+
+def _pool_of(backend: Backend, letter: DeadLetter) -> str | None:
+    """The pool that a message was about: it says so itself, or its agent does."""
+    body: Any = letter.entry.body
+    for _ in range(2):
+        if isinstance(body, dict):
+            if isinstance(pool := body.get("pool"), str):
+                return pool
+            body = body.get("task")
+    return backend.pool_of(letter.entry.queue)

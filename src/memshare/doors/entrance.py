@@ -1,0 +1,55 @@
+"""What a request to REST or MCP goes through first: who asks, how often, and a body that can be read."""
+
+from __future__ import annotations
+
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memshare.doors.authentication import authenticate
+from memshare.doors.backend import Backend
+from memshare.doors.body import Bodies, Gone, with_body
+from memshare.doors.problems import headers_of, problem_of, status_of
+from memshare_broker.connection import DOWN
+from memshare_broker.errors import MemshareError
+
+REST, MCP = "/v1/", "/mcp"
+REFUSED = -32000  # the first code of JSON-RPC that is a server's own
+
+
+class Entrance:
+    """Lets requests in one after the other; nothing of a body is read before it is known who asks.
+
+    What is open to all passes by, and reads no body.
+    """
+
+    def __init__(self, app: ASGIApp, backend: Backend) -> None:
+        self._app = app
+        self._backend = backend
+        self._bodies = Bodies()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not (scope["path"].startswith(REST) or scope["path"] == MCP):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            caller = await run_in_threadpool(authenticate, self._backend, request)
+            body = await self._bodies.read(receive, caller.name)
+        except (MemshareError, *DOWN) as error:
+            await _refusal(scope["path"], error)(scope, receive, send)
+        except Gone:
+            return
+        else:
+            request.state.caller = caller
+            await self._app(scope, with_body(body, receive), send)
+
+
+def _refusal(path: str, error: Exception) -> Response:
+    """The answer to who is not let in: for MCP one of JSON-RPC, of which its clients tell what it says."""
+    if path != MCP:
+        return problem_of(error)
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": REFUSED, "message": str(error)}}
+    return JSONResponse(body, status_of(error), headers_of(error))

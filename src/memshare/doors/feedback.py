@@ -1,0 +1,85 @@
+"""Feedback: what the memories that were shown were worth, told by who knows the outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from memshare.client.replies import FeedbackTaken
+from memshare.doors.audit import audit
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.forms import FeedbackForm
+from memshare.doors.journeys import own_journey
+from memshare_broker.delivery.hops import CREDIT
+from memshare_broker.delivery.keys import journey_key
+from memshare_broker.delivery.packed_json import pack
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.messages import Shown, derived_id
+
+
+class _Subject(NamedTuple):
+    """What feedback is about. A pair that names a recall is about that recall, so that its worth is told once."""
+
+    id: str
+    journey: str | None
+    pool: str
+    prompt: str
+    shown: Mapping[UUID, Shown]
+
+
+def give_feedback(backend: Backend, caller: Caller, form: FeedbackForm) -> FeedbackTaken:
+    """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands."""
+    caller.require("offer")
+    subject = _subject(backend, caller, form)
+    rewards = form.memories or dict.fromkeys(subject.shown, form.reward or 0.0)
+    if strange := [one for one in rewards if one not in subject.shown]:
+        raise BadInput(f"The memory {str(strange[0])!r} was not shown: feedback is about those that were.")
+    if not rewards:
+        raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
+    taken = [one for one, reward in rewards.items() if _tell(backend, caller, subject, one, reward)]
+    if subject.journey is not None and taken:
+        _note(backend, subject.journey, {one: rewards[one] for one in taken})
+    audit(caller, "feedback", journey=subject.journey, subject=subject.id, pool=subject.pool, memories=len(taken))
+    return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken))
+
+
+def _subject(backend: Backend, caller: Caller, form: FeedbackForm) -> _Subject:
+    recall_id, journey = form.recall_id, None
+    if form.journey is not None:
+        reply = own_journey(backend, caller, form.journey)
+        recall_id, journey = reply.recall_id, reply.id
+        if recall_id is None:
+            if reply.pool is None:
+                raise BadInput(f"The pool of the task {reply.id!r} is not known any more.")
+            shown = {one.id: one for one in reply.memories}
+            return _Subject(reply.id, reply.id, reply.pool, reply.prompt, shown)
+    assert recall_id is not None
+    with backend.reaching():
+        recalled = backend.recalls.get(caller, recall_id)
+    return _Subject(str(recall_id), journey, recalled.pool, recalled.prompt, {one.id: one for one in recalled.shown})
+
+
+def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:
+    """Send what a memory was worth to the memory service; False where that was told before."""
+    name = str(derived_id("feedback", subject.id, str(memory)))
+    shown = subject.shown[memory].model_copy(update={"share": None})
+    verdict = VerdictTask(
+        journey=name,
+        pool=subject.pool,
+        prompt=subject.prompt,
+        submitter=caller.name,
+        shown=(shown,),
+        verdict=reward,
+    )
+    return backend.client.send(CREDIT.entry(verdict, name, decides=False))
+
+
+def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float]) -> None:
+    """Let the journey show what was told."""
+    with backend.reaching():
+        for one, reward in rewards.items():
+            backend.redis.hset(journey_key(journey), f"feedback {one}", pack(json.dumps(reward)))

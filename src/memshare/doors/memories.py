@@ -1,0 +1,142 @@
+"""Memories: search, look through, read, bring in, change and forget them."""
+
+from __future__ import annotations
+
+import hashlib
+from uuid import UUID
+
+from memshare.client.errors import NoMatch, NotFound, Stale
+from memshare.client.replies import Forgotten, FoundMemory, MemoriesReply, MemoryReply, SearchReply
+from memshare.doors.audit import audit
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.forms import EditForm, MemoryForm, SearchForm
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.door.messages import JudgedMemory, SearchRequest
+from memshare_memory.memory import Memory, Status
+from memshare_memory.recall.lift import memory_lift
+from memshare_memory.stores.store import Where
+
+
+def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
+    """The memories nearest to a text, whatever has become of them."""
+    caller.require("recall")
+    text = backend.checked_text(form.text, "text")
+    where = Where(
+        pool=_pool(caller, form.pool), status=form.status, agent=form.agent, kind=form.kind, submitter=form.submitter
+    )
+    found = backend.client.memories.search(
+        SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
+    )
+    return SearchReply(memories=tuple(FoundMemory(memory=one.memory, similarity=one.similarity) for one in found))
+
+
+def page(
+    backend: Backend,
+    caller: Caller,
+    *,
+    pool: str | None = None,
+    agent: str | None = None,
+    kind: str | None = None,
+    submitter: str | None = None,
+    status: Status | None = None,
+    limit: int = 50,
+    cursor: UUID | None = None,
+) -> MemoriesReply:
+    """Some memories in the order of their ids, from where the page before ended."""
+    caller.require("recall")
+    where = Where(pool=_pool(caller, pool), status=status, agent=agent, kind=kind, submitter=submitter)
+    found = backend.client.memories.page(where, limit, cursor)
+    return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
+
+
+def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
+    """One memory and what it has been worth; raises `NotFound`."""
+    caller.require("recall")
+    return _reply(backend, _judged(backend, caller, memory_id))
+
+
+def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
+    """Bring a memory in; the same again is the same memory, and keeps its history."""
+    caller.require("curate")
+    caller.require_pool(form.pool)
+    backend.checked_text(form.answer, "answer")
+    backend.checked_text(form.prompt or "", "prompt")
+    new_pool = form.new_pool or caller.pools is not None
+    fields = form.model_dump(exclude={"new_pool"})
+    [added] = backend.client.memories.add([NewMemory(**fields, new_pool=new_pool, submitter=caller.name)])
+    audit(caller, "add", memory_id=added, pool=form.pool)
+    return _reply(backend, _judged(backend, caller, added))
+
+
+def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, matches: str | None) -> MemoryReply:
+    """Change a memory; `matches` is the version that the change is for (`version_of`).
+
+    Raises `Stale` where it has changed meanwhile, so that no change of somebody else is lost.
+    """
+    caller.require("curate")
+    before = _judged(backend, caller, memory_id).memory
+    if matches is None:
+        raise NoMatch("Say which version you change: send the ETag with which you read the memory as If-Match.")
+    for name in ("prompt", "answer"):
+        backend.checked_text(getattr(form, name) or "", name)
+    if matches != version_of(before):
+        raise _stale(memory_id)
+    try:
+        backend.client.memories.edit(Edit(id=memory_id, by=caller.name, only_if=before, **form.model_dump()))
+    except BadInput as error:
+        if version_of(_judged(backend, caller, memory_id).memory) != matches:
+            raise _stale(memory_id) from error
+        raise
+    audit(caller, "edit", memory_id=memory_id, pool=before.pool)
+    return _reply(backend, _judged(backend, caller, memory_id))
+
+
+def forget(backend: Backend, caller: Caller, memory_id: UUID) -> Forgotten:
+    """Take a memory out of its pool; it stays in the trash for 30 days."""
+    caller.require("curate")
+    memory = _judged(backend, caller, memory_id).memory
+    ids = backend.client.memories.forget(Forget(ids=(memory_id,)))
+    audit(caller, "forget", memory_id=memory_id, pool=memory.pool)
+    return Forgotten(ids=tuple(ids))
+
+
+def version_of(memory: Memory) -> str:
+    """A short text that is another one as soon as anything of the memory is."""
+    return hashlib.sha256(memory.model_dump_json().encode()).hexdigest()[:32]
+
+
+def _pool(caller: Caller, pool: str | None) -> str | None:
+    """The pool to look in: the caller's only one where none is named; None for who sees all."""
+    if pool is not None:
+        caller.require_pool(pool)
+    elif caller.pools is not None:
+        if len(caller.pools) != 1:
+            raise BadInput(f"Name one of your pools: {', '.join(sorted(caller.pools))}.")
+        return next(iter(caller.pools))
+    return pool
+
+
+def _judged(backend: Backend, caller: Caller, memory_id: UUID) -> JudgedMemory:
+    found = backend.client.memories.judge([memory_id])
+    if not found or not caller.sees(found[0].memory.pool):
+        raise NotFound(f"No memory has the id {str(memory_id)!r}.")
+    return found[0]
+
+
+def _stale(memory_id: UUID) -> Stale:
+    return Stale(f"The memory {str(memory_id)!r} has changed since you read it. Read it again, then change it.")
+
+
+def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
+    with backend.reaching():
+        lift = memory_lift(backend.redis, judged.memory.pool, judged.memory.id)
+    return MemoryReply(
+        memory=judged.memory,
+        version=version_of(judged.memory),
+        credibility=judged.credibility.p,
+        credits=judged.credibility.credits,
+        lift=lift,
+        conflicts=judged.conflicts,
+    )

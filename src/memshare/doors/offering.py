@@ -1,0 +1,82 @@
+"""Offering: an answer of one's own becomes a journey that begins at the scorer."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from memshare.client.errors import NotFound
+from memshare.client.replies import Accepted
+from memshare.doors.audit import audit
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.forms import OfferForm
+from memshare.doors.idempotency import require_same
+from memshare.doors.recall_log import KeptRecall
+from memshare_broker.delivery.hops import OFFER
+from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
+from memshare_broker.wire.messages import derived_id
+from memshare_broker.wire.offers import OfferedPair
+
+
+def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
+    """Hand in a pair to be graded, settled and learnt from; it is written down when this returns.
+
+    With an idempotency key, the same pair is handed in once, and another one under the same key is refused.
+    """
+    caller.require("offer")
+    prompt = backend.checked_text(form.text)
+    answer = backend.checked_text(form.answer, "answer")
+    card = _card(backend, caller, form)
+    card.require_kind(form.kind)
+    recalled = _recalled(backend, caller, form, card.pool)
+    backend.check_caps(card.name, caller.name)
+    pair = OfferedPair(
+        agent=card.name,
+        pool=card.pool,
+        rubric=card.rubric or "",
+        kind=form.kind,
+        prompt=prompt,
+        answer=answer,
+        model=form.model,
+        submitter=caller.name,
+        shown=recalled.shown if recalled else (),
+        recall_id=form.recall_id,
+    )
+    key = form.idempotency_key
+    journey = str(uuid4() if key is None else derived_id("pair", caller.name, key))
+    entry = OFFER.entry(pair, journey)
+    backend.client.send(entry)
+    if key is not None:
+        require_same(backend, entry, key)
+    audit(caller, "offer", journey=journey, pool=card.pool, recall_id=form.recall_id)
+    return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
+
+
+def _card(backend: Backend, caller: Caller, form: OfferForm) -> AgentCard:
+    """The agent that a pair stands under: it says by which rubric it is graded."""
+    if (form.agent is None) == (form.pool is None):
+        raise BadInput("Name an 'agent' or a 'pool': one of the two.")
+    if form.agent is not None:
+        cards = [backend.agent(caller, form.agent)]
+    else:
+        assert form.pool is not None
+        caller.require_pool(form.pool)
+        cards = [card for _, card in sorted(backend.cards().items()) if card.pool == form.pool]
+    graded = [card for card in cards if card.rubric is not None]
+    if not graded:
+        raise NotFound(
+            f"No agent of {form.agent or form.pool!r} says its rubric, so nothing of it can be graded. "
+            "`memshare agents` lists the agents and their pools."
+        )
+    return graded[0]
+
+
+def _recalled(backend: Backend, caller: Caller, form: OfferForm, pool: str) -> KeptRecall | None:
+    if form.recall_id is None:
+        return None
+    with backend.reaching():
+        recalled = backend.recalls.get(caller, form.recall_id)
+    if recalled.pool != pool:
+        raise BadInput(f"The recall was in the pool {recalled.pool!r}, and the answer is for {pool!r}.")
+    return recalled

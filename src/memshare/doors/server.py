@@ -1,0 +1,85 @@
+"""Runs the REST door: uvicorn on a socket that was bound before, so that a port that is taken is told in a line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import Literal
+
+import uvicorn
+
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend
+from memshare.doors.problems import problem
+from memshare.doors.this_machine import OF_CONNECTION
+from memshare_broker.errors import BadInput
+from memshare_broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded
+from memshare_broker.http_bounds.connection_count import count_for_this_process
+from memshare_broker.observe.logs import Json, Text
+
+BACKLOG = 2048
+KEEP_ALIVE = 75  # seconds that a connection may be idle
+END_WITHIN = 5  # seconds for requests that are being answered
+BOUNDS = Bounds(problem, body_within=30.0)
+
+# What our own pages load is of this server, and nobody shows them in a frame of theirs.
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    ("Content-Security-Policy", CONTENT_POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+]
+"""Sent with every answer."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at this address; port 0 takes a free one. Raises `BadInput` where it cannot be had."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise BadInput(f"Nothing can listen on {host}:{port}: {error.strerror}. Give another --port.") from error
+
+
+def run(backend: Backend, listening: socket.socket) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that are being answered may finish."""
+    server_of(backend).run(sockets=[listening])
+
+
+class Connection(BoundedConnection):
+    """A connection whose requests share what was found out about it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.app_state = {**self.app_state, OF_CONNECTION: {}}
+        super().connection_made(transport)
+
+
+def server_of(backend: Backend) -> uvicorn.Server:
+    """The server, not yet running."""
+    config = uvicorn.Config(
+        rest_app(backend),
+        http=bounded(BOUNDS, count_for_this_process(), Connection),
+        headers=HEADERS,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever sends them could pass for this machine
+        ws="none",
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=END_WITHIN,
+    )
+    return uvicorn.Server(config)
+
+
+def set_up_logs(form: Literal["text", "json"]) -> None:
+    """Log as the workers do, on standard error; the audit log is part of it."""
+    handler = logging.StreamHandler()
+    line = "[%(asctime)s: %(levelname)s/%(name)s] %(message)s"
+    handler.setFormatter(Json() if form == "json" else Text(line, use_color=False))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

@@ -1,0 +1,100 @@
+"""Whether a request is of a program of this user on this machine, who needs no token while there is none."""
+
+from __future__ import annotations
+
+import os
+import re
+from ipaddress import ip_address
+from pathlib import Path
+
+from fastapi import Request
+
+from memshare.client.errors import Forbidden, NoToken
+
+# Of the kernel: who has which connection.
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+ESTABLISHED = "01"  # in any other state the connection may have no owner any more
+LOCAL, REMOTE, STATE, USER = 1, 2, 3, 7  # columns
+
+
+OF_CONNECTION = "of_connection"
+"""What requests have in their state that is their connection's."""
+
+OF_A_PROXY = re.compile(
+    r"via|(x-)?forwarded.*|.*client-?ip|.*(connecting|real)-ip(v6)?|(cf|cdn|fastly|fly|proxy)-.*|front-end-https"
+    r"|x-(amzn|appengine|arr|azure|cdn|envoy|original|vercel)-.*|x-(originating|remote|source)-(ip|addr)"
+    r"|x-proxy.*|x-(amz-cf-id|cloud-trace-context|host|rewrite-url|scheme|url-scheme|varnish)"
+)
+"""Names of headers that a proxy adds: then who asks is not who is connected."""
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
+_CREATE = (
+    "There is no token yet, so only its user on this machine is served. Run `memshare token create NAME"
+    " --may recall,offer --pools POOL` there, and send what it prints as the header 'Authorization: Bearer TOKEN'"
+)
+
+
+def require_this_machine(request: Request) -> None:
+    """Raise `NoToken` for who is connected from elsewhere, `Forbidden` for who may only pass something on.
+
+    That is a proxy, or a page of the web that a browser shows here: its name is the request's Host or Origin.
+    """
+    client = request.client
+    if client is None or not _is_loopback(client.host) or not _is_same_user(request, client.port):
+        raise NoToken(f"{_CREATE}.")
+    if strange := _passed_on(request):
+        raise Forbidden(f"{_CREATE}; this request {strange}.")
+
+
+def _passed_on(request: Request) -> str | None:
+    """What shows that a request began elsewhere, or that its page is another program's."""
+    headers = request.headers
+    if proxy := next(filter(OF_A_PROXY.fullmatch, headers), None):
+        return f"came through a proxy, by its header {proxy!r}"
+    hosts = headers.getlist("host")
+    named = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+    if named is None or not _is_loopback(named[1].strip("[]")):
+        return f"names as its Host {' and '.join(map(repr, hosts)) or 'nothing'}, not 127.0.0.1 or localhost"
+    if strange := [origin for origin in headers.getlist("origin") if origin.lower() != f"http://{hosts[0]}".lower()]:
+        return f"is of a web page of {strange[0]!r}, not of http://{hosts[0]}"
+    if (site := headers.get("sec-fetch-site", "none")) not in ("same-origin", "none"):
+        return f"is of a web page of another site, by its header 'sec-fetch-site: {site}'"
+    return None
+
+
+def _is_same_user(request: Request, port: int) -> bool:
+    """Whether a connection is this user's: asked once for a connection, for the kernel's answer may take 10 ms."""
+    known: dict[str, bool] = request.scope.get("state", {}).get(OF_CONNECTION, {})
+    if "is_same_user" not in known:
+        known["is_same_user"] = request.app.state.is_same_user(port, request.scope["server"][1])
+    return known["is_same_user"]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_same_user(peer_port: int, own_port: int) -> bool:
+    """Whether who is connected from a port to a port of ours is this user, or root; True where no kernel can say.
+
+    Every connection with these ports counts, whatever its addresses: one of another user is enough to say no.
+    """
+    there = [table for table in TABLES if table.exists()]
+    users = [user for table in there for user in _users(table, peer_port, own_port)]
+    return not there or (bool(users) and set(users) <= {os.getuid(), 0})
+
+
+def _users(table: Path, peer_port: int, own_port: int) -> list[int]:
+    rows = (line.split() for line in table.read_text().splitlines()[1:])
+    return [
+        int(row[USER])
+        for row in rows
+        if row[STATE] == ESTABLISHED and (_port(row[LOCAL]), _port(row[REMOTE])) == (peer_port, own_port)
+    ]
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

@@ -1,0 +1,77 @@
+"""Memories in a file of JSON lines, as `memshare memories import` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from memshare.files.json_lines import read_lines, read_object, refuse
+from memshare.files.merge_lines import MergeLine
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import readable
+from memshare_broker.wire.messages import AgentTask
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.memory import Memory
+
+
+class PairsFile(NamedTuple):
+    """What a file has: exported memories, new pairs, and merges of concepts."""
+
+    whole: list[Memory]
+    pairs: list[NewMemory]
+    merges: list[MergeLine]
+
+
+def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -> PairsFile:
+    """The memories, pairs and merges of a file.
+
+    A pair's pool is its own, else its agent's, else `pool`. Raises `BadInput` that names the wrong lines.
+    """
+    whole: list[Memory] = []
+    pairs: list[NewMemory] = []
+    merges: list[MergeLine] = []
+    faults: list[str] = []
+    for number, line in read_lines(file):
+        what = "the memory"
+        try:
+            value = as_pair(read_object(line))
+            if "merge" in value:
+                what = "the merge"
+                merges.append(MergeLine.model_validate(value))
+                continue
+            if "id" in value:
+                whole.append(Memory.model_validate(value))
+                continue
+            if value.get("pool") is None:
+                value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
+            if value["pool"] is None:
+                raise BadInput("no pool: give one in the line, an agent that has one, or --pool")
+            pairs.append(NewMemory.model_validate({**value, "new_pool": True}))
+        except ValidationError as error:
+            faults.append(f"{file}:{number}: {readable(error, what)}")
+        except BadInput as error:
+            faults.append(f"{file}:{number}: {error}")
+    refuse(faults, "Nothing was imported.")
+    return PairsFile(whole, pairs, merges)
+
+
+def as_pair(line: dict[str, Any]) -> dict[str, Any]:
+    """A line with `messages`, whose last turn is the answer, as one with `prompt` and `answer`; any other as it is.
+
+    Raises `BadInput` and `ValidationError` for messages that are no such conversation.
+    """
+    if "messages" not in line:
+        return line
+    if "prompt" in line or "answer" in line:
+        raise BadInput("give 'messages', or 'prompt' and 'answer': not both")
+    match line["messages"]:
+        case [*earlier, {"role": "assistant", "content": str(answer), **rest}] if earlier and not rest:
+            prompt = AgentTask.model_validate({"messages": earlier}).text
+        case _:
+            raise BadInput(
+                "'messages' is a list of turns with 'role' and 'content', and ends with the assistant's answer"
+            )
+    return {name: value for name, value in line.items() if name != "messages"} | {"prompt": prompt, "answer": answer}

@@ -1,0 +1,94 @@
+"""Memories as data to train a model with: conversations, or preferences between answers to the same prompt."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from memshare.client.journey import read_journey
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.conversation import turns_of
+from memshare_memory.memory import Memory, folded
+
+Format = Literal["messages", "sharegpt", "preference"]
+Line = dict[str, Any]
+
+MOST_JOURNEYS = 10_000_000  # all that a Redis can hold
+
+NAMES = {"user": "human", "assistant": "gpt"}  # of roles, in ShareGPT's form
+
+
+class RejectedAnswer(NamedTuple):
+    """An answer that was graded below its threshold, or that could not be verified."""
+
+    task_id: str
+    prompt: str
+    answer: str
+    score: float | None
+
+
+def is_training_pair(memory: Memory) -> bool:
+    """Whether a memory is a prompt with an answer that is trusted: no statement, not hidden or stale."""
+    return memory.prompt is not None and memory.status == "active"
+
+
+def as_messages(memory: Memory) -> list[Line]:
+    """One line in the chat form: `{"messages": [{"role", "content"}, …]}`, which ends with the answer."""
+    turns = [{"role": role, "content": content} for role, content in _turns(memory)]
+    return [{"messages": turns, "memory_id": str(memory.id)}]
+
+
+def as_sharegpt(memory: Memory) -> list[Line]:
+    """One line in ShareGPT's form: `{"conversations": [{"from", "value"}, …]}`, which ends with the answer."""
+    turns = [{"from": NAMES[role], "value": content} for role, content in _turns(memory)]
+    return [{"conversations": turns, "memory_id": str(memory.id)}]
+
+
+FORMS: dict[str, Callable[[Memory], Iterable[Line]]] = {"messages": as_messages, "sharegpt": as_sharegpt}
+
+
+class Preferences:
+    """Pairs accepted answers with rejected ones of the same prompt: `{"prompt", "chosen", "rejected"}` as turns."""
+
+    def __init__(self, rejected: Iterable[RejectedAnswer]) -> None:
+        self._of: defaultdict[str, list[RejectedAnswer]] = defaultdict(list)
+        for one in rejected:
+            self._of[folded(one.prompt)].append(one)
+
+    def of(self, memory: Memory) -> Iterable[Line]:
+        """A line for each rejected answer to a memory's prompt; none says the same as the memory."""
+        *asked, answered = _turns(memory)
+        for one in self._of.get(folded(memory.prompt or ""), ()):
+            if folded(one.answer) != folded(memory.answer):
+                yield {
+                    "prompt": [{"role": role, "content": content} for role, content in asked],
+                    "chosen": [{"role": answered[0], "content": answered[1]}],
+                    "rejected": [{"role": "assistant", "content": one.answer}],
+                    "chosen_score": memory.score,
+                    "rejected_score": one.score,
+                    "memory_id": str(memory.id),
+                    "rejected_task_id": one.task_id,
+                }
+
+
+def rejected_answers(ledger: Ledger, pool_of_agent: dict[str, str], pool: str | None) -> Iterator[RejectedAnswer]:
+    """What was rejected of a pool, or of all, as far as traces are still kept; it looks at every journey."""
+    for task_id in ledger.journeys("", MOST_JOURNEYS):
+        try:
+            journey = read_journey(ledger, task_id)
+        except BadInput:
+            continue  # it ended its days between two looks
+        rejected = journey.verified is False or (journey.score is not None and not journey.score.accepted)
+        if (
+            journey.answer is None
+            or not rejected
+            or pool not in (None, journey.pool or pool_of_agent.get(journey.agent))
+        ):
+            continue
+        yield RejectedAnswer(task_id, journey.prompt, journey.answer, journey.score.total if journey.score else None)
+
+
+def _turns(memory: Memory) -> list[tuple[str, str]]:
+    return [*turns_of(memory.prompt or ""), ("assistant", memory.answer)]

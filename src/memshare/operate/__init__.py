@@ -1,0 +1,1 @@
+"""Running memshare on one machine: processes, Redis, metrics, backups."""

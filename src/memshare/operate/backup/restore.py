@@ -1,0 +1,150 @@
+"""Restores a deployment from a backup while nothing of it runs: all of it, or nothing that would be used.
+
+The new pool is made beside the old one. From the first change to the last a mark stands in Redis, without which nothing
+starts; so a restore that was broken off is run again, and begins anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import redis
+from pydantic import ValidationError
+
+from memshare.operate.backup.archive import AGENTS, ENCODER, POOL, REDIS, Archive
+from memshare.operate.backup.make import Progress
+from memshare.operate.backup.write_redis import is_used, remove_keys, write_keys
+from memshare.operate.environment import environment_of
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.presence import present
+from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
+from memshare_memory.pool.encoder_names import first_name, folder_of, origin_of
+from memshare_memory.pool.refill_job import Refilled, RefillJob
+from memshare_memory.pool.restoring import RESTORING
+from memshare_memory.stores import data_folder
+
+
+class Restored(NamedTuple):
+    """What was restored; `aside` is the folder of the pool that was there before.
+
+    `tokens_left_out` counts the backup's tokens, where they were not wanted.
+    """
+
+    memories: int
+    left_out: int
+    keys: int
+    agents: list[str]
+    aside: Path | None
+    tokens_left_out: int
+
+
+def restore(
+    settings: Settings,
+    client: redis.Redis,
+    archive: Archive,
+    file: Path,
+    progress: Progress,
+    *,
+    replace: bool,
+    tokens: bool = False,
+) -> Restored:
+    """Restore everything. Raises `BadInput`, with nothing changed, where it does not fit or would replace something.
+
+    Without `tokens` those of the doors stay as they are: one that was revoked since must not come back.
+    """
+    manifest = archive.manifest
+    _require_fitting(settings, client, archive, replace=replace)
+    signer = open_signer(settings)
+    embedded = settings.qdrant_url is None
+    job = RefillJob(encoder=manifest.encoder, folder=None, replace=True)
+    fresh = settings.data / time.strftime("pool.new-%Y%m%d-%H%M%S") if embedded and manifest.memories else None
+    filled = Refilled()
+    try:
+        if fresh is not None:
+            filled = _refill(settings, archive, job.model_copy(update={"folder": str(fresh)}), progress)
+        client.set(RESTORING, str(file.absolute()))
+        if not embedded and manifest.memories:
+            filled = _refill(settings, archive, job, progress)
+        remove_keys(client, tokens=tokens)
+        wrote = partial(progress, "Writing to Redis", 1)
+        tokens_left_out = write_keys(client, archive.lines(REDIS), signer, wrote, tokens=tokens)
+        aside = data_folder.replace_pool(settings.data, fresh) if embedded else None
+        for name in archive.names(ENCODER):
+            archive.unpack(name, folder_of(settings, manifest.encoder) / name.removeprefix(ENCODER))
+        agents = _agents(settings, archive)
+        client.delete(RESTORING)
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return Restored(filled.written, filled.left_out, manifest.keys, agents, aside, tokens_left_out)
+
+
+def agents_folder(settings: Settings) -> Path:
+    """Where the agents and rubrics of a backup go."""
+    return settings.agents_dir or settings.data / "agents"
+
+
+def _require_fitting(settings: Settings, client: redis.Redis, archive: Archive, *, replace: bool) -> None:
+    manifest = archive.manifest
+    if origin_of(manifest.encoder) != first_name(settings):
+        raise BadInput(
+            f"The backup has vectors of the encoder {manifest.encoder!r}, and MEMSHARE_ENCODER names"
+            f" {first_name(settings)!r}: set it to {origin_of(manifest.encoder)!r}."
+        )
+    if workers := present(client):
+        names = ", ".join(sorted(worker.node for worker in workers))
+        raise BadInput(
+            f"Workers of this deployment are there ({names}): end them first. One that was killed is there for another"
+            " 20 s."
+        )
+    data_folder.require_closed(settings.data)
+    if replace or client.exists(RESTORING):
+        return
+    if is_used(client) or not data_folder.is_empty(settings.data):
+        raise BadInput(
+            "This deployment has memories or tasks of its own. Restore into an empty one, or give --replace to put the"
+            " backup in the place of what is there."
+        )
+    for name in archive.names(AGENTS):
+        file = agents_folder(settings) / name.removeprefix(AGENTS)
+        if file.exists() and file.read_bytes() != archive.read(name):
+            raise BadInput(f"{str(file)!r} differs from the one of the backup: move it, or give --replace.")
+
+
+def _refill(settings: Settings, archive: Archive, job: RefillJob, progress: Progress) -> Refilled:
+    command = [sys.executable, "-m", "memshare_memory.pool.refill", job.model_dump_json()]
+    process = subprocess.Popen(
+        command, env=environment_of(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    with process:
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has said why
+            for line in archive.lines(POOL):
+                process.stdin.write(line.encode())
+                progress("Writing the pool", 1)
+        said, _ = process.communicate()
+    try:
+        done = Refilled.model_validate_json(said)
+    except ValidationError:
+        raise MemshareError(f"The pool could not be written: its process ended with {process.returncode}.") from None
+    if done.error is not None:
+        raise BadInput(done.error)
+    if done.written + done.left_out != archive.manifest.memories:
+        raise MemshareError(f"Of {archive.manifest.memories} memories {done.written} were written. Run this again.")
+    return done
+
+
+def _agents(settings: Settings, archive: Archive) -> list[str]:
+    """Write the user's agents and rubrics; returns their files."""
+    files = [(name, agents_folder(settings) / name.removeprefix(AGENTS)) for name in archive.names(AGENTS)]
+    for name, file in files:
+        archive.unpack(name, file)
+    return [str(file) for _, file in files]

@@ -1,0 +1,359 @@
+"""What a curator types: forget, trash, restore, purge, edit, know, import. The real command line, door and Redis."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import redis
+
+from memshare.client.client import Client
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson_log import LessonLog
+from tests.support.deployment import ROOT, wait_for
+from tests.support.lessons import ENCODER as FORMS
+from tests.support.lessons import FormLabeller, lesson, let_wait, notice, word
+from tests.support.memories import remembered
+from tests.support.terminal import Terminal
+
+
+@pytest.fixture
+def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+    """A terminal of the machine on which the memory service runs."""
+    memory.stats()
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    terminal.environment["COLUMNS"] = "80"
+    return terminal
+
+
+def add(memory: MemoryClient, answer: str, **fields: object) -> str:
+    new = NewMemory.model_validate({"pool": "poem", "answer": answer, "new_pool": True, **fields})
+    return str(memory.add([new])[0])
+
+
+def typed(terminal: Terminal, answer: str, *words: str) -> tuple[int, str]:
+    """Run a command at a real terminal, where a person types an answer; returns exit code and what was said."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "memshare", *words]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=terminal.environment, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    os.close(theirs)
+    os.write(ours, f"{answer}\n".encode())
+    said = process.communicate(timeout=60)[0].decode()
+    os.close(ours)
+    return process.returncode, said
+
+
+def test_forgetting_shows_what_would_go_and_does_nothing_without_a_yes(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    one = add(memory, "Red as a lamp.", prompt="A lamp", submitter="ada")
+    add(memory, "Old as a shoe.", prompt="A shoe", submitter="bob")
+
+    refused = terminal.run("memories", "forget", one[:8], code=2)
+    looked = terminal.json("memories", "forget", "--submitter", "ada", "--dry-run")["would_forget"]
+
+    assert "1 memory would be forgotten (poem 1)." in refused.stderr
+    assert "Red as a lamp." in refused.stderr
+    assert "Give --yes, or look first with --dry-run" in refused.stderr
+    assert (looked["memories"], looked["examples"][0]["id"]) == (1, one)
+    assert memory.stats().total == 2
+
+    assert terminal.json("memories", "forget", one[:8], "--yes") == {"forgotten": [one], "retrievers": [], "stale": 0}
+    assert memory.stats().total == 1
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
+def test_a_person_at_a_terminal_is_asked(
+    terminal: Terminal, memory: MemoryClient, answer: str, code: int, left: int
+) -> None:
+    one = add(memory, "Red as a lamp.")
+
+    ended, said = typed(terminal, answer, "memories", "forget", one)
+
+    assert "Forget them? [y/N]" in said
+    assert (ended, memory.stats().total) == (code, left)
+
+
+def test_everybody_who_gave_no_name_is_not_forgotten_by_a_yes_alone(terminal: Terminal, memory: MemoryClient) -> None:
+    add(memory, "Red as a lamp.")
+    everybody = ("memories", "forget", "--submitter", "anonymous", "--yes")
+
+    assert "--all-anonymous" in terminal.run(*everybody, code=2).stderr
+    assert memory.stats().total == 1
+
+    assert len(terminal.json(*everybody, "--all-anonymous")["forgotten"]) == 1
+
+
+@pytest.mark.parametrize("memories", [0, 1])
+def test_what_a_person_said_is_unlearnt_with_their_memories_and_without_any(
+    terminal: Terminal, memory: MemoryClient, redis_client: redis.Redis, memories: int
+) -> None:
+    for number in range(memories):
+        add(memory, f"Red as lamp {number}.", submitter="mallory")
+    terminal.environment["MEMSHARE_ENCODER"] = FORMS
+    stage = LearnStage(redis_client, FormLabeller(), kept=2_000, keep_days=1)  # type: ignore[arg-type]
+    for number in range(12):
+        by = "mallory" if number < 2 else "bob"
+        stage.run(f"lesson {number}", lesson(number, by=by, whose=("ada",)))
+    let_wait(redis_client, word("mallory", 70, of="ada"), word("bob", 70, of="ada"))
+    stage.run("said", notice("said"))
+    forget = ("memories", "forget", "--submitter", "mallory", "--yes")
+    log = LessonLog(redis_client, "poem", FORMS, kept=2_000, keep_days=1)
+
+    (kept,) = terminal.json(*forget, "--keep-retriever")["retrievers"]
+    assert (kept["lessons"], kept["evidence"], kept["rolled_back"]) == (2, 1, False)
+    assert len(log.said()) == 2
+    done = terminal.json(*forget, "--roll-back")
+
+    assert done["retrievers"] == [{"pool": "poem", "lessons": 2, "evidence": 1, "rolled_back": True, "version": 0}]
+    assert [one.by for one in log.said()] == ["bob"]
+    assert len([*log.lessons(), *log.held_out()]) == 10
+    assert terminal.json(*forget, "--roll-back")["retrievers"] == []
+
+
+def test_what_was_forgotten_is_listed_and_brought_back(terminal: Terminal, memory: MemoryClient) -> None:
+    one = add(memory, "Red as a lamp.", prompt="A lamp", score=80)
+    before = memory.get(UUID(one))
+    terminal.run("memories", "forget", one, "--yes")
+
+    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [one]
+    assert one[:8] in terminal.run("memories", "trash").stdout
+    assert terminal.json("memories", "restore", one[:8]) == {"restored": [one], "there": []}
+    assert memory.get(before.id) == before
+    assert terminal.run("memories", "trash").stdout.strip() == "The trash is empty."
+    assert "begins with 'ffffffff'" in terminal.run("memories", "restore", "ffffffff", code=2).stderr
+
+
+def test_what_is_purged_is_taken_out_of_exported_files(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    one, other = add(memory, "A secret.", submitter="ada"), add(memory, "Old as a shoe.", submitter="bob")
+    file = tmp_path / "pool.jsonl"
+    terminal.run("memories", "export", str(file))
+    terminal.run("memories", "forget", one, "--yes")
+
+    purged = terminal.json("memories", "purge", one[:8], "--yes")
+
+    assert (purged["memories"], purged["exports"]["scrubbed"]) == ([one], [str(file)])
+    assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [other]
+    assert terminal.json("memories", "trash") == []
+    assert terminal.run("memories", "restore", one, code=2).stderr
+
+
+def test_an_edit_keeps_what_was_said_and_who_changed_it_and_clears_score_and_model(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    lamp: Memory = remembered("A lamp", answer="Red.", score=90, model="offline", rubric_version="1")[0]
+    memory.restore([lamp])
+
+    changed = terminal.json("memories", "edit", str(lamp.id)[:8], "--answer", "Green.", "--by", "eve")
+    hidden = terminal.json("memories", "edit", str(lamp.id), "--status", "hidden")
+
+    assert (changed["id"], changed["answer"]) == (str(lamp.id), "Green.")
+    assert (changed["score"], changed["model"], changed["rubric_version"]) == (None, None, None)
+    [revision] = changed["history"]
+    assert (revision["answer"], revision["by"], revision["score"], revision["model"]) == ("Red.", "eve", 90, "offline")
+    assert hidden["history"] == changed["history"], "the same text is no revision"
+    shown = terminal.run("memories", "show", str(lamp.id)).stdout
+    assert "when eve changed it" in shown
+    assert "Red." in shown
+
+
+def test_only_statements_are_deleted_and_updated_as_statements(terminal: Terminal, memory: MemoryClient) -> None:
+    pair = add(memory, "Red as a lamp.", prompt="A lamp")
+    statement = terminal.json("memories", "add", "Lamps are red.", "--pool", "poem")["id"]
+
+    assert [one["id"] for one in terminal.json("know", "list", "--pool", "poem")] == [statement]
+    assert [one["id"] for one in terminal.json("memories", "list", "--kind", "knowledge")] == [statement]
+    assert "is no statement" in terminal.run("know", "delete", pair, code=2).stderr
+    assert "is no statement" in terminal.run("know", "update", pair, "Green.", code=2).stderr
+    assert memory.stats().total == 2
+
+    deleted = terminal.json("know", "delete", statement[:8])
+    assert deleted == {"deleted": [statement], "retrievers": [], "stale": 0}
+    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [statement]
+
+
+def derived(memory: MemoryClient, prompt: str, *parents: str) -> str:
+    """An answer that was written from some memories."""
+    pair = remembered(prompt, answer=f"{prompt}: closed on Mondays.", parents=tuple(map(UUID, parents)), task_id="t")[0]
+    return str(memory.restore([pair])[0])
+
+
+def test_changing_a_statement_reaches_what_was_written_from_it(terminal: Terminal, memory: MemoryClient) -> None:
+    statement = add(memory, "The museum is closed on Mondays.", prompt="When?", kind="knowledge")
+    child = derived(memory, "The museum", statement)
+    grandchild = derived(memory, "The town", child)
+
+    changed = terminal.run("know", "update", statement[:8], "The museum is closed on Tuesdays.")
+
+    assert "2 memories written from it: stale now" in changed.stderr
+    assert {memory.get(UUID(one)).status for one in (child, grandchild)} == {"stale"}
+    assert "of which 1 are stale" in terminal.run("know", "why", statement).stdout
+    assert terminal.json("know", "update", statement[:8], "On Fridays.")["stale"] == 2
+
+    again = terminal.json("know", "update", statement, "On Sundays.", "--with-children", "--yes")
+    assert (set(again["forgotten"]), again["answer"]) == ({child, grandchild}, "On Sundays.")
+    assert len(terminal.json("memories", "trash")) == 2
+
+
+def test_know_delete_and_memories_forget_do_the_same(terminal: Terminal, memory: MemoryClient) -> None:
+    for words in (["know", "delete"], ["memories", "forget", "--yes"]):
+        statement = add(memory, f"The museum is closed, says {words[0]}.", kind="knowledge")
+        child = derived(memory, f"By {words[0]}", statement)
+
+        assert terminal.json(*words, statement)["stale"] == 1
+
+        assert memory.get(UUID(child)).status == "stale"
+        terminal.run("memories", "restore", statement)
+        assert memory.get(UUID(child)).status == "active"
+        refused = terminal.run("know", "delete", statement, "--with-children", code=2)
+        assert "2 memories would be forgotten (poem 2); 1 of them derived" in refused.stderr
+        gone = terminal.json(*words, statement, "--with-children", *([] if "--yes" in words else ["--yes"]))
+        assert set(gone.get("deleted") or gone["forgotten"]) == {statement, child}
+
+
+def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Terminal, memory: MemoryClient) -> None:
+    def put(prompt: str, created: float, score: float, **fields: object) -> str:
+        made = remembered(prompt, answer=f"About {prompt}.", created=created, score=score, **fields)[0]
+        return str(memory.restore([made])[0])
+
+    may = put("red lamp", 1_777_593_600, 50, submitter="ada")
+    july = put("blue lamp", 1_782_864_000, 90, submitter="bob", status="stale")
+    hidden = put("old lamp", 1_782_864_000, 70, status="hidden")
+
+    def listed(*words: str) -> list[str]:
+        return [one["id"] for one in terminal.json("memories", "list", "--pool", "poem", *words)]
+
+    assert listed("--sort", "score") == [july, hidden, may]
+    assert listed("--sort", "time", "--ascending", "--limit", "1") == [may]
+    assert listed("--since", "2026-06-01", "--status", "stale") == [july]
+    assert listed("--score-from", "60", "--score-to", "80") == [hidden]
+    assert set(listed("--word", "lamp", "--word", "ABOUT", "--until", "2026-07-01")) == {may, july, hidden}
+    assert listed("--credibility-from", "1.1") == []
+    assert len(terminal.json("memories", "list", "--sort", "credibility", "--limit", "2")) == 2
+    found = terminal.json("memories", "search", "a lamp", "--pool", "poem", "--submitter", "ada", "--score-to", "50")
+    assert [one["memory"]["id"] for one in found] == [may]
+    assert "At most 1,000" in terminal.run("memories", "list", "--sort", "score", "--limit", "2000", code=2).stderr
+
+
+def test_statements_of_before_that_have_no_kind_are_statements_too(terminal: Terminal, memory: MemoryClient) -> None:
+    old = remembered(None, answer="Lamps are red.")[0]
+    memory.restore([old])
+
+    assert [one["id"] for one in terminal.json("know", "list", "--pool", "poem")] == [str(old.id)]
+
+
+def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    add(memory, "There already.")
+    file = tmp_path / "pairs.jsonl"
+    lines = [{"pool": "poem", "answer": answer} for answer in ("There already.", "New.", "New.")]
+    file.write_text("\n".join(map(json.dumps, [*lines, {"pool": "chess", "answer": "Castle early."}])))
+
+    refused = terminal.run("memories", "import", str(file), code=2)
+
+    assert "nobody has the pool 'chess' (1 lines)" in refused.stderr
+    assert memory.stats().by_pool == {"poem": 1}
+    imported = terminal.json("memories", "import", str(file), "--new-pool")
+    assert imported == {"imported": 4, "new": 2, "there": 2}
+    assert memory.stats().by_pool == {"chess": 1, "poem": 2}
+    assert terminal.json("memories", "import", str(file)) == {"imported": 4, "new": 0, "there": 4}
+
+
+def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_command_goes_on(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join(json.dumps({"pool": "poem", "answer": f"Lamp {number}."}) for number in range(20_000)))
+    words = ("memories", "import", str(file), "--new-pool")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memshare", *words],
+        cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: memory.stats().total, 60, "the first memories")
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+
+    assert process.returncode == 130, said
+    assert "of 20,000 memories are in. Run the same command again to go on" in " ".join(said.split())
+    assert memory.stats().total < 20_000
+
+
+def test_a_second_import_of_a_document_says_that_nothing_was_new(terminal: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "handbook.txt"
+    file.write_text("Lamps are cleaned.\n\nShoes are not.\n")
+    words = ("know", "import", str(file), "--pool", "reasoning")
+
+    assert "Imported 2 statements: 2 new, 0 were there already." in terminal.run(*words).stdout
+    assert "Imported 2 statements: 0 new, 2 were there already." in terminal.run(*words).stdout
+
+
+def test_who_forgets_nothing_is_not_told_how_to_bring_it_back(terminal: Terminal) -> None:
+    said = terminal.run("memories", "forget", "--submitter", "nobody", "--yes").stdout
+
+    assert "0 memories were forgotten" in said
+    assert "restore" not in said
+
+
+def test_the_only_pool_with_memories_need_not_be_named_to_find_what_is_untidy(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    one = add(memory, "Red as a lamp.")
+
+    assert terminal.json("memories", "untidy", "--days", "0")["never_of_use"] == [one]
+
+
+def test_dead_letters_of_a_reason_are_dropped_together_after_a_yes(terminal: Terminal, settings: Settings) -> None:
+    with closing(Client(settings)) as client:
+        for name, reason in (("t1", "refused"), ("t2", "refused"), ("t3", "credentials")):
+            entry = Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
+            client.ledger.open(entry)
+            assert client.dead_letters.add(letter_for(entry, GiveUp("No.", reason=reason), tries=1))
+    words = ("dead", "drop", "--reason", "refused")
+
+    refused = terminal.run(*words, code=2).stderr
+
+    assert "2 dead letters would be dropped" in refused
+    assert len(terminal.json("dead", "list")) == 3
+    assert sorted(terminal.json(*words, "--yes")["dropped"]) == ["t1", "t2"]
+    assert [one["entry"]["id"] for one in terminal.json("dead", "list")] == ["t3"]
+    assert "Give the id of a dead letter, or --all" in terminal.run("dead", "drop", code=2).stderr
+    assert terminal.json("dead", "drop", "--all", "--yes") == {"dropped": ["t3"]}
+
+
+@pytest.mark.parametrize("wrong", ["1c6f", "no id at all", "1c6fa3b2zz"])
+def test_what_is_no_id_is_told_from_one_that_nobody_has(terminal: Terminal, wrong: str) -> None:
+    assert "is no id of a memory" in terminal.run("memories", "show", wrong, code=2).stderr
+
+
+def test_the_beginning_of_an_id_that_means_two_memories_is_refused_with_both(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    ids = [f"1c6fa3b2-0000-5000-8000-00000000000{number}" for number in (1, 2)]
+    memory.restore([remembered(f"lamp {one}")[0].model_copy(update={"id": UUID(one)}) for one in ids])
+
+    refused = terminal.run("memories", "show", "1C6FA3B2", code=2)
+
+    assert all(one in refused.stderr for one in ids)
+    assert ids[1] in terminal.run("memories", "show", ids[1]).stdout
+    assert terminal.run("memories", "show", "1c6fa3b3", code=2)

@@ -1,0 +1,49 @@
+"""What `memshare demo` shows while it runs."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from memshare.cli import demo_view
+from memshare.cli.begin.demo_view import DemoView
+from memshare.demo.gain import Asked, Stage
+from memshare.demo.text_to_sql import read_questions
+from memshare.terminal.console import TextConsole
+from tests.support.deployment import wait_for
+
+QUESTION = read_questions().of("train")[0]
+
+
+def play(view: DemoView) -> None:
+    stage = Stage("shared", "with a shared pool", 4)
+    with view:
+        view.see(stage)
+        for right in (True, True, False, True):
+            stage.asked.append(Asked(QUESTION, right, (), None))
+            view.see(stage)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_each_stage_ends_with_its_share(plain: bool) -> None:
+    console = TextConsole()
+    console.file = io.StringIO()
+
+    play(DemoView(console, plain=plain))
+
+    said = console.file.getvalue()
+    assert "with a shared pool" in said
+    assert "75%" in said
+    assert "3 of 4" in said
+    assert ("█" in said) is not plain
+
+
+def test_plain_lines_are_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_view, "SILENT_AT_MOST", 0.0)
+    console = TextConsole()
+    console.file = said = io.StringIO()
+
+    with DemoView(console, plain=True) as view:
+        view.say("starting")
+        wait_for(lambda: said.getvalue().count("starting") >= 3, 20, "two more lines")

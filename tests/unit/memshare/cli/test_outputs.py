@@ -1,0 +1,61 @@
+"""What the command line says where its input is closed, or its output takes nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from memshare.cli.lazy_commands import COMMANDS
+
+MEMSHARE = (sys.executable, "-m", "memshare")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    environment = os.environ | {"MEMSHARE_DATA": str(tmp_path)}
+    return partial(subprocess.run, env=environment, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "words", [("submit", "poem", "-"), ("submit", "poem", "--messages", "-"), ("evaluate", "bias")]
+)
+def test_a_closed_input_is_an_empty_one(run: Callable[..., subprocess.CompletedProcess[str]], words: list[str]) -> None:
+    said = run([*MEMSHARE, *words], capture_output=True, preexec_fn=partial(os.close, 0))
+
+    assert said.returncode == 2
+    assert said.stderr.startswith("memshare: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_output_without_room_is_said_in_a_line(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    with Path("/dev/full").open("w") as full:
+        said = run([*MEMSHARE, "--help"], stdout=full, stderr=subprocess.PIPE)
+
+    assert said.returncode == 1
+    assert said.stderr == "memshare: There is no room for what is written: No space left on device.\n"
+
+
+def test_its_version_is_that_of_the_package(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    assert run([*MEMSHARE, "--version"], capture_output=True).stdout == f"memshare {version('memshare')}\n"
+
+
+@pytest.mark.parametrize("option", ["--port", "--flower-port"])
+def test_a_port_that_there_is_not_is_refused(run: Callable[..., subprocess.CompletedProcess[str]], option: str) -> None:
+    said = run([*MEMSHARE, "up", option, "99999"], capture_output=True)
+
+    assert said.returncode == 2
+    assert f"Invalid value for '{option}'" in said.stderr
+
+
+def test_groups_offer_no_completion_that_would_not_work(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    groups = [name for name, command in COMMANDS.items() if command.target.endswith(":app")]
+    assert {"dead", "memories", "concepts"} <= set(groups)
+    for group in groups:
+        assert "completion" not in run([*MEMSHARE, group, "--help"], capture_output=True).stdout

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from memshare.cli.curate.rubric import app
+from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import BUNDLED, read_rubric
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def unapproved(tmp_path: Path) -> Path:
+    file = tmp_path / "mine.rubric.toml"
+    text = (BUNDLED / "plan.toml").read_text(encoding="utf-8").partition("[approval]")[0]
+    file.write_text(text.replace("general advice", "[bold]general advice[/nothing]"), encoding="utf-8")
+    return file
+
+
+def test_show_prints_a_rubric_for_machines() -> None:
+    shown = json.loads(run("show", "poem", "--json").stdout)
+
+    assert shown["name"] == "poem"
+    assert shown["approved"] is True
+    assert sum(criterion["points"] for criterion in shown["criteria"]) == 100
+
+
+def test_an_unknown_rubric_is_bad_input() -> None:
+    assert isinstance(run("show", "haiku").exception, BadInput)
+
+
+def test_approve_shows_the_rubric_as_it_is_written_and_records_who(unapproved: Path) -> None:
+    result = run("approve", str(unapproved), "--by", "Ada [L.]", "--yes")
+
+    assert result.exit_code == 0, result.exception
+    assert "[bold]general" in result.stdout
+    assert "is approved by Ada [L.]" in result.stdout
+    assert read_rubric(unapproved).approved
+
+
+def test_approve_with_json_prints_nothing_but_json(unapproved: Path) -> None:
+    approved = json.loads(run("approve", str(unapproved), "--by", "Ada", "--yes", "--json").stdout)
+
+    assert approved["approved"] is True
+    assert approved["approval"]["by"] == "Ada"
+
+
+def test_nothing_is_approved_where_nobody_can_be_asked(unapproved: Path) -> None:
+    result = run("approve", str(unapproved))
+
+    assert isinstance(result.exception, BadInput)
+    assert "--yes" in str(result.exception)
+    assert not read_rubric(unapproved).approved
+
+
+def test_a_draft_does_not_ask_a_model_when_its_file_exists(unapproved: Path) -> None:
+    before = unapproved.read_text(encoding="utf-8")
+
+    result = run("draft", "Recipes", "--out", str(unapproved))
+
+    assert "exists already" in str(result.exception)
+    assert unapproved.read_text(encoding="utf-8") == before

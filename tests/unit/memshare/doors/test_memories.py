@@ -1,0 +1,113 @@
+"""Memories over HTTP: found, paged through, brought in, changed without losing a change, and forgotten."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+import redis
+from fastapi.testclient import TestClient
+
+from memshare_memory.recall.lift import LiftSums
+from tests.unit.memshare.doors.conftest import Tokened
+
+
+def added(client: TestClient, answer: str, **more: object) -> dict:
+    response = client.post("/v1/memories", json={"pool": "logic", "answer": answer, **more})
+    assert response.status_code == 201, response.text
+    return response.json()["memory"]
+
+
+def test_a_memory_is_brought_in_once_in_the_name_of_the_token(tokened: Tokened) -> None:
+    ada, bea = tokened("ada", "curate", "recall"), tokened("bea", "curate", "recall")
+
+    with ThreadPoolExecutor(8) as both:
+        answers = list(both.map(lambda who: added(who, "A pier has piles.", prompt="What is a pier?"), [ada, bea] * 4))
+
+    assert len({one["id"] for one in answers}) == 1
+    page = ada.get("/v1/memories").json()
+    assert [one["answer"] for one in page["memories"]] == ["A pier has piles."]
+    assert page["memories"][0]["submitter"] in ("ada", "bea")
+
+
+def test_pages_follow_each_other_to_the_end(here: TestClient) -> None:
+    made = {added(here, f"Fact {number}.", new_pool=True)["id"] for number in range(5)}
+
+    seen: list[str] = []
+    cursor = None
+    while cursor is not None or not seen:
+        page = here.get("/v1/memories", params={"limit": 2} | ({"cursor": cursor} if cursor else {})).json()
+        seen += [one["id"] for one in page["memories"]]
+        cursor = page["next"]
+
+    assert len(seen) == 5
+    assert set(seen) == made
+
+
+def test_a_search_finds_the_nearest(here: TestClient, shelf: dict[str, str]) -> None:
+    found = here.post("/v1/memories/search", json={"text": "lamp by the sea", "pool": "logic"}).json()
+
+    [one] = found["memories"]
+    assert one["memory"]["id"] == shelf["logic"]
+    assert one["similarity"] > 0.5
+
+
+def test_of_two_changes_of_one_version_the_second_is_refused(here: TestClient, shelf: dict[str, str]) -> None:
+    place = f"/v1/memories/{shelf['logic']}"
+    version = here.get(place).headers["etag"]
+
+    def change(answer: str) -> int:
+        return here.patch(place, json={"answer": answer}, headers={"If-Match": version}).status_code
+
+    with ThreadPoolExecutor(6) as everybody:
+        statuses = sorted(everybody.map(change, [f"Answer {number}." for number in range(6)]))
+
+    assert statuses == [200] + [412] * 5
+    now = here.get(place)
+    assert len(now.json()["memory"]["history"]) == 1
+    assert now.headers["etag"] != version
+    assert here.patch(place, json={"answer": "Anew."}, headers={"If-Match": now.headers["etag"]}).status_code == 200
+
+
+def test_a_change_without_a_version_is_refused(here: TestClient, shelf: dict[str, str]) -> None:
+    place = f"/v1/memories/{shelf['logic']}"
+
+    refused = here.patch(place, json={"answer": "Anew."})
+
+    assert refused.status_code == 428
+    assert "If-Match" in refused.json()["detail"]
+    assert here.patch(place, json={}, headers={"If-Match": "x"}).status_code == 422
+    assert here.get(place).json()["memory"]["answer"] == "A light."
+
+
+def test_a_memory_that_is_forgotten_is_not_found(here: TestClient, shelf: dict[str, str]) -> None:
+    place = f"/v1/memories/{shelf['logic']}"
+
+    assert here.delete(place).json() == {"ids": [shelf["logic"]]}
+
+    assert here.get(place).status_code == 404
+    assert here.delete(place).status_code == 404
+    assert here.patch(place, json={"answer": "x"}, headers={"If-Match": "x"}).status_code == 404
+
+
+def test_a_pool_that_nobody_has_is_begun_only_on_purpose(here: TestClient) -> None:
+    typo = here.post("/v1/memories", json={"pool": "lgoic", "answer": "x"})
+
+    assert typo.status_code == 422
+    assert "lgoic" in typo.json()["detail"]
+    assert added(here, "x", pool="lgoic", new_pool=True)["pool"] == "lgoic"
+
+
+def test_the_lift_of_a_memory_and_of_the_pools_that_the_token_sees_is_told(
+    tokened: Tokened, shelf: dict[str, str], redis_client: redis.Redis
+) -> None:
+    sums = LiftSums(redis_client, keep_days=1)
+    for pool, memory in shelf.items():
+        for number in range(10):
+            sums.count(pool, f"shown {number}", 80.0, [UUID(memory)])
+            sums.count(pool, f"withheld {number}", 70.0, [UUID(memory)], withheld=True)
+    ada = tokened("ada", "recall")
+
+    told = {"points": 10.0, "error": 0.0, "shown": 10, "withheld": 10}
+    assert ada.get(f"/v1/memories/{shelf['logic']}").json()["lift"] == {**told, "needed": 5}
+    assert ada.get("/v1/stats").json()["lift"] == {"logic": {**told, "needed": 10}}

@@ -1,0 +1,82 @@
+"""Requests of all kinds, made from the OpenAPI description: each is answered as it says, and none with a fault."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend
+from memshare.doors.caller import local_caller
+from memshare.doors.forms import OfferForm
+from memshare.doors.journeys import cancel
+from memshare.doors.offering import offer
+from tests.unit.memshare.doors.conftest import bury
+from tests.unit.memshare.doors.test_tokens import OPERATIONS
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+EACH = 12  # requests of an operation and a mode
+
+
+@pytest.fixture
+def described(backend: Backend, shelf: dict[str, str]) -> Any:
+    """The app for who may do everything, on pools that have something in them."""
+    assert shelf
+    token = backend.tokens.create("fuzz", ("admin",), None)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", rest_app(backend))
+    schema.config.update(headers={"Authorization": f"Bearer {token}"})
+    return schema
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_every_request_is_answered_as_described(
+    method: str, path: str, described: Any, backend: Backend, shelf: dict[str, str]
+) -> None:
+    statuses = set()
+    pair = OfferForm(agent="logic", prompt="x", answer="y")
+    journey = offer(backend, local_caller(), pair).id
+    cancel(backend, local_caller(), journey)  # nothing waits for it, then
+    known = {
+        "memory_id": shelf["logic"],
+        "journey_id": journey,
+        "name": "logic",
+        "letter_id": bury(backend, "logic", "x"),
+    }
+    known_or_made = cycle([True, False])
+    takes_something = method != "GET" or "{" in path or path == "/v1/memories"
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE) if takes_something else (GenerationMode.POSITIVE,)
+    for mode in modes:
+
+        @given(case=described[path][method].as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=EACH,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        def ask(case: schemathesis.Case) -> None:
+            if next(known_or_made):
+                case.path_parameters.update({name: known[name] for name in case.path_parameters or ()})
+            if "wait" in (case.query or {}):
+                case.query["wait"] = 0
+            response = case.call()
+            statuses.add(response.status_code)
+            case.validate_response(response, checks=CHECKS)
+
+        ask()
+
+    assert any(status < 300 for status in statuses) or method != "GET"
+    assert not {401, 403, 405, 503} & statuses - ({405} if "{" in path else set())

@@ -1,0 +1,141 @@
+"""Each token may ask so many times a minute, whichever process and whichever door it asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import httpx2
+import pytest
+import redis
+from fastapi.testclient import TestClient
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from memshare import Memory, TryAgain
+from memshare.client.errors import TooManyRequests
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend, RequestLimit
+from memshare_broker.errors import Unreachable
+from tests.support.served import served
+
+
+@contextmanager
+def limited(backend: Backend, per_minute: int) -> Iterator[Backend]:
+    """The same deployment in another process that serves, with a limit."""
+    with closing(Backend(backend.settings.model_copy(update={"request_limit": per_minute}))) as other:
+        yield other
+
+
+def bearer(backend: Backend, name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {backend.tokens.create(name, ('recall',), None)}"}
+
+
+def test_a_token_that_asks_too_often_is_told_when_to_come_back(backend: Backend) -> None:
+    ada, bea = bearer(backend, "ada"), bearer(backend, "bea")
+
+    with limited(backend, 3) as one, limited(backend, 3) as other:
+        first, second = TestClient(rest_app(one)), TestClient(rest_app(other))
+        taken = [door.get("/v1/agents", headers=ada).status_code for door in (first, second, first)]
+        refused = second.get("/v1/agents", headers=ada)
+
+        assert taken == [200] * 3
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["retry-after"]) <= 120
+        assert "'ada'" in refused.json()["detail"]
+        assert "MEMSHARE_REQUEST_LIMIT" in refused.json()["detail"]
+        assert first.get("/v1/agents", headers=bea).status_code == 200
+        assert first.get("/health").status_code == 200
+
+
+def test_a_body_of_who_asks_too_often_is_not_read(backend: Backend) -> None:
+    ada = bearer(backend, "ada")
+
+    with limited(backend, 1) as one:
+        door = TestClient(rest_app(one))
+        door.get("/v1/agents", headers=ada)
+
+        assert door.post("/v1/recall", headers=ada, content=b"x" * 2**21).status_code == 429
+
+
+def test_without_tokens_an_address_is_counted(backend: Backend) -> None:
+    with limited(backend, 1) as one:
+        app = rest_app(one)
+        app.state.is_same_user = lambda *_: True
+        first, other = (TestClient(app, base_url="http://127.0.0.1", client=(f"127.0.0.{n}", 5)) for n in (1, 2))
+
+        assert [first.get("/v1/agents").status_code for _ in range(2)] == [200, 429]
+        assert "'127.0.0.1'" in first.get("/v1/agents").json()["detail"]
+        assert other.get("/v1/agents").status_code == 200
+
+
+def test_zero_is_no_limit_and_counts_nothing(backend: Backend, redis_client: redis.Redis) -> None:
+    ada = bearer(backend, "ada")
+
+    with limited(backend, 0) as one:
+        door = TestClient(rest_app(one))
+        assert {door.get("/v1/agents", headers=ada).status_code for _ in range(20)} == {200}
+
+    assert not redis_client.keys("memshare:rate*")
+
+
+def test_what_was_asked_is_forgotten_as_the_window_slides(backend: Backend) -> None:
+    limit = RequestLimit(backend.redis, 4)
+    for _ in range(4):
+        limit.take("ada")
+
+    with pytest.raises(TooManyRequests) as refused:
+        limit.take("ada")
+
+    assert refused.value.wait is not None
+    # One of four is out of sight a quarter of a minute after the window has ended.
+    assert 30 < refused.value.wait <= 76
+
+
+def test_the_python_client_says_what_the_door_says(backend: Backend) -> None:
+    text = backend.tokens.create("ada", ("recall",), None)
+
+    with limited(backend, 1) as one, served(one) as url, Memory(url, token=text) as memory:
+        memory.agents()
+        with pytest.raises(TryAgain, match="'ada'") as refused:
+            memory.agents()
+
+    assert refused.value.wait is not None
+    assert not isinstance(refused.value, Unreachable)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_of_mcp_is_told_too(mode: str, backend: Backend) -> None:
+    ada = bearer(backend, "ada")
+
+    async def ask(url: str) -> None:
+        async with (
+            httpx2.AsyncClient(headers=ada, timeout=30) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        ):
+            for _ in range(20):
+                await client.list_tools()
+
+    with limited(backend, 10) as one, served(one) as url:
+        with pytest.raises(BaseExceptionGroup) as told:
+            asyncio.run(ask(url))
+        refused = httpx2.post(f"{url}/mcp", json={}, headers=ada)
+
+    assert told.group_contains(MCPError, match=r"token 'ada' .* again in \d+ s")
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_of_mcp_without_a_token_is_told_what_to_do(mode: str, backend: Backend) -> None:
+    bearer(backend, "ada")
+
+    async def ask(url: str) -> None:
+        async with Client(streamable_http_client(f"{url}/mcp"), mode=mode) as client:
+            await client.list_tools()
+
+    with served(backend) as url, pytest.raises(BaseExceptionGroup) as refused:
+        asyncio.run(ask(url))
+
+    assert refused.group_contains(MCPError, match="Send a token")

@@ -1,0 +1,252 @@
+"""Recall, offer, feedback and tasks, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID, uuid4
+
+import pytest
+import redis
+from fastapi.testclient import TestClient
+
+from memshare.doors.backend import Backend
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_memory.curate.requests import Forget
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.recall import Recall
+from tests.support.memories import remembered
+from tests.unit.memshare.doors.conftest import Tokened
+
+TASK = "new lamp by the sea"
+
+
+def open_messages(client: redis.Redis) -> list[dict]:
+    return [json.loads(text) for text in client.hvals(MESSAGES)]
+
+
+def recalled(client: TestClient, **more: object) -> dict:
+    response = client.post("/v1/recall", json={"agent": "logic", "prompt": TASK, **more})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def offered(client: TestClient, **more: object) -> dict:
+    response = client.post("/v1/pairs", json={"agent": "logic", "prompt": TASK, "answer": "A buoy.", **more})
+    assert response.status_code == 202, response.text
+    return response.json()
+
+
+def test_a_recall_gives_the_memories_of_the_pool_alone_and_says_why(here: TestClient, shelf: dict[str, str]) -> None:
+    found = recalled(here)
+
+    [memory] = found["memories"]
+    assert memory["id"] == shelf["logic"]
+    assert round(memory["similarity"], 1) == 0.8
+    assert (memory["credibility"], memory["credits"]) == (1.0, 0)
+    assert memory["why"] == "Its task is like this one (0.80); no graded task was shown it yet."
+    assert found["messages"] is None
+
+
+def test_a_recall_as_messages_can_be_put_before_the_task(here: TestClient, shelf: dict[str, str]) -> None:
+    assert shelf
+    found = recalled(here, format="messages")
+
+    assert found["messages"] == [
+        {"role": "user", "content": "red lamp by the sea"},
+        {"role": "assistant", "content": "A light."},
+    ]
+
+
+def test_the_encoder_is_told_who_asks(tokened: Tokened, shelf: dict[str, str], recall: Recall) -> None:
+    assert shelf
+    asked_by: list[str] = []
+    plainly = recall.begin
+
+    def noted(text: str, who: str) -> object:
+        asked_by.append(who)
+        return plainly(text, who)
+
+    recall.begin = noted  # type: ignore[method-assign,assignment]
+    recalled(tokened("ada", "recall"))
+    searched = tokened("bob", "recall").post("/v1/memories/search", json={"text": TASK, "pool": "logic"})
+
+    assert searched.status_code == 200, searched.text
+    assert asked_by == ["ada", "bob"]
+
+
+def test_what_came_of_ones_own_earlier_answer_is_no_example_for_the_same_task(
+    tokened: Tokened, memory: MemoryClient
+) -> None:
+    own, _ = remembered(f"  {TASK.upper()} ", pool="logic", submitter="ada", task_id="t-1")
+    memory.restore([own])
+    ada, bob = tokened("ada", "recall"), tokened("bob", "recall")
+
+    assert recalled(ada)["memories"] == []
+    assert [one["id"] for one in recalled(ada, prompt=f"{TASK} and more")["memories"]] == [str(own.id)]
+    assert [one["id"] for one in recalled(bob)["memories"]] == [str(own.id)]
+
+
+def test_filters_narrow_a_recall(here: TestClient, shelf: dict[str, str]) -> None:
+    assert recalled(here, filters={"kind": "riddle", "words": ["LIGHT"]})["memories"] != []
+    assert recalled(here, filters={"kind": "pun"})["memories"] == []
+    assert recalled(here, filters={"until": "2001-01-01"})["memories"] == []
+    assert recalled(here, filters={"not_shown": [shelf["logic"]]})["memories"] == []
+
+
+def test_a_pair_is_in_the_ledger_when_it_is_answered_with_its_memories(
+    tokened: Tokened, shelf: dict[str, str], redis_client: redis.Redis
+) -> None:
+    ada = tokened("ada", "recall", "offer")
+    recall_id = recalled(ada)["recall_id"]
+
+    accepted = offered(ada, recall_id=recall_id, kind="riddle", model="mine")
+
+    [message] = open_messages(redis_client)
+    assert (message["id"], message["journey"], message["task"]) == (accepted["id"], accepted["id"], "scorer.offer")
+    body = message["body"]
+    assert (body["submitter"], body["pool"], body["rubric"]) == ("ada", "logic", "logic")
+    assert [one["id"] for one in body["shown"]] == [shelf["logic"]]
+    journey = ada.get(accepted["journey"]).json()
+    assert (journey["state"], journey["pool"], journey["recall_id"]) == ("queued", "logic", recall_id)
+    assert (journey["answer"], journey["model"], journey["submitter"]) == ("A buoy.", "mine", "ada")
+
+
+def test_nobody_can_speak_as_another(tokened: Tokened, shelf: dict[str, str]) -> None:
+    assert shelf
+    ada, eve = tokened("ada", "recall", "offer"), tokened("eve", "recall", "offer")
+    recall_id, pair = recalled(ada)["recall_id"], offered(ada)
+
+    refused = eve.post("/v1/pairs", json={"agent": "logic", "prompt": "x", "answer": "y", "submitter": "ada"})
+    assert refused.status_code == 422
+    pair_of_another = eve.post(
+        "/v1/pairs", json={"agent": "logic", "prompt": "x", "answer": "y", "recall_id": recall_id}
+    )
+    assert pair_of_another.status_code == 404
+    assert eve.post("/v1/feedback", json={"recall_id": recall_id, "reward": 0}).status_code == 404
+    assert eve.get(pair["journey"]).status_code == 404
+    assert eve.get(pair["journey"] + "/events").status_code == 404
+
+
+def test_the_same_pair_with_the_same_key_is_handed_in_once_and_another_is_refused(
+    tokened: Tokened, redis_client: redis.Redis
+) -> None:
+    ada, bea = tokened("ada", "offer"), tokened("bea", "offer")
+
+    first = offered(ada, idempotency_key="run-1")
+    again = offered(ada, idempotency_key="run-1")
+    header = ada.post(
+        "/v1/pairs",
+        json={"agent": "logic", "prompt": TASK, "answer": "A buoy."},
+        headers={"Idempotency-Key": "run-1"},
+    ).json()
+    other = ada.post(
+        "/v1/pairs", json={"agent": "logic", "prompt": TASK, "answer": "Else.", "idempotency_key": "run-1"}
+    )
+
+    assert first == again == header
+    assert other.status_code == 409
+    assert offered(bea, idempotency_key="run-1")["id"] != first["id"]
+    assert len(open_messages(redis_client)) == 2
+
+
+def test_feedback_is_told_once_for_each_memory(
+    tokened: Tokened, shelf: dict[str, str], redis_client: redis.Redis
+) -> None:
+    ada = tokened("ada", "recall", "offer")
+    recall_id = recalled(ada)["recall_id"]
+    pair = offered(ada, recall_id=recall_id)
+
+    first = ada.post("/v1/feedback", json={"journey": pair["id"], "reward": 1.0})
+    again = ada.post("/v1/feedback", json={"recall_id": recall_id, "memories": {shelf["logic"]: 0.0}})
+
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.json() == {"taken": [shelf["logic"]], "known": []}
+    assert again.json() == {"taken": [], "known": [shelf["logic"]]}
+    [verdict] = [one for one in open_messages(redis_client) if one["task"] == "memory_service.credit"]
+    assert verdict["body"]["verdict"] == 1.0
+    assert verdict["signature"]
+    assert ada.get(pair["journey"]).json()["feedback"] == {shelf["logic"]: 1.0}
+
+
+def test_feedback_is_about_what_was_shown_alone(tokened: Tokened, shelf: dict[str, str]) -> None:
+    ada = tokened("ada", "recall", "offer")
+    recall_id = recalled(ada)["recall_id"]
+
+    strange = ada.post("/v1/feedback", json={"recall_id": recall_id, "memories": {shelf["poem"]: 1.0}})
+    unknown = ada.post("/v1/feedback", json={"recall_id": str(uuid4()), "reward": 1.0})
+    neither = ada.post("/v1/feedback", json={"reward": 1.0})
+
+    assert (strange.status_code, unknown.status_code, neither.status_code) == (422, 404, 422)
+
+
+def test_a_task_is_submitted_in_the_name_of_its_token(tokened: Tokened, redis_client: redis.Redis) -> None:
+    ada = tokened("ada", "submit")
+
+    response = ada.post("/v1/tasks", json={"agent": "logic", "prompt": "A riddle.", "idempotency_key": "t"})
+    again = ada.post("/v1/tasks", json={"agent": "logic", "prompt": "A riddle.", "idempotency_key": "t"})
+
+    assert response.status_code == again.status_code == 202
+    assert response.json() == again.json()
+    [message] = open_messages(redis_client)
+    assert (message["task"], message["body"]["submitter"]) == ("agents.logic", "ada")
+    ended = ada.delete(response.json()["journey"])
+    assert ended.json()["outcome"] == "cancelled"
+    assert ada.get(response.json()["journey"]).json()["state"] == "cancelled"
+
+
+def test_a_full_queue_and_a_cap_that_is_reached_say_when_to_come_back(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    backend.client.settings = backend.settings.model_copy(update={"queue_limit": 1})
+    offered(here)
+    full = here.post("/v1/pairs", json={"agent": "logic", "prompt": "x", "answer": "y"})
+    redis_client.hset("memshare:caps", "submitter anonymous", '{"tokens": 0}')
+    capped = here.post("/v1/pairs", json={"agent": "logic", "prompt": "x", "answer": "y"})
+
+    for refused in (full, capped):
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) > 0
+        assert refused.headers["content-type"] == "application/problem+json"
+    assert "full" in full.json()["detail"]
+    assert "The cap of submitter 'anonymous'" in capped.json()["detail"]
+
+
+def test_what_is_too_large_or_wrong_is_a_problem_that_says_so(here: TestClient) -> None:
+    large = here.post("/v1/recall", json={"pool": "logic", "prompt": "x" * 20_001})
+    larger = here.post("/v1/recall", content=b"x" * (2**20 + 1), headers={"content-type": "application/json"})
+    wrong = here.post("/v1/recall", json={"pool": "logic", "prompt": "x", "k": 21})
+    both = here.post("/v1/recall", json={"pool": "logic", "agent": "logic", "prompt": "x"})
+    kind = here.post("/v1/pairs", json={"agent": "logic", "prompt": "x", "answer": "y", "kind": "sonnet"})
+
+    assert [one.status_code for one in (large, larger, wrong, both, kind)] == [413, 413, 422, 422, 422]
+    assert {one.headers["content-type"] for one in (large, larger, wrong)} == {"application/problem+json"}
+    assert "20,001 characters; at most 20,000" in large.json()["detail"]
+    assert wrong.json()["fields"] == ["body.k: Input should be less than or equal to 20"]
+    assert "It has:" in kind.json()["detail"]
+
+
+def test_the_memory_service_that_is_away_is_a_503(here: TestClient, backend: Backend) -> None:
+    backend.client.memories.close()
+    backend.client.memories = type(backend.client.memories)(
+        backend.settings.model_copy(update={"data": backend.settings.data / "nowhere"})
+    )
+
+    refused = here.post("/v1/recall", json={"agent": "logic", "prompt": "x"})
+
+    assert refused.status_code == 503
+    assert "does not answer" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize("what", ["the submitter", "the memory"])
+def test_what_is_purged_is_in_no_recall_any_more(
+    what: str, tokened: Tokened, shelf: dict[str, str], memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ada = tokened("ada", "recall", "offer")
+    recall_id = recalled(ada)["recall_id"]
+    kept = f"memshare:recalled:{recall_id}"
+    assert redis_client.exists(kept)
+
+    memory.purge(Forget(submitter="ada") if what == "the submitter" else Forget(ids=(UUID(shelf["logic"]),)))
+
+    assert not redis_client.exists(kept)
+    assert ada.post("/v1/feedback", json={"recall_id": recall_id, "reward": 1}).status_code == 404

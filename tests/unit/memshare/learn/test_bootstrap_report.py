@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from memshare.client.client import Client
+from memshare.learn.bootstrap import Bootstrapped
+from memshare.learn.bootstrap_report import figures
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.settings import Settings
+
+
+def test_an_answer_that_its_agent_could_not_verify_is_counted_as_such(redis_folder: Path) -> None:
+    answers = (
+        OutcomeRecord(outcome="not verified"),
+        OutcomeRecord(outcome="rejected", total=40, accepted=False),
+        OutcomeRecord(outcome="stored", total=90, accepted=True),
+    )
+
+    with closing(Client(Settings(data=redis_folder))) as client:
+        found = figures(client, [], Bootstrapped(answers=answers))
+
+    assert (found.answers_unverified, found.answers_accepted, found.answers.pairs) == (1, 1, 2)
