@@ -20,9 +20,8 @@ from memshare.commands.demo_gain import demo_gain
 from memshare.commands.options import Json
 from memshare.commands.trace_tree import draw
 from memshare.console import console, errors, panel, print_json, styled, table
-from memshare.demo.play import Played, Progress, play
-from memshare.demo.reason import AGENT as REASONING
-from memshare.demo.reason import PAGES, as_json, reason
+from memshare.demo.play import AGENT as REASONING
+from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
 from memshare.demo.summary import Summary, summarise
 from memshare.journey import Journey
 from memshare.local.own_redis import connected

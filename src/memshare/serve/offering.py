@@ -9,9 +9,9 @@ from memshare.serve.backend import Backend
 from memshare.serve.caller import Caller
 from memshare.serve.errors import NotFound
 from memshare.serve.forms import OfferForm
-from memshare.serve.once import require_same
 from memshare.serve.recalls import KeptRecall
 from memshare.serve.replies import Accepted
+from memshare.serve.submitting import require_same
 from memshare_broker.app import SCORER_QUEUE
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import BadInput
