@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.budget import Limits
 from memshare_broker.agent_files import agent_files
 from memshare_broker.app import STAGE_QUEUES
 from memshare_broker.errors import BadInput

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.support.server import serve_expert
-from memshare.demo.expert import SqlExpert
+from memshare.demo.student_server import SqlExpert
 from memshare.demo.text_to_sql import read_questions
 
 if __name__ == "__main__":

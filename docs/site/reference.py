@@ -25,7 +25,7 @@ from memshare_broker import redis_server
 from memshare_broker.app import MEMORY_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import HOPS, Hop
-from memshare_broker.observe import worker_metrics
+from memshare_broker.runtime.worker import CONCURRENCY, RUNNING
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RecallRequest
 from memshare_scorer.rubric import Rubric
@@ -130,7 +130,7 @@ def _metrics() -> Iterator[str]:
         for one in _shared_metrics()
         if isinstance(one, CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily)
     ]
-    own = [(name, "gauge", (), about) for name, about in (worker_metrics.RUNNING, worker_metrics.CONCURRENCY)]
+    own = [(name, "gauge", (), about) for name, about in (RUNNING, CONCURRENCY)]
     for title, found in (
         ("Of all workers: `memshare metrics`", shared),
         ("Of one worker: `MEMSHARE_METRICS_PORT`", own),

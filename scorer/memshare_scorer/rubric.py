@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from memshare_broker.errors import BadInput
 from memshare_broker.toml_files import load
 from memshare_scorer.criterion import POINTS, Criterion, Text
+
+WITHOUT_SEEDS = 81.0  # the mean score of the paper's own seeds
 
 BUNDLED = Path(__file__).parent / "rubrics"
 SUFFIX = ".rubric.toml"  # of a rubric in the user's folder
@@ -127,3 +130,19 @@ def read_rubric(file: Path) -> Rubric:
 def _read(file: Path, _mtime_ns: int, _size: int) -> Rubric:
     name = file.name.removesuffix(".toml").removesuffix(".rubric")
     return load(file, Rubric).model_copy(update={"name": name, "folder": file.parent.absolute()})
+
+
+SeedsMean = Callable[[str], float | None]
+"""The mean total of a pool's seeds, the pairs it was begun with; None while it has none."""
+
+
+def without_seeds(_pool: str) -> None:
+    """What seeds themselves are judged by: if their own mean counted, so would their order."""
+
+
+def threshold_for(rubric: Rubric, pool: str, seeds_mean: SeedsMean) -> float:
+    """The rubric's number; with "mean-of-seeds" the mean of the pool's seeds, and 81 while there are none."""
+    if rubric.threshold != MEAN_OF_SEEDS:
+        return float(rubric.threshold)
+    mean = seeds_mean(pool)
+    return WITHOUT_SEEDS if mean is None else mean

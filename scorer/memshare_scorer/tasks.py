@@ -30,8 +30,7 @@ from memshare_memory.recall.conflicts import Conflicts, Verdict
 from memshare_scorer.contradiction import compare
 from memshare_scorer.grading import Pair, grade, is_checked
 from memshare_scorer.known_agents import KnownAgents
-from memshare_scorer.rubric import Rubric, find_rubric, rubric_files
-from memshare_scorer.threshold import SeedsMean, threshold_for, without_seeds
+from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from memshare_agents.reasoning.budget import Budget, Paid, UsedUp
-from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.budget import Budget, Limits, Paid, UsedUp
 from memshare_agents.reasoning.operator import Call, Context, Operator, Proposal, Result, Verdict
 from memshare_agents.reasoning.plan import COORDINATOR
 from memshare_agents.reasoning.run_state import Attempt, Part, RunState, Waiting

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memshare_agents.answered import Answered
+from memshare_agents.reasoning.budget import Limits
 from memshare_agents.reasoning.engine import Engine, Run
 from memshare_agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.limits import Limits
 from memshare_agents.reasoning.registry import OPERATORS
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import AgentTask

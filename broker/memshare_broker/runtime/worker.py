@@ -16,6 +16,8 @@ from typing import Any
 
 from celery import Celery, signals
 from celery.utils.nodenames import default_nodename, gethostname, nodename
+from celery.worker import WorkController, state
+from prometheus_client import Gauge, start_http_server
 
 from memshare_broker.app import make_app
 from memshare_broker.connection import connect, wait_for_redis
@@ -23,7 +25,7 @@ from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.stage_task import StageServices
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.observe import logs, worker_metrics
+from memshare_broker.observe import logs
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.private_files import keep_private
 from memshare_broker.runtime.shutdown import hand_back_after
@@ -31,6 +33,8 @@ from memshare_broker.runtime.watch import Pulse, Watch, forget
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.secret import open_signer
 
+RUNNING = ("memshare_worker_running_tasks", "Tasks that this worker runs now.")
+CONCURRENCY = ("memshare_worker_concurrency", "Tasks that this worker runs at a time.")
 log = logging.getLogger(__name__)
 
 # What became of a message, each stage says in a line of its own; Celery's "received" and "succeeded" say it twice more.
@@ -88,7 +92,7 @@ def worker_app(*parts: Part) -> Celery:
             sender.quiet |= settings.log_format == "json"  # the banner is no JSON
             forget(settings.heartbeat)
             if settings.metrics_port is not None:
-                worker_metrics.serve(settings.metrics_port, sender)
+                _serve_metrics(settings.metrics_port, sender)
             keep_private(settings.data)
             served = list(app.amqp.queues.consume_from)
             serving = _serving(parts, settings, served)
@@ -147,3 +151,16 @@ class _clear_exit:  # noqa: N801 - reads as a statement
         if isinstance(error, Exception):
             log.exception("The worker could not be built.")
             raise SystemExit(1) from error
+
+
+def _serve_metrics(port: int, worker: WorkController) -> None:
+    """Serve a worker's own metrics on all addresses until it ends; raises `BadInput` where the port is taken."""
+    running = Gauge(*RUNNING)
+    running.set_function(lambda: len(state.active_requests))
+    concurrency = Gauge(*CONCURRENCY)
+    concurrency.set_function(lambda: worker.concurrency)  # type: ignore[attr-defined] # the stubs know of none
+    try:
+        server, _ = start_http_server(port)
+    except OSError as error:
+        raise BadInput(f"MEMSHARE_METRICS_PORT={port} cannot be listened on: {error.strerror}.") from error
+    os.register_at_fork(after_in_child=server.socket.close)  # or a child left behind would hold the port

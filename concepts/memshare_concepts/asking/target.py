@@ -9,7 +9,7 @@ from uuid import UUID
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
 from memshare_concepts.clusters.cluster import Cluster, Clusters
-from memshare_concepts.clusters.topics import topics
+from memshare_concepts.clusters.described import topics
 from memshare_concepts.gap import Gap
 from memshare_concepts.gaps.between_clusters import unconnected
 from memshare_concepts.graph.concept_graph import ConceptGraph

@@ -19,10 +19,9 @@ from starlette.routing import Route
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain
 from memshare_broker.wire.checking import readable
-from memshare_memory.door.messages import RecallRequest
+from memshare_memory.door.messages import RecallRequest, Refusal
 from memshare_memory.door.methods import LARGEST_BODY, METHODS, RECALL, Method
 from memshare_memory.door.recalls import Recalls
-from memshare_memory.door.refusals import refused
 from memshare_memory.door.service import Service
 
 log = logging.getLogger(__name__)
@@ -95,3 +94,15 @@ async def _body(request: Request) -> bytes:
         if len(body) > LARGEST_BODY:
             raise _TooLarge(f"The request is larger than {LARGEST_BODY // 2**20} MiB: send it in parts.")
     return bytes(body)
+
+
+def refused(status: int, error: Exception) -> Response:
+    """An error as a response."""
+    kind = "bad input" if isinstance(error, BadInput) else "give up" if isinstance(error, GiveUp) else "try again"
+    refusal = Refusal(kind=kind, error=str(error), wait=getattr(error, "wait", None))
+    return Response(refusal.model_dump_json(), status, media_type="application/json")
+
+
+def refused_by_bounds(status: int, detail: str) -> Response:
+    """What a connection is told whose request was not taken: what was too slow, or one too many, may come again."""
+    return refused(status, TryAgain(detail) if status in (408, 503) else BadInput(detail))

@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from memshare_broker.errors import Unreachable
 from memshare_broker.http_bounds.bounded_connection import Bounds, bounded
 from memshare_broker.http_bounds.connection_count import count_for_this_process
+from memshare_memory.door.app import refused_by_bounds
 from memshare_memory.door.listening import BACKLOG
-from memshare_memory.door.refusals import refused_by_bounds
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from qdrant_client import QdrantClient, models
 from memshare_memory.memory import Memory
 from memshare_memory.stores import points
 from memshare_memory.stores.server_collection import ALIAS, collection_beside, current_collection
-from memshare_memory.stores.server_connection import connected
-from memshare_memory.stores.server_errors import answering
+from memshare_memory.stores.server_connection import answering, connected
 from memshare_memory.stores.store import (
     Hit,
     Layout,

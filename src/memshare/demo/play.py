@@ -1,4 +1,4 @@
-"""Plays the bundled tasks in rounds, so that later ones can use the answers of earlier ones."""
+"""Plays the bundled tasks in rounds, so that later ones can use the answers of earlier ones; and asks questions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from memshare_broker.errors import Unreachable
 from memshare_memory.curate.requests import NewMemory
 
 FOLDER = Path(__file__).parent
+AGENT, PAGES = "reasoning", FOLDER / "pages"  # of the questions that take several steps
 ROUND = 9  # one task of each kind
 STALLED_AFTER = 600  # seconds in which nothing ends
 
@@ -102,3 +103,31 @@ def _played(label: str, journey: Journey, names: dict[str, str]) -> Played:
         shown=tuple((names.get(str(one.id), str(one.id)), one.similarity) for one in journey.memories),
         fault=journey.dead.error if journey.dead else None,
     )
+
+
+def reason(client: Client, progress: Progress) -> list[Journey]:
+    """The journeys of all questions; the facts are in the agent's pool before the first one."""
+    questions, facts = read("questions.jsonl"), read("facts.jsonl")
+    pool = client.agents()[AGENT].pool
+    client.memories.add([NewMemory(**fact, pool=pool, submitter="seeds", new_pool=True) for fact in facts])
+    journeys = []
+    for place, question in enumerate(questions):
+        progress("Questions", place, len(questions))
+        task = client.submit(AGENT, **question)
+        journeys.append(client.wait(task.id, STALLED_AFTER))
+    return journeys
+
+
+def as_json(journey: Journey) -> dict[str, Any]:
+    """What a machine reads of one question."""
+    return {
+        "task_id": journey.task_id,
+        "question": journey.prompt,
+        "answer": journey.answer,
+        "verified": bool(journey.verified),
+        "score": journey.score.total if journey.score else None,
+        "accepted": bool(journey.score and journey.score.accepted),
+        "memories": [one.model_dump(mode="json") for one in journey.memories],
+        "steps": [step.model_dump(mode="json") for step in journey.steps],
+        "fault": journey.dead.error if journey.dead else None,
+    }

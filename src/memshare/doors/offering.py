@@ -10,8 +10,8 @@ from memshare.doors.audit import audit
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.forms import OfferForm
-from memshare.doors.idempotency import require_same
 from memshare.doors.recall_log import KeptRecall
+from memshare.doors.submitting import require_same
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+from memshare.client.errors import Conflict
 from memshare.client.replies import Accepted
 from memshare.doors.audit import audit
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.forms import TaskForm
-from memshare.doors.idempotency import require_same
+from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.messages import derived_id
 
 
@@ -28,3 +29,11 @@ def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:
         require_same(backend, entry, key)
     audit(caller, "submit", journey=task_id, agent=card.name, pool=card.pool)
     return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
+
+
+def require_same(backend: Backend, entry: Entry, key: str) -> None:
+    """Raise `Conflict` where the journey of a message was begun by one that says something else."""
+    with backend.reaching():
+        task = backend.client.ledger.journey(entry.journey).get("task")
+    if task is not None and task.get("body") != entry.body:
+        raise Conflict(f"The idempotency key {key!r} was used for another request. Give this one a key of its own.")

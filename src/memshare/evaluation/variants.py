@@ -11,8 +11,7 @@ import tomlkit
 
 from memshare.files.new_file import new_file
 from memshare_agents.roster import Agent, load_roster
-from memshare_scorer.rubric import SUFFIX, find_rubric
-from memshare_scorer.threshold import WITHOUT_SEEDS
+from memshare_scorer.rubric import SUFFIX, WITHOUT_SEEDS, find_rubric
 
 NOTHING_PASSES = 100.0  # a threshold that only a perfect answer reaches
 

@@ -12,8 +12,7 @@ from memshare.learn.bootstrap import Bootstrapped
 from memshare.learn.standard_answers import StandardAnswer
 from memshare_broker.delivery.outcome_record import OutcomeRecord
 from memshare_broker.errors import BadInput
-from memshare_scorer.rubric import MEAN_OF_SEEDS, find_rubric
-from memshare_scorer.threshold import threshold_for
+from memshare_scorer.rubric import MEAN_OF_SEEDS, find_rubric, threshold_for
 
 NOT_VERIFIED = "not verified"  # what is known for ever of an answer that its agent rejected
 

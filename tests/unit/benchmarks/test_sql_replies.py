@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from benchmarks.claims import KnowsThePairs
 from benchmarks.support.counts import CountedChat, Tally, kind_of
 from benchmarks.support.replies import Replies
-from memshare.demo.expert import IGNORANCE, SqlExpert
+from memshare.demo.student_server import IGNORANCE, SqlExpert
 from memshare.demo.text_to_sql import Question, Questions, read_questions
 from memshare_agents.prompt import build_prompt
 from memshare_broker.wire.messages import Turn

@@ -6,9 +6,8 @@ import pytest
 
 from memshare_broker.wire.grades import CriterionScore
 from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric, all_rubrics
+from memshare_scorer.rubric import Rubric, all_rubrics, threshold_for
 from memshare_scorer.score import Range, accepted, mean, scale, total
-from memshare_scorer.threshold import threshold_for
 
 CRITERIA = [
     Criterion(name="taste", points=30, description="…"),

@@ -20,9 +20,8 @@ from memshare.cli.begin.demo_gain import demo_gain
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
-from memshare.demo.play import Played, Progress, play
-from memshare.demo.reason import AGENT as REASONING
-from memshare.demo.reason import PAGES, as_json, reason
+from memshare.demo.play import AGENT as REASONING
+from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
 from memshare.demo.summary import Summary, summarise
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, panel, print_json, styled, table

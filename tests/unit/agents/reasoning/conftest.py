@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from memshare_agents.reasoning.budget import Limits
 from memshare_agents.reasoning.engine import Engine
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.limits import Limits
 from memshare_agents.reasoning.registry import OPERATORS
 from memshare_agents.reasoning.sources import Sources
 from memshare_llm.chat import Chat

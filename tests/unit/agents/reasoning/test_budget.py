@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.budget import Budget, Paid, UsedUp
-from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.budget import Budget, Limits, Paid, UsedUp
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply, UselessReply
 from tests.support.scripted_chat import ScriptedChat

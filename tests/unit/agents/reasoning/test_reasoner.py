@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare_agents.reasoning.limits import Limits
+from memshare_agents.reasoning.budget import Limits
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from memshare.demo.expert import IGNORANCE, SqlExpert
-from memshare.demo.student_server import completion, reply
+from memshare.demo.student_server import IGNORANCE, SqlExpert, completion, reply
 from memshare.demo.text_to_sql import read_questions
 from memshare_llm.chat import RefusedReply
 from memshare_llm.completion import read_completion
