@@ -20,7 +20,6 @@ from memshare.operate.supervisor import CALLS_AN_ANSWER
 
 SIDE = Path(__file__).with_name("journey_side.py")
 ROOT = Path(__file__).parents[1]
-PARTS = ("src", "agents", "broker", "concepts", "llm", "memory_service", "retriever_trainer", "scorer")
 RECALLS = 200
 
 
@@ -94,7 +93,7 @@ def deployed(tree: Path | None, data: Path, workers: Sequence[Worker], chat: Run
     """Redis and these workers run while the block does, with the code of a tree, or with this one's for none."""
     root = tree or ROOT
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
-        "PYTHONPATH": os.pathsep.join(str(root / part) for part in PARTS),
+        "PYTHONPATH": os.pathsep.join(map(str, [root / "src", *(one.parent for one in root.glob("*/memshare_*"))])),
         "MEMSHARE_DATA": str(data),
         "MEMSHARE_MODEL": "openai:loopback",
         "MEMSHARE_CONCEPTS": "false",  # they are no hop of the journey, and a tree of before has none
