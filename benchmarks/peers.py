@@ -48,7 +48,7 @@ from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.recall.search_steps import SPARE, choose
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Layout, Vectors, Where
+from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 AIMS = {"add_ratio": 15.0, "import_ratio": 50.0, "search_ratio": 40.0}
 ROUNDS, QUERIES = 5, 40  # queries of a round
@@ -144,7 +144,7 @@ def _add(ours: EdgeStore, pairs: Pairs) -> None:
 
 
 def _search(ours: EdgeStore, query: Query) -> list[Any]:
-    hits = ours.search(Where(pool=query.pool, status="active"), WANTED * SPARE, dense=query.vector)
+    hits = search_one(ours, Where(pool=query.pool, status="active"), WANTED * SPARE, dense=query.vector)
     return choose(hits, WANTED, WANTED)
 
 

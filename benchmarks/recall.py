@@ -34,7 +34,7 @@ from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Layout, Vectors, Where
+from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 AIM_AT = 100_000
 AIMS = (
@@ -145,7 +145,7 @@ def _ask(
     for query in progress(queries[WARM_UP:], f"Comparing with all {len(ids):,} memories"):
         cosines = np.where(pools == query.pool, vectors @ query.vector, -1)
         best = {ids[row] for row in np.argpartition(-cosines, NEAREST)[:NEAREST]}
-        hits = store.search(Where(pool=query.pool, status="active"), NEAREST, dense=query.vector)
+        hits = search_one(store, Where(pool=query.pool, status="active"), NEAREST, dense=query.vector)
         found += len(best & {hit.memory.id for hit in hits})
     percentiles = {
         f"search_{name}p{percent}_ms": percentile(values[WARM_UP:], percent)

@@ -16,9 +16,10 @@ from memshare_broker.observe.metrics import NOW, Sample, count
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
+from memshare_trainer.change import Change, Head, Update
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learner import FEWEST_HELD_OUT, FEWEST_OUTCOMES, Learner
-from memshare_trainer.lesson_log import Change, Head, LessonLog, Update
+from memshare_trainer.lesson_log import LessonLog
 from memshare_trainer.reservoir import is_held_out
 from memshare_trainer.stored_lesson import UNDECIDED, StoredLesson
 

@@ -14,10 +14,11 @@ import numpy as np
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.adapter_state import State
+from memshare_trainer.change import Head
 from memshare_trainer.example import Example, gains_of, scores
 from memshare_trainer.learning import step
 from memshare_trainer.learnt import Learnt
-from memshare_trainer.lesson_log import EVIDENCE_KEPT, Head, LessonLog
+from memshare_trainer.lesson_log import EVIDENCE_KEPT, LessonLog
 from memshare_trainer.ranking_quality import Comparison, compare
 from memshare_trainer.reservoir import HELD_OUT_EVERY, is_held_out
 from memshare_trainer.stored_lesson import StoredLesson, example_of

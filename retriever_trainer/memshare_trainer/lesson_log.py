@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple
-from uuid import UUID
 
 import redis
 
 from memshare_broker.wire.lessons import Evidence, Lesson
-from memshare_broker.wire.messages import Message
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.bandit_arms import keep_fair
 from memshare_memory.recall.retriever import (
@@ -29,6 +26,7 @@ from memshare_memory.recall.retriever import (
     waiting_key,
 )
 from memshare_memory.recall.standings import Standings
+from memshare_trainer.change import Change, Head, Update
 from memshare_trainer.lease import leased
 from memshare_trainer.reservoir import is_held_out, outdated_by, slot_of
 from memshare_trainer.stored_lesson import StoredLesson
@@ -38,47 +36,6 @@ RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that h
 OUTCOMES = ("learnt", "held out", "refused", "no update", "evidence")
 UPDATES_KEPT = 2_000
 EVIDENCE_KEPT = 2_000  # words of people about memories; beyond that, some go of whom most are kept
-
-
-class Head(NamedTuple):
-    """Where a retriever's learning stands."""
-
-    epoch: int
-    """Grows when the past is changed (a version is put back): what a trainer holds in memory is void then."""
-    counted: int
-    """Lessons, learnt and held out."""
-    issued: int
-    """The last version's number; no number is used twice."""
-    version: int
-    """The version in use."""
-    checkpoint_at: int
-    """Lessons that had been counted when the state was last stored."""
-    updates: int = 0
-    """Messages that came to something."""
-    steps: int = 0
-    """How many the learner has made; those after the last stored state are made again."""
-
-
-class Update(Message):
-    """What became of one message, when (Unix time in seconds), and how many had been counted by then."""
-
-    at: float
-    memory_id: UUID | None
-    counted: int
-    lesson: Lesson
-
-
-class Change(NamedTuple):
-    """What a lesson changes."""
-
-    update: Update
-    standings: Standings
-    kept: StoredLesson | None = None
-    evidence: Mapping[str, Evidence] = {}
-    """Of those that wait, by their texts."""
-    checkpoint: str | None = None
-    steps: int = 0
-    published: PublishedAdapter | None = None
 
 
 class LessonLog:

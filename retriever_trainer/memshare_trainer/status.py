@@ -15,6 +15,7 @@ from memshare_memory.pool.encoder_names import BEFORE
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.lift import Lift, pool_lift
 from memshare_memory.recall.standings import Standing
+from memshare_trainer.change import Update
 from memshare_trainer.consolidation.consolidation_state import (
     ConsolidationState,
     count_lessons,
@@ -22,7 +23,7 @@ from memshare_trainer.consolidation.consolidation_state import (
 )
 from memshare_trainer.consolidation.schedule import is_suggested, memories, next_at
 from memshare_trainer.example import Example, compare_adapters
-from memshare_trainer.lesson_log import LessonLog, Update, retrievers
+from memshare_trainer.lesson_log import LessonLog, retrievers
 
 
 class KeptVersion(Message):

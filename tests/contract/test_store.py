@@ -11,7 +11,7 @@ import pytest
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import CriterionScore
 from memshare_memory.stores import bm25
-from memshare_memory.stores.store import Layout, Store, Where
+from memshare_memory.stores.store import Layout, Store, Where, search_one
 from tests.support.memories import DIMENSION, LAYOUT, Item, at, prompts, remembered
 
 
@@ -20,7 +20,7 @@ def _all(store: Store, where: Where = Where()) -> dict[UUID, str | None]:  # noq
 
 
 def test_an_empty_store_finds_nothing(store: Store) -> None:
-    assert store.search(Where(), 3, dense=at(0)) == []
+    assert search_one(store, Where(), 3, dense=at(0)) == []
     assert store.page(Where(), 3) == ([], None)
     assert store.count(Where()) == {}
 
@@ -44,7 +44,7 @@ def test_what_is_put_comes_back_whole(store: Store) -> None:
     store.put([(full, vectors), (plain, its_vectors)])
 
     assert store.page(Where(ids=[full.id]), 10).memories == [full]
-    assert store.search(Where(), 1, dense=at(90))[0].memory == plain
+    assert search_one(store, Where(), 1, dense=at(90))[0].memory == plain
 
 
 def test_a_memory_put_twice_is_stored_once_and_the_second_counts(store: Store) -> None:
@@ -73,7 +73,7 @@ def test_what_people_brought_in_is_told_from_what_tasks_made(store: Store) -> No
     store.put([remembered("brought in"), remembered("of a task", 20, task_id="t1"), remembered("said", pool="plan")])
 
     assert set(_all(store, Where(without_task=True)).values()) == {"brought in", "said"}
-    assert prompts(store.search(Where(without_task=True, pool="poem"), 9, dense=at(0))) == ["brought in"]
+    assert prompts(search_one(store, Where(without_task=True, pool="poem"), 9, dense=at(0))) == ["brought in"]
     assert store.count(Where(without_task=True)) == {"plan": 1, "poem": 1}
 
 
@@ -94,9 +94,9 @@ def test_every_condition_holds_in_search_page_and_count(store: Store) -> None:
         Where(ids=[remembered("wanted", pool="logic")[0].id, uuid4()]),
         Where(parents=[other], **wanted),  # type: ignore[arg-type]
     ]:
-        assert prompts(store.search(where, 9, dense=at(0))) == ["wanted"], where
-        assert prompts(store.search(where, 9, sparse=bm25.query("yes"))) == ["wanted"], where
-        assert prompts(store.search(where, 9, at(0), bm25.query("yes"))) == ["wanted"], where
+        assert prompts(search_one(store, where, 9, dense=at(0))) == ["wanted"], where
+        assert prompts(search_one(store, where, 9, sparse=bm25.query("yes"))) == ["wanted"], where
+        assert prompts(search_one(store, where, 9, at(0), bm25.query("yes"))) == ["wanted"], where
         assert list(_all(store, where).values()) == ["wanted"], where
         assert store.count(where) == {"logic": 1}, where
     assert store.count(Where(pool="poem", agent="logic")) == {}
@@ -106,7 +106,7 @@ def test_a_condition_without_values_is_met_by_nothing(store: Store) -> None:
     store.put([remembered("moon")])
 
     assert store.count(Where(parents=())) == store.count(Where(ids=())) == {}
-    assert store.search(Where(ids=()), 3, dense=at(0)) == []
+    assert search_one(store, Where(ids=()), 3, dense=at(0)) == []
 
 
 def test_pages_visit_every_memory_once_in_the_order_of_ids(store: Store) -> None:
@@ -138,7 +138,7 @@ def test_what_is_deleted_is_gone_and_unknown_ids_are_passed_over(store: Store) -
     store.put([])
 
     assert _all(store) == {kept[0].id: "kept"}
-    assert prompts(store.search(Where(), 9, dense=at(0), sparse=bm25.query("gone yes"))) == ["kept"]
+    assert prompts(search_one(store, Where(), 9, dense=at(0), sparse=bm25.query("gone yes"))) == ["kept"]
 
 
 def test_eight_threads_that_write_and_read_at_once_lose_nothing(store: Store) -> None:
@@ -146,7 +146,7 @@ def test_eight_threads_that_write_and_read_at_once_lose_nothing(store: Store) ->
         mine = [remembered(f"thread {thread} memory {i}", 5 * i, pool=f"pool-{thread}") for i in range(30)]
         for i, item in enumerate(mine):
             store.put([item])
-            found = store.search(Where(pool=f"pool-{thread}"), 1, dense=at(5 * i), sparse=bm25.query(f"{i}"))
+            found = search_one(store, Where(pool=f"pool-{thread}"), 1, dense=at(5 * i), sparse=bm25.query(f"{i}"))
             assert prompts(found) == [item[0].prompt]
             if i % 3 == 2:
                 store.delete([mine[i - 1][0].id])

@@ -8,7 +8,7 @@ import pytest
 
 from memshare_memory.memory import Memory
 from memshare_memory.stores import bm25
-from memshare_memory.stores.store import Order, Store, Where
+from memshare_memory.stores.store import Order, Store, Where, search_one
 from tests.support.memories import at, prompts, remembered
 
 ITEMS = [
@@ -22,8 +22,8 @@ FIRST, SECOND, THIRD = (memory for memory, _ in ITEMS)
 def found(store: Store, where: Where) -> set[str | None]:
     """What every way of looking finds."""
     paged = {memory.prompt for memory in store.page(where, 10).memories}
-    assert set(prompts(store.search(where, 10, dense=at(0)))) == paged
-    assert set(prompts(store.search(where, 10, at(0), bm25.query("lamp shoe")))) == paged
+    assert set(prompts(search_one(store, where, 10, dense=at(0)))) == paged
+    assert set(prompts(search_one(store, where, 10, at(0), bm25.query("lamp shoe")))) == paged
     assert {memory.prompt for memory in store.first(where, Order("created"), 10)} == paged
     assert sum(store.count(where).values()) == len(paged)
     return paged

@@ -8,14 +8,14 @@ from uuid import uuid4
 import pytest
 
 from memshare_memory.stores import bm25
-from memshare_memory.stores.store import Query, Store, Where
+from memshare_memory.stores.store import Query, Store, Where, search_one
 from tests.support.memories import at, prompts, remembered
 
 
 def test_the_nearest_comes_first_with_its_cosine(store: Store) -> None:
     store.put([remembered(f"at {angle}", angle) for angle in (80, 10, 45, 180)])
 
-    hits = store.search(Where(), 3, dense=3 * at(0))
+    hits = search_one(store, Where(), 3, dense=3 * at(0))
 
     assert prompts(hits) == ["at 10", "at 45", "at 80"]
     assert [hit.similarity for hit in hits] == pytest.approx(
@@ -28,7 +28,7 @@ def test_bm25_alone_ranks_by_its_formula(store: Store) -> None:
     corpus = [remembered(text, 7 * i) for i, text in enumerate(["moon moon", "moon tide", "tide sand", "rock"])]
     store.put(corpus)
 
-    hits = store.search(Where(), 9, sparse=bm25.query("moon sand"))
+    hits = search_one(store, Where(), 9, sparse=bm25.query("moon sand"))
 
     idf = {word: math.log(1 + (4 - df + 0.5) / (df + 0.5)) for word, df in {"moon": 2, "sand": 1}.items()}
     [moon], [sand] = bm25.query("moon").indices, bm25.query("sand").indices
@@ -46,8 +46,8 @@ def test_hybrid_finds_what_the_dense_vector_misses(store: Store, text: str, quer
     store.put([remembered(f"memory {i}", 3 * i) for i in range(30)])
     store.put([remembered(text, 150)])
 
-    assert text not in prompts(store.search(Where(), 3, dense=at(0)))
-    hits = store.search(Where(), 3, dense=at(0), sparse=bm25.query(query))
+    assert text not in prompts(search_one(store, Where(), 3, dense=at(0)))
+    hits = search_one(store, Where(), 3, dense=at(0), sparse=bm25.query(query))
 
     assert prompts(hits) == [text, "memory 0", "memory 1"]
     assert [hit.similarity for hit in hits] == pytest.approx(
@@ -60,8 +60,8 @@ def test_hybrid_orders_by_reciprocal_rank_the_same_in_every_store(store: Store) 
     store.put([remembered(text, 4.3 * (i * 11 % 40)) for i, text in enumerate(texts)])
     query = bm25.query("tide rock")
 
-    dense, sparse = store.search(Where(), 50, dense=at(0)), store.search(Where(), 50, sparse=query)
-    fused = store.search(Where(), 12, dense=at(0), sparse=query)
+    dense, sparse = search_one(store, Where(), 50, dense=at(0)), search_one(store, Where(), 50, sparse=query)
+    fused = search_one(store, Where(), 12, dense=at(0), sparse=query)
 
     similarity = {hit.memory.id: hit.similarity for hit in dense}
     score = dict.fromkeys(similarity, 0.0)
@@ -79,8 +79,8 @@ def test_equally_good_memories_come_by_similarity_then_by_id(store: Store) -> No
     store.put([remembered("sand tide", 10), remembered("tide tide", 40)])
     store.put([remembered(f"memory {i}", 80) for i in range(6)])
 
-    fused = store.search(Where(), 2, dense=at(0), sparse=bm25.query("tide"))
-    equal = store.search(Where(), 8, dense=at(80))[:6]
+    fused = search_one(store, Where(), 2, dense=at(0), sparse=bm25.query("tide"))
+    equal = search_one(store, Where(), 8, dense=at(80))[:6]
 
     assert fused[0].score == fused[1].score
     assert prompts(fused) == ["sand tide", "tide tide"]
@@ -90,8 +90,8 @@ def test_equally_good_memories_come_by_similarity_then_by_id(store: Store) -> No
 def test_a_text_without_words_is_stored_and_searched_by_its_dense_vector(store: Store) -> None:
     store.put([remembered("?!", 10, answer="…"), remembered("moon", 50)])
 
-    assert prompts(store.search(Where(), 3, dense=at(0), sparse=bm25.query("!!"))) == ["?!", "moon"]
-    assert store.search(Where(), 3, sparse=bm25.query("!!")) == []
+    assert prompts(search_one(store, Where(), 3, dense=at(0), sparse=bm25.query("!!"))) == ["?!", "moon"]
+    assert search_one(store, Where(), 3, sparse=bm25.query("!!")) == []
 
 
 def test_submitters_can_be_left_out_and_several_statuses_be_meant(store: Store) -> None:
@@ -101,7 +101,7 @@ def test_submitters_can_be_left_out_and_several_statuses_be_meant(store: Store) 
         store.put([remembered(f"{submitter} {status}", 5 * number, submitter=submitter, status=status)])
 
     def found(where: Where) -> set[str | None]:
-        return set(prompts(store.search(where, 9, dense=at(0))))
+        return set(prompts(search_one(store, where, 9, dense=at(0))))
 
     assert found(Where(submitter_not=["eve", "bob"])) == {"ada active", "ada stale"}
     assert found(Where(status=("active", "stale"))) == {"ada active", "eve active", "ada stale"}
@@ -117,15 +117,15 @@ def test_several_searches_at_once_find_what_each_finds_alone(store: Store) -> No
         Query(Where(pool="nobody's"), 5, dense=at(0)),
     ]
 
-    together = store.search_batch(queries)
+    together = store.search(queries)
 
-    alone = [store.search(one.where, one.limit, one.dense, one.sparse) for one in queries]
+    alone = [search_one(store, one.where, one.limit, one.dense, one.sparse) for one in queries]
     assert [prompts(hits) for hits in together] == [prompts(hits) for hits in alone]
     assert [prompts(hits) for hits in together] == [["tide 1", "tide 3", "tide 5"], ["moon", "tide 0"], ["moon"], []]
     assert [[hit.similarity for hit in hits] for hits in together] == [
         pytest.approx([hit.similarity for hit in hits]) for hits in alone
     ]
-    assert store.search_batch([]) == []
+    assert store.search([]) == []
 
 
 def test_dense_vectors_are_had_by_id(store: Store) -> None:
@@ -145,5 +145,5 @@ def test_hits_below_the_lowest_score_are_left_out(store: Store) -> None:
     store.put([remembered("near", 10), remembered("far", 60)])
 
     for lowest, found in ((None, ["near", "far"]), (0.9, ["near"]), (0.999, [])):
-        [hits] = store.search_batch([Query(Where(), 5, at(0), at_least=lowest)])
+        [hits] = store.search([Query(Where(), 5, at(0), at_least=lowest)])
         assert prompts(hits) == found

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memshare_memory.stores import points
-from memshare_memory.stores.store import RawPoint, Store, Where, every
+from memshare_memory.stores.store import RawPoint, Store, Where, every, search_one
 from tests.support.memories import Item, at, remembered
 
 Spoil = Callable[[Store, Item, Any], None]
@@ -48,8 +48,8 @@ def test_a_memory_that_cannot_be_read_is_left_out_and_noted_and_the_others_are_f
 
     assert list(every(store, Where())) == [GOOD[0]]
     assert store.page(Where(ids=[GOOD[0].id, BAD[0].id]), 9).memories == [GOOD[0]]
-    assert [hit.memory for hit in store.search(Where(pool="poem"), 9, dense=at(12))] == [GOOD[0]]
-    assert [hit.memory for hit in store.search(Where(pool="poem"), 9, at(12), BAD[1].sparse)] == [GOOD[0]]
+    assert [hit.memory for hit in search_one(store, Where(pool="poem"), 9, dense=at(12))] == [GOOD[0]]
+    assert [hit.memory for hit in search_one(store, Where(pool="poem"), 9, at(12), BAD[1].sparse)] == [GOOD[0]]
     assert set(store.unreadable) == {BAD[0].id}
     assert store.count(Where()) == {"poem": 2}
 
@@ -120,7 +120,7 @@ def test_a_memory_that_was_stored_on_probation_is_read_found_and_counted_as_acti
     store.put([BAD])
 
     active = Where(status="active")
-    assert [hit.memory for hit in store.search(active, 9, dense=at(12))] == [BAD[0], GOOD[0]]
+    assert [hit.memory for hit in search_one(store, active, 9, dense=at(12))] == [BAD[0], GOOD[0]]
     assert sorted(one.key for one in every(store, Where(status=("active", "hidden")))) == ["broken lamp", "red lamp"]
     assert store.page(Where(status="hidden"), 9).memories == []
     assert store.count(active) == {"poem": 2}

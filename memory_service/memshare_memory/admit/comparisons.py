@@ -35,7 +35,7 @@ def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]
         Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
         for memory, vector in memories
     ]
-    return store.search_batch(queries)
+    return store.search(queries)
 
 
 def rivals_among(

@@ -15,7 +15,7 @@ from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.store import Store, Where
+from memshare_memory.stores.store import Store, Where, search_one
 
 SAME_STATEMENT = 0.95  # cosine of two statements from one source that say the same in other words
 LOOKED_AT = 5  # statements of the pool, the nearest ones
@@ -70,6 +70,6 @@ def _memory(task: AnsweredTask, learnt: Learnt) -> Memory:
 
 def _told_before(store: Store, memory: Memory, vector: NDArray[np.float32]) -> Memory | None:
     """What the pool has from the same source that says nearly the same, also where a person has hidden it."""
-    near = store.search(Where(pool=memory.pool, kind=KNOWLEDGE), LOOKED_AT, dense=vector)
+    near = search_one(store, Where(pool=memory.pool, kind=KNOWLEDGE), LOOKED_AT, dense=vector)
     same = [hit for hit in near if hit.memory.source == memory.source and hit.similarity >= SAME_STATEMENT]
     return same[0].memory if same else None

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_memory.memory import Memory, saying
-from memshare_memory.stores.store import Store, Where
+from memshare_memory.stores.store import Store, Where, search_one
 
 NEAR_DUPLICATE = 0.98  # cosine of the prompts
 SAME_ANSWERS = 10  # of the pool, nearest prompt first
@@ -16,7 +16,7 @@ SAME_ANSWERS = 10  # of the pool, nearest prompt first
 
 def same_in_pool(store: Store, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
     """The memories with the same answer to the same prompt, and what has the new one's id, whatever it says by now."""
-    same = store.search(Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
+    same = search_one(store, Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
     found = {hit.memory.id: hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE}
     found |= {one.id: one for one in store.page(Where(ids=[memory.id]), 1).memories}
     return list(found.values())

@@ -35,6 +35,7 @@ from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.recall.conflicts import Conflict
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.bm25 import query
+from memshare_memory.stores.store import search_one
 
 
 class Service:
@@ -63,7 +64,7 @@ class Service:
         recall = self._pool()
         words = query(request.text) if request.mode == "hybrid" else None
         [vector] = recall.begin(request.text, request.asked_by or "").result()
-        hits = recall.store.search(request.where, request.k, dense=vector, sparse=words)
+        hits = search_one(recall.store, request.where, request.k, dense=vector, sparse=words)
         return tuple(Found(memory=hit.memory, similarity=hit.similarity) for hit in hits)
 
     def page(self, request: PageRequest) -> MemoryPage:

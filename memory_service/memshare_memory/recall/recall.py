@@ -114,7 +114,7 @@ class Recall:
         while asked:
             places = list(asked)
             queries = [Query(asked[place].where, asked[place].limit, turned[place], words[place]) for place in places]
-            found = self._learnt(wanted, places, adapters, self.store.search_batch(queries))
+            found = self._learnt(wanted, places, adapters, self.store.search(queries))
             hits = [
                 worth_a_look(some, wanted[place].k) if asked[place].is_first else some
                 for place, some in zip(places, found, strict=True)
@@ -174,8 +174,7 @@ class Recall:
         by_meaning = Query(where, CANDIDATES + 1, dense=turned)
         # The memory is among those found where it is settled again.
         words, nearest = (
-            [hit for hit in hits if hit.memory.id != memory.id]
-            for hits in self.store.search_batch([by_words, by_meaning])
+            [hit for hit in hits if hit.memory.id != memory.id] for hits in self.store.search([by_words, by_meaning])
         )
         found: dict[UUID, Hit] = {}
         for hit in (*words[:BY_WORDS], *nearest):

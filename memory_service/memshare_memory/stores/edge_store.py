@@ -28,7 +28,6 @@ from memshare_memory.stores.store import (
     RawPage,
     RawPoint,
     Rewritten,
-    Sparse,
     Vectors,
     Where,
 )
@@ -94,17 +93,7 @@ class EdgeStore:
             ]
             self._write(edge.UpdateOperation.upsert_points(made, None, mode), list(last), made, in_place=in_place)
 
-    def search(
-        self,
-        where: Where,
-        limit: int,
-        dense: NDArray[np.float32] | None = None,
-        sparse: Sparse | None = None,
-    ) -> list[Hit]:
-        [hits] = self.search_batch([Query(where, limit, dense, sparse)])
-        return hits
-
-    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         if not queries:
             return []
         with no_panic(self._folder):

@@ -78,17 +78,7 @@ class ServerStore:
         found = self._client.retrieve(self._collection, named, with_payload=[points.CREDIBILITY]) if named else []
         return points.noted((one.id, one.payload) for one in found)
 
-    def search(
-        self,
-        where: Where,
-        limit: int,
-        dense: NDArray[np.float32] | None = None,
-        sparse: Sparse | None = None,
-    ) -> list[Hit]:
-        [hits] = self.search_batch([Query(where, limit, dense, sparse)])
-        return hits
-
-    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         if not queries:
             return []
         with answering(self._address):

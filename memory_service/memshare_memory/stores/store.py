@@ -161,21 +161,12 @@ class Store(Protocol):
         """
         ...
 
-    def search(
-        self,
-        where: Where,
-        limit: int,
-        dense: NDArray[np.float32] | None = None,
-        sparse: Sparse | None = None,
-    ) -> list[Hit]:
-        """The best memories first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
+    def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
+        """The hits of several searches, in the order of the searches, with one request to the engine.
 
+        The best memories of each come first: by cosine, by BM25, or given both by reciprocal rank fusion of the two.
         Without `dense` the similarity of a hit is 0.
         """
-        ...
-
-    def search_batch(self, queries: Sequence[Query]) -> list[list[Hit]]:
-        """The hits of several searches, in the order of the searches, with one request to the engine."""
         ...
 
     def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
@@ -224,3 +215,15 @@ def every(store: Store, where: Where) -> Iterator[Memory]:
     while page.after is not None:
         page = store.page(where, _PAGE, page.after)
         yield from page.memories
+
+
+def search_one(
+    store: Store,
+    where: Where,
+    limit: int,
+    dense: NDArray[np.float32] | None = None,
+    sparse: Sparse | None = None,
+) -> list[Hit]:
+    """The hits of one search; see `Store.search`."""
+    [hits] = store.search([Query(where, limit, dense, sparse)])
+    return hits

@@ -12,10 +12,11 @@ import redis
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer import learner
+from memshare_trainer.change import Change, Update
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.learner import Learner, is_held_out_evidence
-from memshare_trainer.lesson_log import EVIDENCE_KEPT, Change, LessonLog, Update
+from memshare_trainer.lesson_log import EVIDENCE_KEPT, LessonLog
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, let_wait, notice, word
 
 SUBMITTERS = ("ada", "bob", "cleo", "mallory")

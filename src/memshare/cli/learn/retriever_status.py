@@ -10,7 +10,7 @@ from rich.text import Text
 
 from memshare.cli.curate.lift import lift_in_words
 from memshare.terminal.console import console, styled, table
-from memshare_trainer.lesson_log import Update
+from memshare_trainer.change import Update
 from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
 MOST_SUBMITTERS = 6  # in the table; JSON has all

@@ -27,7 +27,7 @@ from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Hit, Layout, Store, Where
+from memshare_memory.stores.store import Hit, Layout, Store, Where, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -270,7 +270,7 @@ def test_what_was_encoded_when_the_pool_moved_on_is_encoded_again(
         [one] = curate.add([pair("red lamp")])
 
         assert recall.store.count(Where()) == {}
-        [hit] = others.search(Where(ids=[one]), 1, dense=other.encode(["red lamp"])[0])
+        [hit] = search_one(others, Where(ids=[one]), 1, dense=other.encode(["red lamp"])[0])
         assert hit.similarity == pytest.approx(1)
         assert other.encoded.count("red lamp") == 2, "once by the pool and once by this test"
 

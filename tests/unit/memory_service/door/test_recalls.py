@@ -73,14 +73,14 @@ def held_recall(
     held.may_go_on.clear()
     held.has_begun.clear()
     held.batches.clear()
-    plainly = store.search_batch
+    plainly = store.search
 
     def noted(queries: Sequence[Query]) -> list[list[object]]:
         searches.append(len(queries))
         assert may_search.wait(10)
         return plainly(queries)  # type: ignore[return-value]
 
-    store.search_batch = noted  # type: ignore[method-assign,assignment]
+    store.search = noted  # type: ignore[method-assign,assignment]
     return recall
 
 

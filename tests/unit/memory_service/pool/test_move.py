@@ -11,7 +11,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.move import Move
 from memshare_memory.recall.recall import vectors_of
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Layout, Page, Store, Where, every
+from memshare_memory.stores.store import Layout, Page, Store, Where, every, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -51,7 +51,7 @@ def test_all_memories_are_written_with_the_vectors_of_the_other_encoder(
     assert changed == 40
     assert list(every(target, Where())) == sorted(memories, key=lambda one: one.id)
     assert seen == [7, 14, 21, 28, 35, 40]
-    (hit,) = target.search(Where(), 1, dense=other.encode(["lamp number11"])[0])
+    (hit,) = search_one(target, Where(), 1, dense=other.encode(["lamp number11"])[0])
     assert (hit.memory.prompt, hit.similarity) == ("lamp number11", pytest.approx(1))
 
 

@@ -15,7 +15,7 @@ from memshare_broker.wire.messages import Embedding
 from memshare_memory.pool.refill import refill
 from memshare_memory.pool.refill_job import RefillJob
 from memshare_memory.stores.open_store import open_store
-from memshare_memory.stores.store import Where, every
+from memshare_memory.stores.store import Where, every, search_one
 from tests.support.memories import LAYOUT, Item, at, remembered
 from tests.support.qdrant_server import serving
 
@@ -55,8 +55,8 @@ def test_every_memory_is_there_and_what_was_there_before_is_gone(place: tuple[Se
     assert (done.written, done.left_out) == (300, 1)
     with closing(open_store(settings, LAYOUT, "a test")) as store:
         assert {memory.id: memory for memory in every(store, Where())} == {memory.id: memory for memory, _ in ITEMS}
-        assert store.search(Where(), 1, dense=at(7))[0].memory == ITEMS[7][0]
-        assert store.search(Where(), 1, sparse=ITEMS[7][1].sparse)[0].memory == ITEMS[7][0]
+        assert search_one(store, Where(), 1, dense=at(7))[0].memory == ITEMS[7][0]
+        assert search_one(store, Where(), 1, sparse=ITEMS[7][1].sparse)[0].memory == ITEMS[7][0]
 
 
 def test_vectors_of_another_encoder_are_refused(place: tuple[Settings, str | None]) -> None:

@@ -31,13 +31,13 @@ def memory(prompt: str | None, answer: str = "Yes.", **fields: object) -> Memory
 def searched(recall: Recall, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Has the limit of each search from now on."""
     limits: list[int] = []
-    search = recall.store.search_batch
+    search = recall.store.search
 
     def noted(queries: Sequence[Query]) -> list[list[Hit]]:
         limits.extend(one.limit for one in queries)
         return search(queries)
 
-    monkeypatch.setattr(recall.store, "search_batch", noted)
+    monkeypatch.setattr(recall.store, "search", noted)
     return limits
 
 

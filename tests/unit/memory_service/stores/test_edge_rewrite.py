@@ -12,7 +12,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import vectors_of
 from memshare_memory.stores import edge_folder
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Layout, Where
+from memshare_memory.stores.store import Layout, Where, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -43,13 +43,13 @@ def test_after_a_rewrite_deleted_text_is_in_no_file_and_the_rest_is_as_it_was(tm
         [gone] = put(store, f"a {SECRET}")
         store.note_credibility({lamps[0].id: 0.25})
         store.delete([gone.id])
-        before = [(hit.memory, hit.score) for hit in store.search(Where(), 20, dense=query)]
+        before = [(hit.memory, hit.score) for hit in search_one(store, Where(), 20, dense=query)]
         assert copies(folder) > 0
 
         assert store.rewrite() == (True, ())
 
         assert copies(folder) == 0
-        assert [(hit.memory, hit.score) for hit in store.search(Where(), 20, dense=query)] == before
+        assert [(hit.memory, hit.score) for hit in search_one(store, Where(), 20, dense=query)] == before
         assert store.page(Where(credibility_to=0.5), 5).memories == [lamps[0]]
         put(store, "written after it")
         store.rewrite()
@@ -68,7 +68,7 @@ def test_who_reads_meanwhile_is_answered(tmp_path: Path) -> None:
 
         def read() -> None:
             while not ended.is_set():
-                found.append(len(store.search(Where(), 50, dense=query)))
+                found.append(len(search_one(store, Where(), 50, dense=query)))
 
         reader = threading.Thread(target=read)
         reader.start()

@@ -18,7 +18,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.stores import tally
 from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.engine_damage import Damaged, no_panic
-from memshare_memory.stores.store import Where, every
+from memshare_memory.stores.store import Where, every, search_one
 from tests.support.damage import harm
 from tests.support.memories import LAYOUT, Item, at, remembered
 
@@ -58,7 +58,7 @@ def content(folder: Path) -> tuple[dict[str, Memory], Counter[str], int]:
     """What a pool holds by every way of asking: its memories, their counts, and how many are found by a vector."""
     with closing(EdgeStore.open(folder, LAYOUT, "a test")) as store:
         memories = {str(memory.id): memory for memory in every(store, Where())}
-        hits = store.search(Where(), len(ITEMS), dense=at(0))
+        hits = search_one(store, Where(), len(ITEMS), dense=at(0))
         return memories, Counter(store.count(Where())), len(hits)
 
 
