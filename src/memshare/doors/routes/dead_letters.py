@@ -1,15 +1,20 @@
-"""Dead letters: listed, put back into their queues, or dropped."""
+"""Dead letters: listed, put back into their queues, or dropped. It takes the right `admin`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
 from memshare.client.replies import DeadLetterReply, Dropped, Retried
-from memshare.doors import dead_letters
+from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.errors import NotFound
 from memshare.doors.problems import RESPONSES
+from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.errors import BadInput
 
 router = APIRouter(prefix="/dead-letters", tags=["dead letters"], responses=RESPONSES)
 
@@ -19,16 +24,59 @@ LetterId = Annotated[str, Path(min_length=1, max_length=200, description="the `i
 @router.get("")
 def get_dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply]:
     """What was given up in your pools, oldest first; it takes the right `admin`."""
-    return dead_letters.dead_letters(backend, caller)
+    caller.require("admin")
+    with backend.reaching():
+        letters = backend.client.dead_letters.all()
+    found = [(letter, _pool_of(backend, letter)) for letter in letters]
+    return [
+        DeadLetterReply(
+            id=letter.entry.id, journey=letter.entry.journey, task=letter.entry.task, pool=pool, reason=letter.reason,
+            error=letter.error, tries=letter.tries, died=letter.died, retriable=letter.retriable,
+        )
+        for letter, pool in found
+        if caller.sees(pool)
+    ]  # fmt: skip
 
 
 @router.post("/{letter_id}/retry")
 def retry_dead_letter(letter_id: LetterId, backend: BackendNow, caller: CallerNow) -> Retried:
     """Put a message back into its queue, under its old id; it takes the right `admin`."""
-    return dead_letters.retry(backend, caller, letter_id)
+    letter = _own(backend, caller, letter_id)
+    with backend.reaching():
+        retried = backend.client.dead_letters.retry(backend.client.app, letter)
+    audit(caller, "retry", message=letter_id, journey=letter.entry.journey)
+    return Retried(id=letter_id, retried=retried)
 
 
 @router.delete("/{letter_id}")
 def delete_dead_letter(letter_id: LetterId, backend: BackendNow, caller: CallerNow) -> Dropped:
     """Drop a message for good; it takes the right `admin`."""
-    return dead_letters.drop(backend, caller, letter_id)
+    letter = _own(backend, caller, letter_id)
+    with backend.reaching():
+        backend.client.dead_letters.drop(letter)
+    audit(caller, "drop", message=letter_id, journey=letter.entry.journey)
+    return Dropped(id=letter_id)
+
+
+def _own(backend: Backend, caller: Caller, letter_id: str) -> DeadLetter:
+    caller.require("admin")
+    unknown = NotFound(f"No dead letter of your pools has the id {letter_id!r}.")
+    try:
+        with backend.reaching():
+            letter = backend.client.dead_letters.get(letter_id)
+    except BadInput as error:
+        raise unknown from error
+    if not caller.sees(_pool_of(backend, letter)):
+        raise unknown
+    return letter
+
+
+def _pool_of(backend: Backend, letter: DeadLetter) -> str | None:
+    """The pool that a message was about: it says so itself, or its agent does."""
+    body: Any = letter.entry.body
+    for _ in range(2):
+        if isinstance(body, dict):
+            if isinstance(pool := body.get("pool"), str):
+                return pool
+            body = body.get("task")
+    return backend.pool_of(letter.entry.queue)
