@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
+from memshare.client.errors import NotFound
 from memshare.client.replies import DeadLetterReply, Dropped, Retried
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
-from memshare.doors.errors import NotFound
 from memshare.doors.problems import RESPONSES
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput
