@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from memshare.client.client import Client
+from memshare import Client
 
 WHO = (
     *("a lighthouse keeper", "a baker", "a heron", "a tram driver", "a locksmith", "a cellist", "a postman"),

@@ -145,6 +145,8 @@ class _clear_exit:  # noqa: N801 - reads as a statement
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, KeyboardInterrupt):  # such as while it waits for Redis
+            raise SystemExit(130) from None
         if isinstance(error, MemshareError):
             print(f"memshare: {error}", file=sys.stderr)
             raise SystemExit(2 if isinstance(error, BadInput) else 1) from error

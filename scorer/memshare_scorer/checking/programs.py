@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memshare_broker.child_processes.pool import ChildProcesses, Ended, TooLate, ending
@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 LOOK_WITHIN = 60.0  # seconds for a module to be imported
 MEGABYTE = 2**20
+SCRIPTS = frozenset({".js", ".pl", ".py", ".rb", ".sh"})
 
 
 def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> float:
@@ -50,12 +51,21 @@ def require_checks(rubrics: Iterable[Rubric]) -> None:
                     _ask(rubric, criterion, b"", LOOK_WITHIN)
                 elif shutil.which(_program(rubric.folder, criterion.check[0])) is None:
                     raise GiveUp(f"there is no program {criterion.check[0]!r}")
+                else:
+                    _require_scripts(rubric.folder, criterion.check[1:])
             except GiveUp as error:
                 raise BadInput(
                     f"Rubric {rubric.name!r} in {rubric.folder}: the check {criterion.check!r} of {criterion.name!r} "
                     f"cannot be used: {error}. Write MODULE:FUNCTION, with the module beside the rubric or installed, "
                     'or a command as ["PROGRAM", "ARGUMENT"].'
                 ) from error
+
+
+def _require_scripts(folder: Path, arguments: Sequence[str]) -> None:
+    """Raise `GiveUp` for an argument that is the name of a script which does not lie beside the rubric."""
+    for one in arguments:
+        if Path(one).suffix in SCRIPTS and not (folder / one).exists():
+            raise GiveUp(f"there is no file {one!r} in {folder}")
 
 
 def _program(folder: Path, name: str) -> str:

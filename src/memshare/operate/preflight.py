@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from shlex import quote
 
 from memshare_agents.roster import Agent, load_roster
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
@@ -13,7 +14,7 @@ from memshare_llm.models import open_chat
 from memshare_memory.door.listening import check_door
 from memshare_memory.encoders.encoder_name import check_encoder_name
 from memshare_scorer.checking.programs import require_checks
-from memshare_scorer.rubric import all_rubrics
+from memshare_scorer.rubric import all_rubrics, rubric_files
 
 
 def check(settings: Settings, queues: Collection[str] | None = None) -> set[str]:
@@ -48,6 +49,18 @@ def check(settings: Settings, queues: Collection[str] | None = None) -> set[str]
         check_door(settings)
         check_encoder_name(settings.encoder)
     return models
+
+
+def unapproved(settings: Settings) -> list[str]:
+    """A warning for each agent whose answers would be paid for and not graded, as nobody has approved its rubric."""
+    rubrics = all_rubrics(settings.agents_dir)
+    files = rubric_files(settings.agents_dir)
+    return [
+        f"Agent {name!r}: nobody has approved its rubric, so its answers are not graded. Read it, then run `memshare "
+        f"rubric approve {quote(str(files[agent.rubric]))}`."
+        for name, agent in load_roster(settings.agents_dir).items()
+        if agent.rubric in rubrics and not rubrics[agent.rubric].approved
+    ]
 
 
 def _require_rubric(agent: Agent, rubrics: Collection[str]) -> None:

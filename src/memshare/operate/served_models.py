@@ -24,7 +24,8 @@ def try_models(settings: Settings, models: Iterable[str]) -> list[str]:
     """
     of_openai = sorted(name for name in models if name.startswith("openai:"))
     if not of_openai and (address := os.environ.get("OPENAI_BASE_URL")):
-        return [f"OPENAI_BASE_URL={address} is not used: no model is one of its. Set MEMSHARE_MODEL=openai:NAME."]
+        unused = f"OPENAI_BASE_URL is set to {address}, and no model of that server is named, so it is not used."
+        return [f"{unused} Set MEMSHARE_MODEL=openai:NAME."]
     return [warning for name in of_openai for warning in _try(settings, name)]
 
 

@@ -22,7 +22,7 @@ from memshare.cli.options import Json
 from memshare.client.address import PORT
 from memshare.client.client import Client
 from memshare.operate.data_folder import hold_folder, tell_models
-from memshare.operate.preflight import check
+from memshare.operate.preflight import check, unapproved
 from memshare.operate.served_models import try_models
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, print_json, styled
@@ -64,7 +64,7 @@ def up(
     with hold_folder(settings.data):
         models = check(settings)
         with console.status("Trying the model …"):
-            warnings = try_models(settings, models)
+            warnings = try_models(settings, models) + unapproved(settings)
         for warning in warnings:
             errors.print(warning, style="yellow")
         supervisor = Supervisor(
@@ -84,7 +84,7 @@ def up(
                 tell_models(settings),
                 contextlib.closing(Client(settings)) as client,
             ):
-                _say_ready(supervisor, as_json=as_json)
+                _say_ready(supervisor, client, as_json=as_json)
                 _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:
             if not ready:
@@ -111,7 +111,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
+def _say_ready(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
     settings = supervisor.settings
     model = settings.model_for("agents")
     if as_json:
@@ -134,7 +134,9 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         console.print(f"REST    {supervisor.serve_url}/docs")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
-    console.print(f"Try     {'memshare demo' if model == OFFLINE else submit}", soft_wrap=True)
+    if model == OFFLINE:
+        submit = f"{at}memshare memories list" if client.memories.stats().total else "memshare demo"
+    console.print(f"Try     {submit}", soft_wrap=True)
 
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:

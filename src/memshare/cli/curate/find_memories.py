@@ -103,6 +103,8 @@ def search(
         return
     rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in found]
     console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows) if rows else f"Pool {pool!r} has none.")
+    if [one.similarity for one in found] != sorted((one.similarity for one in found), reverse=True):
+        console.print("In the order in which agents are shown them: as learnt, not by similarity.", style="dim")
 
 
 def list_memories(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from memshare.cli.curate.before_forgetting import (
     AllAnonymous,
     DryRun,
@@ -18,6 +20,7 @@ from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.extras import require
 from memshare.terminal.console import console, print_json
+from memshare.terminal.memory_ids import short_id
 from memshare.terminal.memory_pages import counted
 
 
@@ -53,6 +56,8 @@ def forget(
         console.print("0 memories were forgotten: there is none of that kind.")
         return
     number = len(done["forgotten"])
-    them = "it" if number == 1 else "them"
-    console.print(f"Forgot {counted(number)}. `memshare memories restore` brings {them} back within 30 days.")
+    back = f"`memshare memories restore {short_id(UUID(done['forgotten'][0]))}` brings it back"
+    if number > 1:
+        back = "`memshare memories trash` lists them, and `memshare memories restore ID` brings one back"
+    console.print(f"Forgot {counted(number)}. {back} within 30 days.")
     say_stale(done["stale"])

@@ -101,7 +101,8 @@ def restore(
     if done.agents:
         folder = restoring.agents_folder(settings)
         typer.echo(
-            f"{len(done.agents)} files of agents and rubrics are in {folder}. Start with MEMSHARE_AGENTS_DIR={folder}."
+            f"{len(done.agents)} files of agents and rubrics are in {folder}. Start with MEMSHARE_AGENTS_DIR={folder}. "
+            "Programs that check answers are in no backup: copy them there."
         )
     if done.aside:
         typer.echo(f"The pool from before is in {done.aside}: remove it when you need it no more.")
