@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _learn(settings: Settings) -> LearnStage:
-    # torch takes seconds to import, and only who learns needs it. A call by openai fails while another thread imports
-    # httpx, as the hub of the encoders does late: so it is imported before the first call.
-    import httpx  # noqa: F401
+    # torch takes seconds to import, and only who learns needs it.
     import torch
 
     from memshare_trainer.labels import SIDE_BY_SIDE, Labeller
@@ -42,8 +40,14 @@ def _register(app: Celery, settings: Settings) -> None:
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:
-    """Only the model is opened, so that no fault hides; torch comes with the first lesson."""
+    """Only the model is opened, so that no fault hides; torch comes with the first lesson.
+
+    So does all that imports httpx, and a call by openai in one thread fails while another one imports that: it is
+    imported here, before the first task.
+    """
     if TRAINER_QUEUE in queues:
+        import httpx  # noqa: F401
+
         open_limited(settings, settings.model_for("trainer"), connections=1)
 
 
