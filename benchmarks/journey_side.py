@@ -108,7 +108,7 @@ def _start(worker: Mapping[str, Any], log: Path) -> subprocess.Popen[bytes]:
 def _part(part: str, module: str) -> Any:
     """A module of a part; in trees before the parts had packages of their own they were rooms of `memshare`."""
     own, before = PACKAGES[part]
-    return import_module(f"{own if find_spec(own) else before}.{module}")
+    return import_module(f"{before if find_spec(before) else own}.{module}")
 
 
 def _recall_ms(client: Client, prompts: Sequence[str]) -> float:
