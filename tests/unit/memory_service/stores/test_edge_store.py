@@ -16,7 +16,7 @@ import qdrant_edge as edge
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_memory.stores import edge_folder, edge_requests, points
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.store import Where, search_one
 from tests.support.memories import LAYOUT, at, remembered
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
@@ -76,7 +76,7 @@ def test_a_folder_that_was_closed_can_be_opened_again_with_everything_in_it(tmp_
     assert not (tmp_path / "owner.json").exists()
 
     with closing(EdgeStore.open(tmp_path, LAYOUT, "the second")) as store:
-        assert store.search(Where(pool="poem"), 1, dense=at(30))[0].similarity == pytest.approx(1)
+        assert search_one(store, Where(pool="poem"), 1, dense=at(30))[0].similarity == pytest.approx(1)
 
 
 def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_what_was_put_survives_kill_9(tmp_path: Path) -> None:
 
     with closing(EdgeStore.open(tmp_path, LAYOUT, "the next one")) as store:
         assert store.count(Where()) == {"poem": 1100}
-        assert store.search(Where(), 1, dense=at(109.9))[0].memory.prompt == "memory 1099"
+        assert search_one(store, Where(), 1, dense=at(109.9))[0].memory.prompt == "memory 1099"
         assert '"the next one"' in (tmp_path / "owner.json").read_text()
 
 
@@ -139,7 +139,7 @@ def test_a_full_disk_refuses_writes_but_not_searches(tmp_path: Path, monkeypatch
                 store.note_credibility({moon[0].id: 0.5})
             with pytest.raises(BadInput, match="5 MiB are free"):
                 EdgeStore.open(tmp_path / "new", LAYOUT, "a test")
-            assert store.search(Where(), 9, dense=at(0))[0].memory == moon[0]
+            assert search_one(store, Where(), 9, dense=at(0))[0].memory == moon[0]
 
         store.put([remembered("tide")])
         assert store.count(Where()) == {"poem": 2}
@@ -157,7 +157,7 @@ def test_a_pool_that_has_vectors_of_concepts_is_opened_without_them(tmp_path: Pa
 
     for _ in range(2):
         with closing(EdgeStore.open(tmp_path, LAYOUT, "a test")) as store:
-            assert [hit.memory for hit in store.search(Where(), 2, dense=at(20))] == [memory]
+            assert [hit.memory for hit in search_one(store, Where(), 2, dense=at(20))] == [memory]
     edge.EdgeShard.load(str(engine), config).close()
 
 

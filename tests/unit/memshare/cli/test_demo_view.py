@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from memshare.cli import demo_view
+from memshare.cli.begin import demo_view
 from memshare.cli.begin.demo_view import DemoView
 from memshare.demo.gain import Asked, Stage
 from memshare.demo.text_to_sql import read_questions

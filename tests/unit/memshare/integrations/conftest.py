@@ -1,5 +1,5 @@
 """The fixtures of the client: integrations stand on it."""
 
-from tests.unit.memshare.client.rest.conftest import backend, client, shelf, url
+from tests.unit.memshare.client.conftest import backend, client, shelf, url
 
 __all__ = ["backend", "client", "shelf", "url"]

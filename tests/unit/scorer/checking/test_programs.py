@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_llm.no_model import NoModel
 from memshare_scorer.checking.programs import require_checks
@@ -222,12 +223,15 @@ def test_pairs_are_checked_one_after_the_other_by_the_same_processes(folder: Pat
     assert len(mine) <= (os.cpu_count() or 1), time.monotonic() - began
 
 
-def test_the_rubric_of_the_documentation_can_be_copied(tmp_path: Path) -> None:
+def test_the_agent_and_the_rubric_of_the_documentation_can_be_copied(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text("utf-8")
-    (tmp_path / "copied.rubric.toml").write_text(page.partition("```toml\n")[2].partition("```")[0])
+    agent, rubric, *_ = (block.partition("```")[0] for block in page.split("```toml\n")[1:])
+    (tmp_path / "orders.toml").write_text(agent)
+    (tmp_path / "copied.rubric.toml").write_text(rubric)
     (tmp_path / "lint.py").write_text("print(1)")
 
     copied = find_rubric("copied", tmp_path)
 
     require_checks([copied])
+    assert load_roster(tmp_path)["orders"].rubric == "orders"
     assert [one.check is None for one in copied.criteria] == [False, False, True]
