@@ -84,7 +84,7 @@ def up(
                 tell_models(settings),
                 contextlib.closing(Client(settings)) as client,
             ):
-                _say_ready(supervisor, client, as_json=as_json)
+                _say_ready(supervisor, as_json=as_json)
                 _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:
             if not ready:
@@ -111,7 +111,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _say_ready(supervisor: Supervisor, client: Client, *, as_json: bool) -> None:
+def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     settings = supervisor.settings
     model = settings.model_for("agents")
     if as_json:
@@ -135,7 +135,7 @@ def _say_ready(supervisor: Supervisor, client: Client, *, as_json: bool) -> None
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
     if model == OFFLINE:
-        submit = f"{at}memshare memories list" if client.memories.stats().total else "memshare demo"
+        submit = f"{at}memshare memories list, or memshare demo, which has a pool of its own"
     console.print(f"Try     {submit}", soft_wrap=True)
 
 
