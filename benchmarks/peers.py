@@ -46,7 +46,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.search_steps import SPARE, choose
+from memshare_memory.recall.search_steps import CANDIDATES_RANKED, choose
 from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
@@ -144,7 +144,7 @@ def _add(ours: EdgeStore, pairs: Pairs) -> None:
 
 
 def _search(ours: EdgeStore, query: Query) -> list[Any]:
-    hits = search_one(ours, Where(pool=query.pool, status="active"), WANTED * SPARE, dense=query.vector)
+    hits = search_one(ours, Where(pool=query.pool, status="active"), CANDIDATES_RANKED, dense=query.vector)
     return choose(hits, WANTED, WANTED)
 
 

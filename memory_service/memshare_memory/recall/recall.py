@@ -18,14 +18,13 @@ from memshare_memory.memory import Memory, Mode
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.search_steps import Ranked, Search, Wanted, search_steps
+from memshare_memory.recall.search_steps import Ranked, Search, Wanted, search_steps, worth_a_look
 from memshare_memory.stores.bm25 import document, query
 from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
 
 CANDIDATES = 20  # of a lesson (INMS, arXiv 2404.09982) …
 BY_WORDS = 4  # … of which so many are found by words
-LOOKED_AT = 4  # hits for each memory that is shown
 AT_HAND = 10_000  # vectors of memories, some 1.5 kB each
 
 
@@ -98,7 +97,7 @@ class Recall:
         adapters = self._retriever.adapters({one.pool for one in wanted})
         turned = [adapters[one.pool](one.vector) for one in wanted]
         words = [query(one.text) if one.mode == "hybrid" else None for one in wanted]
-        steps = [search_steps(one, self._share, ranks=adapters[one.pool].version > 0) for one in wanted]
+        steps = [search_steps(one, self._share) for one in wanted]
         chosen: dict[int, list[Hit]] = {}
         asked: dict[int, Search] = {}
 
@@ -201,12 +200,6 @@ def fused(found: Sequence[UUID], learnt: Sequence[Hit]) -> list[Hit]:
     first = {one: rank for rank, one in enumerate(found)}
     scores = {hit.memory.id: 1 / (RRF_K + first[hit.memory.id]) + 1 / (RRF_K + rank) for rank, hit in enumerate(learnt)}
     return sorted((hit._replace(score=scores[hit.memory.id]) for hit in learnt), key=lambda hit: -hit.score)
-
-
-def worth_a_look(ranked: Sequence[Hit], k: int) -> list[Hit]:
-    """Of many hits, best first, those at which a recall of k looks closely: the first, and some that are proven."""
-    first, later = ranked[: LOOKED_AT * k], ranked[LOOKED_AT * k :]
-    return [*first, *[hit for hit in later if hit.proven][:k]]
 
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:

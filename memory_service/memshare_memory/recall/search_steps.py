@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from memshare_memory.memory import Memory, Mode, folded
 from memshare_memory.stores.store import Hit, Where
 
-CANDIDATES_RANKED = 50  # memories that a learner ranks: a good one that is less like the task is among them
-SPARE = 3  # memories looked at for each one that is shown, where nothing was learnt: some have the same prompt
-
-
+CANDIDATES_RANKED = 50  # memories of a search: a good one that is less like the task, or a proven one, is among them
+LOOKED_AT = 4  # of them for each memory that is shown: some have the same prompt
 UNPROVEN = 1  # of the memories shown, at most so many where there are proven ones
 
 
@@ -65,19 +63,16 @@ class Ranked(NamedTuple):
     is_all: bool
 
 
-def search_steps(
-    wanted: Wanted, submitter_share: float, *, ranks: bool = False
-) -> Generator[Search, Ranked | None, list[Hit]]:
+def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ranked | None, list[Hit]]:
     """Gives a search, is sent what it found, and so on; returns the memories to show, best first.
 
-    Mostly one search is enough: a large one where a learner `ranks` what is found. Where nothing was learnt and what is
-    nearest is unproven, a second one is. At most `submitter_share` of the memories come from one submitter where there
-    are others.
+    Mostly one search is enough. At most `submitter_share` of the memories come from one submitter where there are
+    others.
     """
     k = wanted.k
     if k == 0:
         return []
-    limit = max(CANDIDATES_RANKED if ranks else 0, SPARE * k)
+    limit = max(CANDIDATES_RANKED, LOOKED_AT * k)
     seen: list[Hit] = []
     shown: list[Hit] = []
     # Where there are no others, one submitter may fill the places that are left.
@@ -85,17 +80,15 @@ def search_steps(
         left_out: list[str] = []
         # No unproven memory is a reason to look for others.
         while len(together := choose([*shown, *seen], k, each, unproven=k)) < k:
+            before, left_out = left_out, used_up(together, each)
+            if seen and left_out == before:
+                limit *= 2  # the same search again would find the same
             found = yield Search(replace(wanted.where, submitter_not=left_out), limit, is_first=not seen)
             if found is None:
                 raise TypeError("A search is answered by what it found.")
-            proven = sum(hit.proven for hit in found.hits)
-            if limit < CANDIDATES_RANKED and not found.is_all and proven < min(k, len(found.hits)):
-                limit = CANDIDATES_RANKED  # proven ones may lie further off
-                continue
             seen += found.hits
             if found.is_all:
                 break
-            left_out, limit = used_up(together, each), 2 * limit
         shown = choose([*shown, *seen], k, each)
         if not left_out:
             break  # all there is has been seen, or enough
@@ -126,6 +119,12 @@ def choose(ranked: Sequence[Hit], k: int, each: int, unproven: int = UNPROVEN) -
         if len(chosen) == k:
             break
     return chosen
+
+
+def worth_a_look(found: Sequence[Hit], k: int) -> list[Hit]:
+    """Of what a search found, best first, what a recall of k looks at closely: the first, and some that are proven."""
+    first, later = found[: LOOKED_AT * k], found[LOOKED_AT * k :]
+    return [*first, *[hit for hit in later if hit.proven][:k]]
 
 
 def used_up(chosen: Iterable[Hit], each: int) -> list[str]:

@@ -13,7 +13,7 @@ from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.recall import Mode, Recall
 from memshare_memory.recall.retriever import adapter_key, standings_key, version_key
-from memshare_memory.recall.search_steps import CANDIDATES_RANKED, SPARE
+from memshare_memory.recall.search_steps import CANDIDATES_RANKED
 from memshare_memory.recall.standings import Standing, Standings
 from memshare_memory.stores.store import Hit, Query
 from tests.support.memories import prompts, remembered
@@ -255,7 +255,7 @@ def test_before_anything_was_learnt_unproven_memories_leave_room_for_proven_ones
     assert [hit.proven for hit in hits] == [False, True, True]
 
 
-def test_before_anything_was_learnt_proven_memories_take_one_small_search(
+def test_proven_memories_take_one_search(
     recall: Recall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(recall, *(memory(f"red lamp {number}") for number in range(30)))
@@ -263,7 +263,7 @@ def test_before_anything_was_learnt_proven_memories_take_one_small_search(
 
     nearest(recall, "red lamp", k=3)
 
-    assert limits == [3 * SPARE]
+    assert limits == [CANDIDATES_RANKED]
 
 
 def test_no_unproven_memory_has_the_place_of_a_proven_one_with_the_same_prompt(recall: Recall) -> None:
