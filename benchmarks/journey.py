@@ -2,11 +2,12 @@
 
 A journey is a task's way over all hops: recall and answer, grade, settle (here every answer is stored). About a quarter
 of the memories are then compared with others that answer the same question, as in a pool in use, which is one call and
-one message more (`compared_share`). The model is a chat server on loopback behind the real OpenAI client, in a process
-of its own on the same processors. Everything runs on as many processors as `--processors` says: Redis, the memory
-service, agents, scorer, chat server and this program. `--threads` tasks are in flight: agents have so many threads
-together. The scorers, which grade and compare, have twice as many, as under `memshare up`. The share of the ideal is
-that of threads / latency, which would be reached if nothing but the model took time.
+one message more (`compared_share`), and few become lessons, which nobody takes here. The model is a chat server on
+loopback behind the real OpenAI client, in a process of its own on the same processors. Everything runs on as many
+processors as `--processors` says: Redis, the memory service, agents, scorer, chat server and this program. `--threads`
+tasks are in flight: agents have so many threads together. The scorers, which grade and compare, have twice as many, as
+under `memshare up`. The share of the ideal is that of threads / latency, which would be reached if nothing but the
+model took time.
 
 With `--against` an older tree, such as a worktree of an earlier commit, runs the same journeys in turns with this one,
 on a Redis and a pool of its own; figures are medians of the rounds. `cpu_ratio` leaves the chat server out, which both

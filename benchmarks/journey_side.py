@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice, product
@@ -90,6 +91,7 @@ def main() -> None:
             rate = _run(client, wanted["what"], list(islice(prompts, wanted["count"])))
             compared = client.ledger.done().get("compare", 0) - compared
             _say({"rate": rate, "compared": compared / wanted["count"]})
+            _count_as_learnt(client)
     finally:
         for processes in (*workers.values(), [redis]):
             for process in processes:
@@ -120,6 +122,16 @@ def _recall_ms(client: Client, prompts: Sequence[str]) -> float:
         client.memories.recall(request(pool="poem", text=prompt, k=3))
         took.append(time.perf_counter() - began)
     return median(took) * 1000
+
+
+def _count_as_learnt(client: Client) -> None:
+    """Say that the pool had a lesson of each memory: nobody learns here, and in a pool in use few become lessons."""
+    request = _part("memory", "door.messages").RecallRequest(pool="poem", text=WHO[0], k=1)
+    embedding = client.memories.recall(request).embedding
+    settled = client.ledger.done().get("settle", 0)
+    state = _part("memory", "recall.retriever").retriever_key("poem", embedding.encoder, "state")
+    with closing(_part("broker", "connection").connect(client.settings.redis)) as redis:
+        redis.hset(state, "counted", settled)
 
 
 def _run(client: Client, what: str, prompts: Sequence[str]) -> float:

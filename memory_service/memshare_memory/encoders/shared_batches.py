@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +44,7 @@ class SharedBatches:
         self._lock = threading.Lock()
         self._queue: FairQueue[_Piece] = FairQueue()
         self._is_encoding = False
+        self._thread = ThreadPoolExecutor(1, "memshare-encoding")
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if len(texts) <= LARGEST_SHARED:
@@ -69,7 +70,7 @@ class SharedBatches:
                     row += 1
             if not self._is_encoding:
                 self._is_encoding = True
-                threading.Thread(target=self._encode_all, name="memshare-encoding", daemon=True).start()
+                self._thread.submit(self._encode_all)
         return wanted.future
 
     def _encode_all(self) -> None:
