@@ -15,8 +15,11 @@ from typer.cli import get_docs_for_click
 from typer.models import Context
 
 import memshare
+from memshare import AsyncMemory
 from memshare.cli.lazy_commands import GROUPS, load
-from memshare.client.rest.memory import DeadLetters, Journeys, Memories
+from memshare.client.rest.calls.dead_letters import DeadLetters
+from memshare.client.rest.calls.journeys import Journeys
+from memshare.client.rest.calls.memories import Memories
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
 from memshare.operate.metrics import SharedMetrics
@@ -83,7 +86,8 @@ def _python() -> Iterator[str]:
             yield f"```python\n{one.__name__}{_signature(one)}\n```\n"
             for name, method in inspect.getmembers(one, inspect.isfunction):
                 if not name.startswith("_"):
-                    how = "await " if inspect.iscoroutinefunction(method) else ""
+                    is_awaited = inspect.iscoroutinefunction(method) or (one is AsyncMemory and hasattr(method, "call"))
+                    how = "await " if is_awaited else ""
                     yield f"### {one.__name__}.{name}\n\n```python\n{how}{name}{_signature(method)}\n```\n"
                     yield f"{_doc(method)}\n"
 

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
+from fastapi import Header
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from memshare_broker.wire.forms import Label, Share, Written
@@ -16,6 +17,11 @@ from memshare_memory.memory import Mode, Status
 LONGEST_KEY = 200  # characters of an idempotency key
 Key = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$")]
 """A key of the client's own: the same request with the same key is done once."""
+
+
+IdempotencyKey = Annotated[
+    Key | None, Header(alias="Idempotency-Key", description="in place of the field of the same name")
+]
 
 
 def example(**fields: JsonValue) -> ConfigDict:

@@ -19,9 +19,9 @@ from schemathesis.specs.openapi.checks import (
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
 from memshare.doors.caller import local_caller
+from memshare.doors.calls.journeys import cancel
+from memshare.doors.calls.offering import offer
 from memshare.doors.forms import OfferForm
-from memshare.doors.journeys import cancel
-from memshare.doors.offering import offer
 from tests.unit.memshare.doors.conftest import bury
 from tests.unit.memshare.doors.test_tokens import OPERATIONS
 

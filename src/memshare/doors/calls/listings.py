@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Annotated
+
+from fastapi import Path
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import (
@@ -12,13 +15,15 @@ from memshare.client.replies import (
     RubricReply,
     StatsReply,
 )
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.client.rest.calls.sharing import Sharing
+from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.serving import serves
 from memshare_memory.recall.lift import lifts
 from memshare_scorer.rubric import Rubric, all_rubrics
 
 
-def pools(backend: Backend, caller: Caller) -> list[PoolReply]:
+@serves(Sharing.pools)
+def pools(backend: BackendNow, caller: CallerNow) -> list[PoolReply]:
     """The caller's pools, by name."""
     counts = backend.client.memories.stats().by_pool
     cards = backend.cards().values()
@@ -33,7 +38,8 @@ def pools(backend: Backend, caller: Caller) -> list[PoolReply]:
     ]
 
 
-def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
+@serves(Sharing.agents)
+def agents(backend: BackendNow, caller: CallerNow) -> list[AgentReply]:
     """The agents whose pools the caller sees, by name."""
     serving = Counter(queue for worker in backend.client.workers() for queue in worker.queues)
     return [
@@ -43,14 +49,18 @@ def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
     ]
 
 
-def rubrics(backend: Backend, caller: Caller) -> list[RubricReply]:
+@serves(Sharing.rubrics)
+def rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
     """The rubrics by which the answers of these agents are graded, by name; for who sees all pools, every rubric."""
     seen = {card.rubric for card in backend.cards().values() if caller.sees(card.pool)}
     found = all_rubrics(backend.settings.agents_dir)
     return [_rubric(one) for name, one in sorted(found.items()) if caller.pools is None or name in seen]
 
 
-def rubric(backend: Backend, caller: Caller, name: str) -> RubricReply:
+@serves(Sharing.rubric)
+def rubric(
+    backend: BackendNow, caller: CallerNow, name: Annotated[str, Path(min_length=1, max_length=200)]
+) -> RubricReply:
     """One of them; raises `NotFound`."""
     for one in rubrics(backend, caller):
         if one.name == name:
@@ -58,7 +68,8 @@ def rubric(backend: Backend, caller: Caller, name: str) -> RubricReply:
     raise NotFound(f"No rubric is called {name!r}.")
 
 
-def stats(backend: Backend, caller: Caller) -> StatsReply:
+@serves(Sharing.stats)
+def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
     """How many memories the caller's pools have; who sees all pools is told what is open in every queue, too."""
     counts = backend.client.memories.stats().by_pool
     by_pool = {name: count for name, count in sorted(counts.items()) if caller.sees(name)}
