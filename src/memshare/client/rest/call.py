@@ -78,6 +78,7 @@ class Call(Generic[Reply]):
         bound = self.signature.bind(None, *args, **kwargs)  # None stands for self
         bound.apply_defaults()
         asked = dict(list(bound.arguments.items())[1:])
+        asked |= asked.pop("conditions", {})
         if "idempotency_key" in asked and asked["idempotency_key"] is None:
             asked["idempotency_key"] = uuid4().hex  # so that it is done once, however often it is sent
         named = {name: quote(str(asked.pop(name)), safe="") for name in self._in_path}
@@ -86,7 +87,7 @@ class Call(Generic[Reply]):
             headers["If-Match"] = f'"{asked.pop(self.if_match)}"'
         given = {name: _plain(value) for name, value in asked.items() if value is not None}
         has_body = self.verb in ("PATCH", "POST") and asked
-        query = "" if has_body or not given else f"?{urlencode(given)}"
+        query = "" if has_body or not given else f"?{urlencode(given, doseq=True)}"
         return Request(
             self,
             self.path.format(**named) + query,

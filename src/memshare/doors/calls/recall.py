@@ -23,7 +23,6 @@ from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Turn
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
 from memshare_memory.memory import Memory
-from memshare_memory.stores.store import Where
 
 
 @serves(Sharing.recall)
@@ -32,17 +31,12 @@ def recall(backend: BackendNow, caller: CallerNow, form: RecallForm) -> Recalled
     caller.require("recall")
     text = backend.checked_text(form.text)
     pool = _pool(backend, caller, form)
-    some = form.filters
     request = RecallRequest(
         pool=pool,
         text=text,
         k=form.k,
         mode=form.mode,
-        among=Where(agent=some.agent, kind=some.kind, submitter=some.submitter),
-        since=some.since,
-        until=some.until,
-        words=some.words,
-        not_shown=some.not_shown,
+        among=form.filters.where(ids_not=form.filters.not_shown),
         # A token's own pools may have no memory yet; the name of any other may be a slip of the pen.
         new_pool=form.agent is not None or caller.pools is not None,
         submitter=caller.name,

@@ -12,15 +12,13 @@ from memshare.client.rest.calls.memories import FoundMemory, Memories, MemoriesR
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
-from memshare.doors.forms import SearchForm
+from memshare.doors.forms import PageForm, SearchForm
 from memshare.doors.serving import READS, serves, tool
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
-from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Status
-from memshare_memory.stores.store import Where
 
 
 class Found(Message):
@@ -48,9 +46,7 @@ def search(backend: BackendNow, caller: CallerNow, form: SearchForm) -> SearchRe
     """The memories nearest to a text, whatever has become of them."""
     caller.require("recall")
     text = backend.checked_text(form.text, "text")
-    where = Where(
-        pool=_pool(caller, form.pool), status=form.status, agent=form.agent, kind=form.kind, submitter=form.submitter
-    )
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
     found = backend.client.memories.search(
         SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
     )
@@ -58,22 +54,11 @@ def search(backend: BackendNow, caller: CallerNow, form: SearchForm) -> SearchRe
 
 
 @serves(Memories.page)
-def page(
-    backend: BackendNow,
-    caller: CallerNow,
-    *,
-    pool: Label | None = None,
-    agent: Label | None = None,
-    kind: Label | None = None,
-    submitter: Label | None = None,
-    status: Status | None = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: Annotated[UUID | None, Query(description="`next` of the page before")] = None,
-) -> MemoriesReply:
+def page(backend: BackendNow, caller: CallerNow, form: Annotated[PageForm, Query()]) -> MemoriesReply:
     """Some memories in the order of their ids, from where the page before ended."""
     caller.require("recall")
-    where = Where(pool=_pool(caller, pool), status=status, agent=agent, kind=kind, submitter=submitter)
-    found = backend.client.memories.page(where, limit, cursor)
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    found = backend.client.memories.page(where, form.limit, form.cursor)
     return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Unpack
 from uuid import UUID
 
 from pydantic import Field
 
+from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory, Mode, Status
@@ -60,10 +62,8 @@ class Memories(Calls[Asked]):
         pool: str | None = None,
         k: int = 10,
         mode: Mode = "dense",
-        agent: str | None = None,
-        kind: str | None = None,
-        submitter: str | None = None,
         status: Status | None = None,
+        **conditions: Unpack[ConditionArguments],
     ) -> SearchReply:
         """The memories nearest to a text, whatever has become of them."""
 
@@ -72,12 +72,10 @@ class Memories(Calls[Asked]):
         self,
         *,
         pool: str | None = None,
-        agent: str | None = None,
-        kind: str | None = None,
-        submitter: str | None = None,
         status: Status | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        **conditions: Unpack[ConditionArguments],
     ) -> MemoriesReply:
         """Memories, a page at a time.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from memshare.client.rest.methods import Asked, Calls, call
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.dead_letters import DeadLetters
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import Memories
+    from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
 
 Turns = Sequence[Mapping[str, str]]
@@ -43,13 +44,12 @@ class Sharing(Calls[Asked]):
         messages: Turns | None = None,
         k: int = 3,
         mode: Mode = "dense",
-        filters: Mapping[str, Any] | None = None,
+        filters: FilterArguments | None = None,
         format: Literal["memories", "messages"] = "memories",  # noqa: A002 - the field's name
     ) -> Recalled:
         """The memories to show with a task, best first, and a `recall_id` for what comes after.
 
-        Name an agent or a pool. `filters` are agent, kind, submitter, since, until, words and not_shown. The format
-        "messages" adds turns, ready to put before the task.
+        Name an agent or a pool. The format "messages" adds turns, ready to put before the task.
         """
 
     @call("post_pair", "POST", "/v1/pairs", status=202)
