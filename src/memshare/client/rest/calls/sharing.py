@@ -19,9 +19,12 @@ if TYPE_CHECKING:
         RubricReply,
         StatsReply,
     )
+    from memshare.client.rest.calls.budgets import Budgets
+    from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetters
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import Memories
+    from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
 
@@ -144,3 +147,24 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.dead_letters import DeadLetters
 
         return DeadLetters(self._connection)
+
+    @cached_property
+    def conflicts(self) -> ConflictCalls[Asked]:
+        """Memories that contradict each other."""
+        from memshare.client.rest.calls.conflicts import ConflictCalls
+
+        return ConflictCalls(self._connection)
+
+    @cached_property
+    def trash(self) -> TrashCalls[Asked]:
+        """What was forgotten."""
+        from memshare.client.rest.calls.trash import TrashCalls
+
+        return TrashCalls(self._connection)
+
+    @cached_property
+    def budgets(self) -> Budgets[Asked]:
+        """What may be used in a day."""
+        from memshare.client.rest.calls.budgets import Budgets
+
+        return Budgets(self._connection)
