@@ -1,4 +1,4 @@
-"""What there is: pools, agents, rubrics and how much is open."""
+"""What there is: pools, agents, rubrics, which can be approved, and how much is open."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Annotated
 
 from fastapi import Path
+from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import (
@@ -16,10 +17,17 @@ from memshare.client.replies import (
     StatsReply,
 )
 from memshare.client.rest.calls.sharing import Sharing
+from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.serving import serves
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import Message
 from memshare_memory.recall.lift import lifts
-from memshare_scorer.rubric import Rubric, all_rubrics
+from memshare_scorer.rubric import Rubric, all_rubrics, rubric_files
+
+RubricName = Annotated[str, Path(min_length=1, max_length=200)]
 
 
 @serves(Sharing.pools)
@@ -58,14 +66,38 @@ def rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
 
 
 @serves(Sharing.rubric)
-def rubric(
-    backend: BackendNow, caller: CallerNow, name: Annotated[str, Path(min_length=1, max_length=200)]
-) -> RubricReply:
+def rubric(backend: BackendNow, caller: CallerNow, name: RubricName) -> RubricReply:
     """One of them; raises `NotFound`."""
     for one in rubrics(backend, caller):
         if one.name == name:
             return one
     raise NotFound(f"No rubric is called {name!r}.")
+
+
+class ApprovalForm(Message):
+    """Which version of a rubric somebody has read, and who, where there is no token."""
+
+    version: str = Field(min_length=1, max_length=200)
+    by: Label | None = None
+
+
+@serves(Sharing.approve_rubric)
+def approve_rubric(backend: BackendNow, caller: CallerNow, name: RubricName, form: ApprovalForm) -> RubricReply:
+    """Write into the file of a rubric who approves it; raises `BadInput` for a bundled one, or for another version."""
+    from memshare_scorer.rubric_file import approve  # reads what models drafted
+
+    caller.require("admin")
+    rubric(backend, caller, name)
+    by = form.by if caller.name == LOCAL_NAME else caller.name
+    if by is None:
+        raise BadInput("Say who approves the rubric with 'by': there is no token whose name it could be.")
+    folder = backend.settings.agents_dir
+    file = rubric_files(folder)[name]
+    if folder is None or file.parent != folder:
+        raise BadInput(f"The rubric {name!r} is bundled: nobody has to approve it.")
+    approved = approve(file, by, form.version)
+    audit(caller, "approve", rubric=name, version=approved.version)
+    return _rubric(approved)
 
 
 @serves(Sharing.stats)

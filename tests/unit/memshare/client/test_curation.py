@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -104,3 +105,23 @@ def test_one_rubric_is_read_by_its_name(client: Memory) -> None:
     assert client.rubric("logic").name == "logic"
     with pytest.raises(NotFound):
         client.rubric("no/such")
+
+
+def test_a_rubric_is_approved_in_the_version_that_was_read(url: str, backend: Backend, tmp_path: Path) -> None:
+    backend.settings = backend.settings.model_copy(update={"agents_dir": tmp_path})
+    criteria = '[[criteria]]\nname = "right"\npoints = 100\ndescription = "It is right."\n'
+    (tmp_path / "haiku.rubric.toml").write_text(f'domain = "Haiku"\nthreshold = 60.0\n{criteria}')
+
+    with Memory(url) as here:
+        draft = here.rubric("haiku")
+        with pytest.raises(BadInput, match="'by'"):
+            here.approve_rubric("haiku", draft.version)
+        with pytest.raises(BadInput, match="bundled"):
+            here.approve_rubric("poem", "x", by="Ada")
+        with pytest.raises(BadInput, match="0000"):
+            here.approve_rubric("haiku", "0000", by="Ada")
+        assert not here.rubric("haiku").approved
+    with Memory(url, backend.tokens.create("ada", ("admin",), None)) as ada:
+        assert ada.approve_rubric("haiku", draft.version).approved
+        assert ada.rubric("haiku") == draft.model_copy(update={"approved": True})
+    assert 'by = "ada"' in (tmp_path / "haiku.rubric.toml").read_text()

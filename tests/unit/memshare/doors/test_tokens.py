@@ -49,6 +49,7 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/feedback": {"recall_id": recall_id, "memories": {shelf["poem"]: 0.0}},
         "/v1/memories/search": {"text": "red lamp", "pool": "poem"},
         "/v1/memories": {"answer": "x", "pool": "poem"},
+        "/v1/rubrics/{name}/approval": {"version": "x"},
         "/v1/conflicts": {"memories": [shelf["poem"], shelf["logic"]], "contradict": True},
         "/v1/memories/{memory_id}": {"answer": "x"},
     }.get(path, {})

@@ -123,6 +123,13 @@ class Sharing(Calls[Asked]):
     def rubric(self, name: str) -> RubricReply:
         """One rubric."""
 
+    @call("approve_rubric", "POST", "/v1/rubrics/{name}/approval", tag=WHAT_THERE_IS, repeatable=False)
+    def approve_rubric(self, name: str, version: str, *, by: str | None = None) -> RubricReply:
+        """Approve a rubric of yours after reading it, so that answers are graded by it; it takes the right `admin`.
+
+        `version` is that of the rubric as you read it. A token approves in its own name; without one, say who `by`.
+        """
+
     @call("get_stats", "GET", "/v1/stats", tag=WHAT_THERE_IS)
     def stats(self) -> StatsReply:
         """How many memories your pools have, and how many messages are open."""
