@@ -18,20 +18,13 @@ class Declared(Protocol):
     def call(self) -> Call[Any]: ...
 
 
-@dataclass(frozen=True)
-class Hints:
-    """What a model may know of a tool before it calls it."""
+Hints = dict[str, bool]
+"""What a model may know of a tool before it calls it."""
 
-    read_only_hint: bool = False
-    destructive_hint: bool | None = None
-    idempotent_hint: bool | None = None
-    open_world_hint: bool = False
-
-
-READS = Hints(read_only_hint=True)
-ADDS = Hints(destructive_hint=False)
-TELLS_ONCE = Hints(destructive_hint=False, idempotent_hint=True)
-DESTROYS = Hints(destructive_hint=True, idempotent_hint=True)
+READS: Hints = {"read_only_hint": True, "open_world_hint": False}
+ADDS: Hints = {"read_only_hint": False, "destructive_hint": False, "open_world_hint": False}
+TELLS_ONCE: Hints = {**ADDS, "idempotent_hint": True}
+DESTROYS: Hints = {**TELLS_ONCE, "destructive_hint": True}
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,13 @@ async def follow_async(connection: AsyncConnection, request: Request[State]) -> 
             await asyncio.sleep(follower.pause(found))
 
 
+def follow_either(
+    connection: Connection | AsyncConnection, request: Request[State]
+) -> Iterator[State] | AsyncIterator[State]:
+    """The same for either connection."""
+    return follow(connection, request) if isinstance(connection, Connection) else follow_async(connection, request)
+
+
 class EventStream:
     """The events of one connection (the format of the HTML standard, section 9.2); only their data is kept."""
 

@@ -6,9 +6,9 @@ import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from memshare.client.rest.call import Call, Verb
+from memshare.client.rest.call import Call, Request, Verb
 from memshare.client.rest.connection import AsyncConnection, Connection
-from memshare.client.rest.following import State, follow, follow_async
+from memshare.client.rest.following import State, follow_either
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,34 +55,25 @@ def call(name: str, verb: Verb, path: str, **more: Any) -> Callable[[Callable[Co
 
     def declared(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
         line = Call(name, verb, path, function, **more)
-
-        @functools.wraps(function)
-        def method(self: Calls[Any], *args: Any, **kwargs: Any) -> Any:
-            return self._connection.ask(line.request(*args, **kwargs))
-
-        return cast(Method[P, R], _with(method, line))
+        return cast(Method[P, R], _method(line, lambda connection, request: connection.ask(request)))
 
     return declared
 
 
-def stream(name: str, path: str, **more: Any) -> Callable[[Callable[Concatenate[Any, P], State]], Stream[P, State]]:
+def stream(name: str, path: str) -> Callable[[Callable[Concatenate[Any, P], State]], Stream[P, State]]:
     """The same for a call whose answer is a stream of what it is declared to return."""
 
     def declared(function: Callable[Concatenate[Any, P], State]) -> Stream[P, State]:
-        line = Call(name, "GET", path, function, accept="text/event-stream", silence=SILENCE, **more)
-
-        @functools.wraps(function)
-        def method(self: Calls[Any], *args: Any, **kwargs: Any) -> Any:
-            connection, request = self._connection, line.request(*args, **kwargs)
-            if isinstance(connection, Connection):
-                return follow(connection, request)
-            return follow_async(connection, request)
-
-        return cast(Stream[P, State], _with(method, line))
+        line = Call(name, "GET", path, function, accept="text/event-stream", silence=SILENCE)
+        return cast(Stream[P, State], _method(line, follow_either))
 
     return declared
 
 
-def _with(method: Any, line: Call[Any]) -> object:
-    method.call = line
+def _method(line: Call[Any], ask: Callable[[Any, Request[Any]], Any]) -> Any:
+    @functools.wraps(line.declared)
+    def method(self: Calls[Any], *args: Any, **kwargs: Any) -> Any:
+        return ask(self._connection, line.request(*args, **kwargs))
+
+    method.call = line  # type: ignore[attr-defined]
     return method

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Annotated
 from uuid import uuid4
 
@@ -58,7 +57,7 @@ def submit(backend: BackendNow, caller: CallerNow, form: TaskForm, key: Idempote
     return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
 
 
-@tool(Sharing.tasks, "ask_agent", "Ask an agent", replace(ADDS, open_world_hint=True))
+@tool(Sharing.tasks, "ask_agent", "Ask an agent", {**ADDS, "open_world_hint": True})
 async def ask_agent(
     backend: Backend,
     caller: Caller,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -24,7 +23,7 @@ def add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Cal
             _bound(tool, backend, caller),
             title=tool.title,
             description=inspect.getdoc(tool.function),
-            annotations=ToolAnnotations(**asdict(tool.hints)),
+            annotations=ToolAnnotations(**tool.hints),
         )
 
 
