@@ -32,6 +32,7 @@ from memshare_llm.limits.metered import Metering, Payer, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import RecallRequest
+from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class AnswerStage:
                 text=text,
                 k=k,
                 mode=mode,
-                not_shown=task.not_shown,
+                among=Where(ids_not=task.not_shown),
                 new_pool=True,
                 submitter=task.submitter,
             )

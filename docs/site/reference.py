@@ -15,10 +15,12 @@ from typer.cli import get_docs_for_click
 from typer.models import Context
 
 import memshare
+from memshare import AsyncMemory
 from memshare.cli.lazy_commands import GROUPS, load
-from memshare.client.rest.memory import DeadLetters, Journeys, Memories
+from memshare.client.rest.methods import Calls
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
+from memshare.doors.table import served
 from memshare.operate.metrics import SharedMetrics
 from memshare_agents.roster import Agent
 from memshare_broker import redis_server
@@ -74,8 +76,10 @@ def _files() -> Iterator[str]:
 
 def _python() -> Iterator[str]:
     yield "# Python\n\n`from memshare import …`; [doors](../doors.md) shows these at work.\n"
+    served()  # imports every group of calls
+    groups = sorted((one for one in Calls.__subclasses__() if not issubclass(memshare.Memory, one)), key=_name)
     rest = [getattr(memshare, name) for name in memshare.__all__ if name not in FIRST]
-    for one in [*(getattr(memshare, name) for name in FIRST), Memories, Journeys, DeadLetters, *rest]:
+    for one in [*(getattr(memshare, name) for name in FIRST), *groups, *rest]:
         yield f"## {one.__name__}\n\n{_doc(one)}\n"
         if issubclass(one, BaseModel):
             yield from _fields(one.model_json_schema())
@@ -83,9 +87,14 @@ def _python() -> Iterator[str]:
             yield f"```python\n{one.__name__}{_signature(one)}\n```\n"
             for name, method in inspect.getmembers(one, inspect.isfunction):
                 if not name.startswith("_"):
-                    how = "await " if inspect.iscoroutinefunction(method) else ""
+                    is_awaited = inspect.iscoroutinefunction(method) or (one is AsyncMemory and hasattr(method, "call"))
+                    how = "await " if is_awaited else ""
                     yield f"### {one.__name__}.{name}\n\n```python\n{how}{name}{_signature(method)}\n```\n"
                     yield f"{_doc(method)}\n"
+
+
+def _name(of: type) -> str:
+    return of.__name__
 
 
 def _messages() -> Iterator[str]:

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import date
 from typing import Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from memshare_agents.reasoning.short_term import Item
 from memshare_broker.observe import tracing
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.door.days import on_days
-from memshare_memory.door.messages import Found, RecallRequest, Word
+from memshare_memory.door.conditions import Conditions
+from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.memory import FLOOR, Mode
-from memshare_memory.stores.store import Order, SortKey, Where
+from memshare_memory.stores.store import Order, SortKey
 
 Sort = Literal["time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
 
 
-class Filters(BaseModel):
+class SortedConditions(Conditions):
     """Exact conditions on memories; those that are null do not count, the others must all hold."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    agent: str | None = Field(default=None, description="the agent that wrote it")
-    kind: str | None = Field(default=None, description="the kind of task that it answered")
-    submitter: str | None = Field(default=None, description="who submitted that task")
-    since: date | None = Field(default=None, description="remembered on this day (UTC) or later")
-    until: date | None = Field(default=None, description="remembered on this day (UTC) or earlier")
-    words: list[Word] | None = Field(default=None, max_length=10, description="words that all stand in it")
-    score_from: float | None = Field(default=None, description="minimum score, of 100")
-    score_to: float | None = Field(default=None, description="graded so high or lower")
-    credibility_from: float | None = Field(default=None, description="so credible or more; 1 is one never tried")
-    credibility_to: float | None = Field(default=None, description="so credible or less")
     sort: Sort | None = Field(default=None, description="the highest of it first; null: the nearest first")
 
 
@@ -71,20 +58,13 @@ class Knowledge:
             self._version = self._memory.recall(nothing).retriever_version
         return self._version
 
-    def _sorted(self, filters: Filters, order: Order) -> list[Item]:
+    def _sorted(self, filters: SortedConditions, order: Order) -> list[Item]:
         """The first memories that agents may be shown, in an order."""
-        among = _among(filters)
-        credible = max(FLOOR, among.credibility_from or 0.0)
-        where = replace(
-            among,
-            pool=self._pool,
-            status="active",
-            credibility_from=credible,
-            ids_not=self._not_shown,
-        )
+        where = filters.where(pool=self._pool, status="active", ids_not=self._not_shown)
+        where = replace(where, credibility_from=max(FLOOR, where.credibility_from or 0.0))
         return [_item(Found(memory=one, similarity=0.0)) for one in self._memory.first(where, order, self._k)]
 
-    def search(self, text: str, filters: Filters) -> list[Item]:
+    def search(self, text: str, filters: SortedConditions) -> list[Item]:
         """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
         if self._k == 0:
             return []
@@ -95,8 +75,7 @@ class Knowledge:
             text=text,
             k=self._k,
             mode=self._mode,
-            among=_among(filters),
-            not_shown=self._not_shown,
+            among=filters.where(ids_not=self._not_shown),
             new_pool=True,
             asked_by=self._asked_by,
         )
@@ -106,21 +85,6 @@ class Knowledge:
         self.seconds.append(time.monotonic() - began)
         self._version = recalled.retriever_version
         return [_item(one) for one in recalled.found]
-
-
-def _among(filters: Filters) -> Where:
-    """The memories that fulfil the conditions."""
-    where = Where(
-        agent=filters.agent,
-        kind=filters.kind,
-        submitter=filters.submitter,
-        words=tuple(filters.words or ()),
-        score_from=filters.score_from,
-        score_to=filters.score_to,
-        credibility_from=filters.credibility_from,
-        credibility_to=filters.credibility_to,
-    )
-    return on_days(where, filters.since, filters.until)
 
 
 def _item(found: Found) -> Item:

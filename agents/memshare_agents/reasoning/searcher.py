@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from memshare_agents.reasoning.knowledge import Filters
+from memshare_agents.reasoning.knowledge import SortedConditions
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
 from memshare_agents.reasoning.short_term import Item
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
@@ -24,7 +24,9 @@ class SearcherArguments(Arguments):
         description="the words to search for: names and terms rather than a whole question"
     )
     places: list[Place] = Field(default=["memory", "documents"], min_length=1, max_length=3)
-    filters: Filters = Field(default=Filters(), description="conditions on memories; null where there are none")
+    filters: SortedConditions = Field(
+        default=SortedConditions(), description="conditions on memories; null where there are none"
+    )
 
 
 def run(arguments: SearcherArguments, context: Context) -> Result:

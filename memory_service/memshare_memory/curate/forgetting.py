@@ -82,9 +82,14 @@ class Forgetting:
     def trash(self, request: TrashRequest) -> TrashPage:
         """What is in the trash."""
         ids = self._trash.ids(request.prefix)
-        if request.submitter is None:
+        if request.submitter is None and request.pools is None:
             return TrashPage(total=len(ids), forgotten=tuple(self._trash.read(ids[: request.limit])))
-        found = [one for one in self._trash.read(ids) if one.memory.submitter == request.submitter]
+        found = [
+            one
+            for one in self._trash.read(ids)
+            if request.submitter in (None, one.memory.submitter)
+            and (request.pools is None or one.memory.pool in request.pools)
+        ]
         return TrashPage(total=len(found), forgotten=tuple(found[: request.limit]))
 
     def restore(self, request: RestoreForgotten) -> Restored:

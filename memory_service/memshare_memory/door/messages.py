@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
-from typing import Annotated, Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import Field, JsonValue, TypeAdapter, model_validator
 
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
+from memshare_memory.door.conditions import Word, since_and_until
 from memshare_memory.memory import Memory, Mode, saying
 from memshare_memory.stores.store import Order, Where
 
 LONGEST_PAGE = 1_000  # memories
 
-Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
-
-
 AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
 
 
-class RecallRequest(Message):
-    """Which memories may be shown with a task: the k best of a pool that fulfil every condition.
+class _Beside(Message):
+    """The conditions that stood beside `among`."""
 
-    `among` narrows by fields (its pool and status do not count), `since` and `until` are days (UTC) on which a memory
-    was made, `words` all stand in it, and those in `not_shown` are left out.
+    since: date | None = None
+    until: date | None = None
+    words: tuple[Word, ...] = Field(default=(), max_length=10)
+    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
+
+
+class RecallRequest(Message):
+    """Which memories may be shown with a task: the k best of a pool, `among` those; its pool and status do not count.
+
+    Conditions that stood beside `among` in earlier releases are read as part of it: `since`, `until`, `words` and
+    `not_shown`.
     """
 
     pool: Label
@@ -33,15 +41,26 @@ class RecallRequest(Message):
     k: int = Field(ge=0, le=MAX_MEMORIES)
     mode: Mode = "dense"
     among: Where = Where()
-    since: date | None = None
-    until: date | None = None
-    words: tuple[Word, ...] = Field(default=(), max_length=10)
-    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
     submitter: Label | None = Field(
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )
     asked_by: Label | None = AskedBy
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.keys().isdisjoint(_Beside.model_fields):
+            return given
+        beside = _Beside.model_validate({name: given[name] for name in _Beside.model_fields.keys() & given.keys()})
+        among = TypeAdapter(Where).validate_python(given.get("among") or {})
+        among = replace(
+            among,
+            words=(*among.words, *beside.words),
+            ids_not=(*among.ids_not, *beside.not_shown),
+            **since_and_until(beside.since, beside.until),
+        )
+        return {name: one for name, one in given.items() if name not in _Beside.model_fields} | {"among": among}
 
 
 class Found(Message):

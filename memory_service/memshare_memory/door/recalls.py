@@ -6,17 +6,14 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Embedding
-from memshare_memory.door.days import on_days
 from memshare_memory.door.messages import Found, RecallRequest, Recollection
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.search_steps import Wanted
-from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,7 +125,7 @@ def _recall_each(recall: Recall, steps: Sequence[_Step]) -> list[Recollection]:
     """What is recalled for each request, by as few searches as there can be."""
     vectors = [one.vectors.result()[0] for one in steps if one.vectors is not None]
     wanted = [
-        Wanted(one.pool, one.text, vector, one.k, one.mode, _among(one), one.submitter)
+        Wanted(one.pool, one.text, vector, one.k, one.mode, one.among, one.submitter)
         for (one, *_), vector in zip(steps, vectors, strict=True)
     ]
     return [
@@ -141,9 +138,3 @@ def _recall_each(recall: Recall, steps: Sequence[_Step]) -> list[Recollection]:
         )
         for recalled, vector in zip(recall.nearest_each(wanted), vectors, strict=True)
     ]
-
-
-def _among(request: RecallRequest) -> Where:
-    """Which memories are meant: those of `among`, on the days, with the words, and without those left out."""
-    among = on_days(request.among, request.since, request.until)
-    return replace(among, words=(*among.words, *request.words), ids_not=(*among.ids_not, *request.not_shown))

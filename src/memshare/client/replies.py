@@ -1,4 +1,4 @@
-"""What the doors answer."""
+"""What the calls of `Memory` itself are answered with; the replies of the others stand beside them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare_broker.wire.grades import Score
-from memshare_broker.wire.lessons import Lesson
-from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
-from memshare_memory.memory import Memory, Status
+from memshare_broker.wire.messages import Message, Turn
+from memshare_memory.memory import Status
 from memshare_memory.recall.lift import Lift
 
 
@@ -56,83 +54,6 @@ class FeedbackTaken(Message):
     known: tuple[UUID, ...]
 
 
-class JourneyReply(Message):
-    """What became of a task or of a pair so far: what is not known yet is null."""
-
-    id: str
-    what: Literal["task", "standard answer", "seed"]
-    state: Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
-    ended: bool
-    agent: str
-    pool: str | None
-    kind: str | None
-    submitter: str
-    submitted: float
-    prompt: str
-    answer: str | None
-    model: str | None
-    memories: tuple[Shown, ...]
-    withheld: Shown | None = Field(description="a memory that was recalled and, at random, not shown")
-    quoted: Quoted | None = Field(description="the memory whose answer it is, word for word, as there is no model")
-    recall_id: UUID | None
-    usage: Usage | None
-    seconds: float | None
-    steps: tuple[Step, ...]
-    score: Score | None
-    memory_id: UUID | None
-    outcome: str | None
-    reason: str | None
-    lesson: Lesson | None
-    feedback: dict[UUID, float]
-    waits: str | None = Field(description="why it waits beside its queue")
-    cancelled: str | None
-    error: str | None = Field(description="why it was given up")
-
-
-class Cancelled(Message):
-    """What became of the wish to end a journey; one that is running ends after its stage."""
-
-    id: str
-    outcome: Literal["cancelled", "running", "ended", "unknown"]
-
-
-class FoundMemory(Message):
-    """A memory that a search found."""
-
-    memory: Memory
-    similarity: float
-
-
-class SearchReply(Message):
-    """What was found, the nearest first."""
-
-    memories: tuple[FoundMemory, ...]
-
-
-class MemoryReply(Message):
-    """A memory, what it has been worth, and the memories that contradict it."""
-
-    memory: Memory
-    version: str = Field(description="what a change of it names; the same as its ETag")
-    credibility: float
-    credits: int
-    lift: Lift
-    conflicts: tuple[UUID, ...]
-
-
-class MemoriesReply(Message):
-    """Some memories, and the cursor of the next page, if there is one."""
-
-    memories: tuple[Memory, ...]
-    next: str | None
-
-
-class Forgotten(Message):
-    """What went into the trash, where it stays for 30 days."""
-
-    ids: tuple[UUID, ...]
-
-
 class PoolReply(Message):
     """A pool, how many memories it has, and the agents that share it."""
 
@@ -169,33 +90,6 @@ class RubricReply(Message):
     approved: bool
     threshold: float | Literal["mean-of-seeds"]
     criteria: tuple[CriterionReply, ...]
-
-
-class DeadLetterReply(Message):
-    """A message that was given up."""
-
-    id: str
-    journey: str
-    task: str
-    pool: str | None
-    reason: str
-    error: str
-    tries: int
-    died: float
-    retriable: bool = Field(description="false for one that could not be read, or proved nothing")
-
-
-class Retried(Message):
-    """A message that is back in its queue; `retried` is false where somebody else was first."""
-
-    id: str
-    retried: bool
-
-
-class Dropped(Message):
-    """A message that is forgotten; its journey keeps the reason."""
-
-    id: str
 
 
 class StatsReply(Message):

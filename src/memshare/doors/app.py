@@ -13,7 +13,7 @@ from memshare.doors.body import LARGEST_BODY
 from memshare.doors.entrance import Entrance
 from memshare.doors.mcp_door.http import McpDoor
 from memshare.doors.problems import Problem, add_handlers
-from memshare.doors.routes import dead_letters, journeys, listings, memories, sharing
+from memshare.doors.routes.calls import call_routes
 from memshare.doors.routes.pages import page_routes
 from memshare.doors.this_machine import is_same_user
 
@@ -48,8 +48,7 @@ def rest_app(backend: Backend) -> FastAPI:
     app.state.backend, app.state.is_same_user = backend, is_same_user
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
-    for module in (sharing, journeys, memories, listings, dead_letters):
-        app.include_router(module.router, prefix="/v1")
+    app.include_router(call_routes())
     app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"]), *page_routes()]
 
     described = app.openapi

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID
 
+from fastapi import Header
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
-from memshare_memory.door.messages import Word
+from memshare_memory.door.conditions import Conditions
 from memshare_memory.memory import Mode, Status
 
 LONGEST_KEY = 200  # characters of an idempotency key
 Key = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$")]
 """A key of the client's own: the same request with the same key is done once."""
+
+
+IdempotencyKey = Annotated[
+    Key | None, Header(alias="Idempotency-Key", description="in place of the field of the same name")
+]
 
 
 def example(**fields: JsonValue) -> ConfigDict:
@@ -40,15 +45,9 @@ class Asked(Message):
         return AgentTask(prompt=self.prompt, messages=self.messages).text
 
 
-class Filters(Message):
+class Filters(Conditions):
     """Which memories count: all conditions must hold."""
 
-    agent: Label | None = None
-    kind: Label | None = None
-    submitter: Label | None = None
-    since: date | None = Field(default=None, description="made on this day (UTC) or later")
-    until: date | None = Field(default=None, description="made on this day (UTC) or earlier")
-    words: tuple[Word, ...] = Field(default=(), max_length=10, description="all of them stand in it")
     not_shown: tuple[UUID, ...] = Field(default=(), max_length=100, description="left out")
 
 
@@ -115,7 +114,7 @@ class TaskForm(Asked):
     idempotency_key: Key | None = None
 
 
-class SearchForm(Message):
+class SearchForm(Conditions):
     """The k memories nearest to a text, whatever has become of them."""
 
     model_config = example(text="musical instruments", pool="logic", k=5)
@@ -124,10 +123,18 @@ class SearchForm(Message):
     pool: Label | None = None
     k: int = Field(default=10, ge=1, le=100)
     mode: Mode = "dense"
-    agent: Label | None = None
-    kind: Label | None = None
-    submitter: Label | None = None
     status: Status | None = None
+
+
+class PageForm(Conditions):
+    """Some memories in the order of their ids."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    pool: Label | None = None
+    status: Status | None = None
+    limit: int = Field(default=50, ge=1, le=500)
+    cursor: UUID | None = Field(default=None, description="`next` of the page before")
 
 
 class MemoryForm(Message):

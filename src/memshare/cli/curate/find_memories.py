@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.text import Text
 
+from memshare.cli.condition_options import takes_conditions
 from memshare.cli.options import Json, Pool
 from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json, short, table
@@ -24,7 +24,7 @@ from memshare.terminal.memory_pages import (
 )
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
-from memshare_memory.door.days import on_days
+from memshare_memory.door.conditions import Conditions
 from memshare_memory.door.messages import LONGEST_PAGE, RecallRequest
 from memshare_memory.memory import Memory, Status
 from memshare_memory.stores.store import Order, SortKey, Where
@@ -33,37 +33,17 @@ Sort = Literal["id", "time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
 _COLUMNS = ("id", "score", "kind")
 
-Agent = Annotated[str | None, typer.Option(help="Only of this agent.")]
-Kind = Annotated[str | None, typer.Option(help="Only of this kind.")]
-Submitter = Annotated[str | None, typer.Option(help="Only of this submitter.")]
-Model = Annotated[str | None, typer.Option(help="Only with an answer of this model.")]
 OfStatus = Annotated[Status | None, typer.Option(help="Only of this status.")]
-Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or later.")]
-Until = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or earlier.")]
-ScoreFrom = Annotated[float | None, typer.Option(min=0, max=100, help="Minimum score.")]
-ScoreTo = Annotated[float | None, typer.Option(min=0, max=100, help="Maximum score.")]
-CredibilityFrom = Annotated[float | None, typer.Option(help="Minimum credibility (untested: 1).")]
-CredibilityTo = Annotated[float | None, typer.Option(help="Maximum credibility.")]
-Word = Annotated[list[str] | None, typer.Option(help="With this word in prompt or answer; repeatable.")]
 
 
+@takes_conditions
 def search(
     text: Annotated[str, typer.Argument(help="A task, or any text.")],
     pool: Pool = None,
     limit: Annotated[int, typer.Option("--limit", "-k", min=1, max=20, help="Maximum number of memories.")] = 3,
     hybrid: Annotated[bool, typer.Option("--hybrid", help="By words as well as by meaning.")] = False,
-    agent: Agent = None,
-    kind: Kind = None,
-    submitter: Submitter = None,
-    model: Model = None,
-    status: OfStatus = None,
-    since: Since = None,
-    until: Until = None,
-    score_from: ScoreFrom = None,
-    score_to: ScoreTo = None,
-    credibility_from: CredibilityFrom = None,
-    credibility_to: CredibilityTo = None,
-    word: Word = None,
+    *,
+    conditions: Conditions,
     as_json: Json = False,
 ) -> None:
     """Find the memories that an agent would be shown with this task.
@@ -74,18 +54,6 @@ def search(
     pool = the_pool(client, pool)
     if not text.strip():
         raise BadInput("The text to search for is empty.")
-    among = Where(
-        agent=agent,
-        kind=kind,
-        submitter=submitter,
-        model=model,
-        status=status,
-        words=tuple(word or ()),
-        score_from=score_from,
-        score_to=score_to,
-        credibility_from=credibility_from,
-        credibility_to=credibility_to,
-    )
     wanted = checked(
         RecallRequest,
         "The search",
@@ -93,7 +61,7 @@ def search(
         text=text,
         k=limit,
         mode="hybrid" if hybrid else "dense",
-        among=on_days(among, since, until),
+        among=conditions.where(),
         new_pool=True,
     )
     found = client.memories.recall(wanted).found
@@ -107,20 +75,12 @@ def search(
         console.print("In the order in which agents are shown them: as learnt, not by similarity.", style="dim")
 
 
+@takes_conditions
 def list_memories(
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
-    agent: Agent = None,
-    kind: Kind = None,
-    submitter: Submitter = None,
-    model: Model = None,
+    *,
+    conditions: Conditions,
     status: OfStatus = None,
-    since: Since = None,
-    until: Until = None,
-    score_from: ScoreFrom = None,
-    score_to: ScoreTo = None,
-    credibility_from: CredibilityFrom = None,
-    credibility_to: CredibilityTo = None,
-    word: Word = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of memories.")] = 50,
     sort: Annotated[Sort, typer.Option(help="What to sort by, the newest or highest first.")] = "time",
     ascending: Annotated[bool, typer.Option("--ascending", help="With --sort: the lowest first.")] = False,
@@ -134,20 +94,7 @@ def list_memories(
     """
     client = Client()
     require_pool(client, pool)
-    where = Where(
-        pool=pool,
-        agent=agent,
-        kind=kind,
-        submitter=submitter,
-        model=model,
-        status=status,
-        words=tuple(word or ()),
-        score_from=score_from,
-        score_to=score_to,
-        credibility_from=credibility_from,
-        credibility_to=credibility_to,
-    )
-    where = on_days(where, since, until)
+    where = conditions.where(pool=pool, status=status)
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
     columns, rows = [*_COLUMNS, *text_columns()], [row(memory) for memory in found]

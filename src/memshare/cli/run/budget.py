@@ -10,8 +10,8 @@ import typer
 
 from memshare.cli.options import Json
 from memshare.cli.run.budget_show import limits, print_spending
-from memshare.cli.run.spending import spending
 from memshare.client.client import Client
+from memshare.client.spending import spending
 from memshare.terminal.console import console, errors, print_json
 from memshare_broker.connection import connect, reaching
 from memshare_broker.errors import BadInput

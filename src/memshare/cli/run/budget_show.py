@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memshare.cli.run.spending import Capped, Spending, Spent
+from memshare.client.spending import Capped, Spending, Spent
 from memshare.terminal.console import console, table
 from memshare_llm.limits.budget import Cap, in_words
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from typing import Any, cast
 
 from memshare.client.errors import STATUSES
@@ -24,10 +23,9 @@ def read(call: Call[Reply], answer: Answer | NoResponse, address: str) -> Reply:
         raise _refusal(answer, address)
     from pydantic import TypeAdapter, ValidationError  # the models cost more to import than the rest of the client
 
-    model: Any = getattr(import_module("memshare.client.replies"), call.reply)
     try:
         # What a newer server says besides is left out.
-        found: Any = TypeAdapter(list[model] if call.many else model).validate_json(answer.body, extra="ignore")
+        found: Any = TypeAdapter(call.reply).validate_json(answer.body, extra="ignore")
     except ValidationError as error:
         raise Unreachable(f"The server at {address} is not a `memshare serve` of this version.") from error
     return cast(Reply, found)

@@ -1,41 +1,117 @@
-"""A call of `memshare serve` as data, and when one that failed is made again."""
+"""A call of `memshare serve`: a line of the table, and the request that a program makes by it."""
 
 from __future__ import annotations
 
+import inspect
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
-from urllib.parse import urlencode
+from functools import cached_property
+from importlib import import_module
+from itertools import count
+from typing import Any, Generic, Literal, TypeVar
+from urllib.parse import quote, urlencode
+from uuid import uuid4
 
 Reply = TypeVar("Reply")
+Verb = Literal["DELETE", "GET", "PATCH", "POST"]
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between two tries
 BUSY = (429, 502, 503, 504)
 
+_numbers = count()
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Call(Generic[Reply]):
-    """One request. `reply` names the model in `memshare.client.replies` that its answer is."""
+    """A line of the table of calls. Routes, both clients and the documentation are made of it.
 
-    method: str
+    `declared` is a method without a body: its parameters are what is asked, its annotation is the reply, and the first
+    paragraph of its documentation is that of the route. A parameter that the path does not name is a field of the body,
+    or of the query where there is no body.
+    """
+
+    name: str
+    """Of the operation in OpenAPI."""
+    verb: Verb
     path: str
-    reply: str
-    body: Mapping[str, Any] | None = None
-    query: Mapping[str, Any] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    many: bool = False
-    """Whether the answer is a list of them."""
+    declared: Callable[..., Reply]
+    status: int = 200
+    """Of an answer that is no problem."""
+    tag: str = ""
+    """The heading in the documentation, if it is not the name of the file."""
     repeatable: bool = True
     """Whether it does no more when it is done twice."""
-    waits: float = 0.0
-    """Seconds for which the server may wait before it answers."""
+    if_match: str | None = None
+    """The parameter that is sent as the header If-Match."""
+    accept: str = "application/json"
+    silence: float = 0.0
+    """Seconds between two words of the server at most, where the answer is a stream."""
+    number: int = field(default_factory=_numbers.__next__)
 
     @property
-    def target(self) -> str:
-        """The path with its query."""
-        asked = {name: value for name, value in self.query.items() if value is not None}
-        return f"{self.path}?{urlencode(asked)}" if asked else self.path
+    def heading(self) -> str:
+        return self.tag or self.declared.__module__.rpartition(".")[2].replace("_", " ")
+
+    @property
+    def does(self) -> str:
+        """What it does, in a paragraph."""
+        return (inspect.getdoc(self.declared) or "").partition("\n\n")[0]
+
+    @cached_property
+    def reply(self) -> Any:
+        """The type of the reply; it is imported with the first one, for models cost more than the rest of a client."""
+        names = vars(import_module("memshare.client.replies")) | self.declared.__globals__
+        return eval(self.declared.__annotations__["return"], names)
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.declared)
+
+    @cached_property
+    def _in_path(self) -> list[str]:
+        return re.findall(r"{(\w+)}", self.path)
+
+    def request(self, *args: Any, **kwargs: Any) -> Request[Reply]:
+        """The request that these arguments make; what is None is left out."""
+        bound = self.signature.bind(None, *args, **kwargs)  # None stands for self
+        bound.apply_defaults()
+        asked = dict(list(bound.arguments.items())[1:])
+        asked |= asked.pop("conditions", {})
+        if "idempotency_key" in asked and asked["idempotency_key"] is None:
+            asked["idempotency_key"] = uuid4().hex  # so that it is done once, however often it is sent
+        named = {name: quote(str(asked.pop(name)), safe="") for name in self._in_path}
+        headers = {"Accept": self.accept}
+        if self.if_match is not None:
+            headers["If-Match"] = f'"{asked.pop(self.if_match)}"'
+        given = {name: _plain(value) for name, value in asked.items() if value is not None}
+        has_body = self.verb in ("PATCH", "POST") and asked
+        query = "" if has_body or not given else f"?{urlencode(given, doseq=True)}"
+        return Request(
+            self,
+            self.path.format(**named) + query,
+            given if has_body else None,
+            headers,
+            waits=given.get("wait", self.silence),
+        )
+
+
+def _plain(value: Any) -> Any:
+    return {str(name): one for name, one in value.items()} if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True)
+class Request(Generic[Reply]):
+    """One request by a call."""
+
+    call: Call[Reply]
+    target: str
+    """The path with its query."""
+    body: Mapping[str, Any] | None
+    headers: Mapping[str, str]
+    waits: float
+    """Seconds for which the server may wait before it answers."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import httpcore2
 
 from memshare.client.rest.answers import read
-from memshare.client.rest.call import Answer, Call, NoResponse, Reply, wait_before
+from memshare.client.rest.call import Answer, NoResponse, Reply, Request, wait_before
 from memshare_broker.errors import BadInput
 
 NETWORK = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
@@ -38,20 +38,20 @@ class Server:
         if self.token is not None and not self.token.isascii():
             raise BadInput("Expected a token as `memshare token create` printed it, found other characters in it.")
 
-    def request(self, call: Call[Any]) -> dict[str, Any]:
+    def sent(self, request: Request[Any]) -> dict[str, Any]:
         """What httpcore2 takes."""
-        headers = {"Accept": "application/json", **call.headers}
+        headers = dict(request.headers)
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
         content = None
-        if call.body is not None:
+        if request.body is not None:
             headers["Content-Type"] = "application/json"
-            content = _encoded(call.body)
-        patience = self.timeout + call.waits
+            content = _encoded(request.body)
+        patience = self.timeout + request.waits
         limits = {"connect": CONNECT_WITHIN, "read": patience, "write": self.timeout, "pool": patience}
         return {
-            "method": call.method,
-            "url": self.url.rstrip("/") + call.target,
+            "method": request.call.verb,
+            "url": self.url.rstrip("/") + request.target,
             "headers": headers,
             "content": content,
             "extensions": {"timeout": limits},
@@ -65,14 +65,14 @@ class Connection:
         self.place = place
         self.pool = httpcore2.ConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
 
-    def ask(self, call: Call[Reply]) -> Reply:
-        """The reply to a call; raises `MemshareError`."""
-        request = self.place.request(call)
+    def ask(self, request: Request[Reply]) -> Reply:
+        """The reply to a request; raises `MemshareError`."""
+        call, sent = request.call, self.place.sent(request)
         tried = 0
         while True:
             answer: Answer | NoResponse
             try:
-                answer = answer_of(self.pool.request(**request))
+                answer = answer_of(self.pool.request(**sent))
             except NETWORK as error:
                 answer = silence_of(error)
             tried += 1
@@ -92,14 +92,14 @@ class AsyncConnection:
         self.place = place
         self.pool = httpcore2.AsyncConnectionPool(max_connections=CONNECTIONS, keepalive_expiry=KEEP_IDLE)
 
-    async def ask(self, call: Call[Reply]) -> Reply:
-        """The reply to a call; raises `MemshareError`."""
-        request = self.place.request(call)
+    async def ask(self, request: Request[Reply]) -> Reply:
+        """The reply to a request; raises `MemshareError`."""
+        call, sent = request.call, self.place.sent(request)
         tried = 0
         while True:
             answer: Answer | NoResponse
             try:
-                answer = answer_of(await self.pool.request(**request))
+                answer = answer_of(await self.pool.request(**sent))
             except NETWORK as error:
                 answer = silence_of(error)
             tried += 1

@@ -5,29 +5,35 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from memshare.client.rest.answers import read
-from memshare.client.rest.call import Answer, Call, NoResponse, wait_before
+from memshare.client.rest.call import Answer, NoResponse, Request, wait_before
 from memshare.client.rest.connection import NETWORK, AsyncConnection, Connection, Server, answer_of, silence_of
 
-if TYPE_CHECKING:
-    from memshare.client.replies import JourneyReply
-
-QUIET = 15.0  # seconds between two words of the server at most; `timeout` more, and a stream counts as broken
 OVER = NoResponse(EOFError("the stream of events ended before the journey"), sent=True)
 
 
-class _Follower:
+class HasEnd(Protocol):
+    """What is followed: it changes until it has ended."""
+
+    @property
+    def ended(self) -> bool: ...
+
+
+State = TypeVar("State", bound=HasEnd)
+
+
+class _Follower(Generic[State]):
     """What is known of a journey while it is followed: what is new of it, and when to connect again."""
 
-    def __init__(self, call: Call[JourneyReply], place: Server) -> None:
-        self._call, self._place = call, place
-        self._last: JourneyReply | None = None
+    def __init__(self, request: Request[State], place: Server) -> None:
+        self._call, self._place = request.call, place
+        self._last: State | None = None
         self._failed = 0
         self.ended = False
 
-    def news(self, stream: EventStream, piece: bytes) -> Iterator[JourneyReply]:
+    def news(self, stream: EventStream, piece: bytes) -> Iterator[State]:
         """The states that are not those of before: each new connection begins with the state of now."""
         for data in stream.feed(piece):
             journey = read(self._call, Answer(200, data), self._place.url)
@@ -45,13 +51,13 @@ class _Follower:
         return wait or 0.0
 
 
-def follow(connection: Connection, call: Call[JourneyReply]) -> Iterator[JourneyReply]:
+def follow(connection: Connection, request: Request[State]) -> Iterator[State]:
     """The journey at each of its changes, until it has ended."""
-    follower, request = _Follower(call, connection.place), connection.place.request(call)
+    follower, sent = _Follower(request, connection.place), connection.place.sent(request)
     while not follower.ended:
         found: Answer | NoResponse = OVER
         try:
-            with connection.pool.stream(**request) as response:
+            with connection.pool.stream(**sent) as response:
                 if response.status != 200:
                     response.read()
                     found = answer_of(response)
@@ -65,13 +71,13 @@ def follow(connection: Connection, call: Call[JourneyReply]) -> Iterator[Journey
             time.sleep(follower.pause(found))
 
 
-async def follow_async(connection: AsyncConnection, call: Call[JourneyReply]) -> AsyncIterator[JourneyReply]:
+async def follow_async(connection: AsyncConnection, request: Request[State]) -> AsyncIterator[State]:
     """The same for asyncio."""
-    follower, request = _Follower(call, connection.place), connection.place.request(call)
+    follower, sent = _Follower(request, connection.place), connection.place.sent(request)
     while not follower.ended:
         found: Answer | NoResponse = OVER
         try:
-            async with connection.pool.stream(**request) as response:
+            async with connection.pool.stream(**sent) as response:
                 if response.status != 200:
                     await response.aread()
                     found = answer_of(response)
@@ -84,6 +90,13 @@ async def follow_async(connection: AsyncConnection, call: Call[JourneyReply]) ->
             found = silence_of(error)
         if not follower.ended:
             await asyncio.sleep(follower.pause(found))
+
+
+def follow_either(
+    connection: Connection | AsyncConnection, request: Request[State]
+) -> Iterator[State] | AsyncIterator[State]:
+    """The same for either connection."""
+    return follow(connection, request) if isinstance(connection, Connection) else follow_async(connection, request)
 
 
 class EventStream:

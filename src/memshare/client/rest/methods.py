@@ -1,57 +1,79 @@
-"""Makes methods of calls: what a call takes and answers is written once, for `Memory` and for `AsyncMemory`."""
+"""Makes a method of each call: what it takes and answers is declared once, for `Memory` and for `AsyncMemory`."""
 
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
-from memshare.client.rest.call import Call
+from memshare.client.rest.call import Call, Request, Verb
 from memshare.client.rest.connection import AsyncConnection, Connection
+from memshare.client.rest.following import State, follow_either
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Asked = TypeVar("Asked", Connection, AsyncConnection)
+
+SILENCE = 15.0  # seconds between two words of a stream at most; `timeout` more, and it counts as broken
 
 
-class HasConnection(Protocol):
-    """What a blocking method is made for."""
+class Calls(Generic[Asked]):
+    """Some calls of `memshare serve` as methods; over an `AsyncConnection` each is awaited."""
 
-    @property
-    def _connection(self) -> Connection: ...
-
-
-class HasAsyncConnection(Protocol):
-    """What an asynchronous method is made for."""
-
-    @property
-    def _connection(self) -> AsyncConnection: ...
+    def __init__(self, connection: Asked) -> None:
+        self._connection: Asked = connection
 
 
-def blocking(build: Callable[P, Call[R]]) -> Callable[Concatenate[HasConnection, P], R]:
-    """A method that makes a call and returns its reply."""
+class Method(Protocol[P, R]):
+    """A call of which a method is made: it returns the reply, or what is awaited for it."""
 
-    def method(self: HasConnection, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._connection.ask(build(*args, **kwargs))
+    call: Call[R]
 
-    _describe(method, build)
+    @overload
+    def __get__(self, of: Calls[Connection], kind: Any) -> Callable[P, R]: ...
+    @overload
+    def __get__(self, of: Calls[AsyncConnection], kind: Any) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __get__(self, of: None, kind: Any) -> Method[P, R]: ...
+
+
+class Stream(Protocol[P, R]):
+    """A call that is answered by a stream: its method returns what is looped over."""
+
+    call: Call[R]
+
+    @overload
+    def __get__(self, of: Calls[Connection], kind: Any) -> Callable[P, Iterator[R]]: ...
+    @overload
+    def __get__(self, of: Calls[AsyncConnection], kind: Any) -> Callable[P, AsyncIterator[R]]: ...
+    @overload
+    def __get__(self, of: None, kind: Any) -> Stream[P, R]: ...
+
+
+def call(name: str, verb: Verb, path: str, **more: Any) -> Callable[[Callable[Concatenate[Any, P], R]], Method[P, R]]:
+    """Make a call, and a method that makes it, of a declaration. `more` are other fields of `Call`."""
+
+    def declared(function: Callable[Concatenate[Any, P], R]) -> Method[P, R]:
+        line = Call(name, verb, path, function, **more)
+        return cast(Method[P, R], _method(line, lambda connection, request: connection.ask(request)))
+
+    return declared
+
+
+def stream(name: str, path: str) -> Callable[[Callable[Concatenate[Any, P], State]], Stream[P, State]]:
+    """The same for a call whose answer is a stream of what it is declared to return."""
+
+    def declared(function: Callable[Concatenate[Any, P], State]) -> Stream[P, State]:
+        line = Call(name, "GET", path, function, accept="text/event-stream", silence=SILENCE)
+        return cast(Stream[P, State], _method(line, follow_either))
+
+    return declared
+
+
+def _method(line: Call[Any], ask: Callable[[Any, Request[Any]], Any]) -> Any:
+    @functools.wraps(line.declared)
+    def method(self: Calls[Any], *args: Any, **kwargs: Any) -> Any:
+        return ask(self._connection, line.request(*args, **kwargs))
+
+    method.call = line  # type: ignore[attr-defined]
     return method
-
-
-def asynchronous(build: Callable[P, Call[R]]) -> Callable[Concatenate[HasAsyncConnection, P], Coroutine[Any, Any, R]]:
-    """A method that makes a call and returns its reply once it is there."""
-
-    async def method(self: HasAsyncConnection, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._connection.ask(build(*args, **kwargs))
-
-    _describe(method, build)
-    return method
-
-
-def _describe(method: Any, build: Callable[..., Any]) -> None:
-    """Give a method the name, documentation and parameters of its call, which `help` shows."""
-    functools.update_wrapper(method, build)
-    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    signature = inspect.signature(build)
-    parameters = [itself, *signature.parameters.values()]
-    method.__signature__ = signature.replace(parameters=parameters)

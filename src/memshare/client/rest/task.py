@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memshare.client.rest import calls
-from memshare.client.rest.calls import Turns
+from memshare.client.rest.calls.sharing import Sharing, Turns
 from memshare.client.rest.connection import AsyncConnection, Connection
 from memshare_broker.errors import BadInput
 
@@ -62,40 +61,40 @@ class _Task:
 class Task(_Task):
     """A task as a block: `with memory.task("logic", prompt) as task`. A block that raises offers nothing."""
 
-    def __init__(self, connection: Connection, *about: Any) -> None:
+    def __init__(self, memory: Sharing[Connection], *about: Any) -> None:
         super().__init__(*about)
-        self._connection = connection
+        self._memory = memory
 
     def __enter__(self) -> Task:
-        self._recalled = self._connection.ask(calls.recall(**self._asked(), k=self._k, format="messages"))
+        self._recalled = self._memory.recall(**self._asked(), k=self._k, format="messages")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self.answer is not None:
-            self.offered = self._connection.ask(calls.pairs(**self._pair()))
+            self.offered = self._memory.pairs(**self._pair())
 
     def reward(self, worth: float) -> FeedbackTaken | None:
         """Tell what the memories were worth, 0 to 1; None where none was shown. The first word stands."""
-        return self._connection.ask(calls.feedback(worth, recall_id=self.recalled.recall_id)) if self.memories else None
+        return self._memory.feedback(worth, recall_id=self.recalled.recall_id) if self.memories else None
 
 
 class AsyncTask(_Task):
     """The same for asyncio: `async with memory.task("logic", prompt) as task`."""
 
-    def __init__(self, connection: AsyncConnection, *about: Any) -> None:
+    def __init__(self, memory: Sharing[AsyncConnection], *about: Any) -> None:
         super().__init__(*about)
-        self._connection = connection
+        self._memory = memory
 
     async def __aenter__(self) -> AsyncTask:
-        self._recalled = await self._connection.ask(calls.recall(**self._asked(), k=self._k, format="messages"))
+        self._recalled = await self._memory.recall(**self._asked(), k=self._k, format="messages")
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self.answer is not None:
-            self.offered = await self._connection.ask(calls.pairs(**self._pair()))
+            self.offered = await self._memory.pairs(**self._pair())
 
     async def reward(self, worth: float) -> FeedbackTaken | None:
         """Tell what the memories were worth, 0 to 1; None where none was shown. The first word stands."""
         if not self.memories:
             return None
-        return await self._connection.ask(calls.feedback(worth, recall_id=self.recalled.recall_id))
+        return await self._memory.feedback(worth, recall_id=self.recalled.recall_id)

@@ -12,9 +12,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import AgentReply, PoolReply, RubricReply
-from memshare.doors import listings
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
+from memshare.doors.calls import listings
 from memshare_broker.errors import MemshareError
 
 JSON = "application/json"

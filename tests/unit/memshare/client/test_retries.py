@@ -11,12 +11,12 @@ import redis
 
 from memshare import Memory, NotFound, TryAgain, Unreachable
 from memshare.client.rest.call import Answer, Call, NoResponse, wait_before
+from memshare.client.rest.calls.memories import Memories
 from memshare_broker.delivery.keys import MESSAGES
 from tests.support.raw_server import raw_server
 from tests.support.served import losing_answers
 
-CALL: Call[object] = Call("POST", "/v1/pairs", "Accepted")
-ONCE: Call[object] = Call("PATCH", "/v1/memories/1", "MemoryReply", repeatable=False)
+CALL, ONCE = Memory.pairs.call, Memories.edit.call
 
 
 def test_a_pair_whose_answer_got_lost_is_handed_in_once(url: str, redis_client: redis.Redis) -> None:

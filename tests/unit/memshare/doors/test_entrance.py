@@ -162,7 +162,8 @@ def texts_of(
     if schema.get("type") == "string":
         yield path
     if schema.get("type") == "array":
-        yield from texts_of(schema["items"], components, (*path, "0"))
+        first = schema["items"] if "items" in schema else schema["prefixItems"][0]
+        yield from texts_of(first, components, (*path, "0"))
     for name, inner in schema.get("properties", {}).items():
         yield from texts_of(inner, components, (*path, name))
 

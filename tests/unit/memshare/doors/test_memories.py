@@ -52,6 +52,15 @@ def test_a_search_finds_the_nearest(here: TestClient, shelf: dict[str, str]) -> 
     assert one["similarity"] > 0.5
 
 
+def test_a_search_and_a_page_take_the_same_conditions(here: TestClient, shelf: dict[str, str]) -> None:
+    for conditions, found in (({"kind": "riddle", "words": ["LAMP", "light"]}, 1), ({"until": "2020-01-01"}, 0)):
+        searched = here.post("/v1/memories/search", json={"text": "lamp", "pool": "logic", **conditions}).json()
+        page = here.get("/v1/memories", params={"pool": "logic", **conditions}).json()
+
+        assert [one["memory"]["id"] for one in searched["memories"]] == [shelf["logic"]] * found
+        assert [one["id"] for one in page["memories"]] == [shelf["logic"]] * found
+
+
 def test_of_two_changes_of_one_version_the_second_is_refused(here: TestClient, shelf: dict[str, str]) -> None:
     place = f"/v1/memories/{shelf['logic']}"
     version = here.get(place).headers["etag"]

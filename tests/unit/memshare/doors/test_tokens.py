@@ -23,6 +23,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask
+from memshare_memory.curate.requests import Forget, RestoreForgotten
 from tests.unit.memshare.doors.conftest import Tokened, bury
 
 OPERATIONS = [
@@ -34,7 +35,8 @@ SECRET = "secret"
 """A word that stands in all that is of the pool `poem`, and in nothing else."""
 
 FREE = {("GET", "/v1/pools"), ("GET", "/v1/agents"), ("GET", "/v1/rubrics"), ("GET", "/v1/dead-letters"),
-        ("GET", "/v1/stats"), ("GET", "/v1/memories")}  # fmt: skip
+        ("GET", "/v1/stats"), ("GET", "/v1/memories"), ("GET", "/v1/conflicts"), ("GET", "/v1/trash"),
+        ("GET", "/v1/budgets")}  # fmt: skip
 """What names nothing: it is answered, without anything of another pool."""
 
 
@@ -47,6 +49,8 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/feedback": {"recall_id": recall_id, "memories": {shelf["poem"]: 0.0}},
         "/v1/memories/search": {"text": "red lamp", "pool": "poem"},
         "/v1/memories": {"answer": "x", "pool": "poem"},
+        "/v1/rubrics/{name}/approval": {"version": "x"},
+        "/v1/conflicts": {"memories": [shelf["poem"], shelf["logic"]], "contradict": True},
         "/v1/memories/{memory_id}": {"answer": "x"},
     }.get(path, {})
 
@@ -72,8 +76,11 @@ def test_a_token_is_given_nothing_of_another_pool(
 ) -> None:
     eve = tokened("eve", "recall", "offer", "submit", "curate", "admin", pools=("logic",))
     named = {"memory_id": of_poem["memory"], "journey_id": of_poem["journey"], "letter_id": of_poem["letter"]}
+    if "/trash" in path:
+        memory.forget(Forget(ids=(UUID(of_poem["memory"]),)))
     place = path.format(**named, name="poem")
-    queries = [{"pool": "poem"}, {}] if (method, path) == ("GET", "/v1/memories") else [{}]
+    named_pool = (method, path) in (("GET", "/v1/memories"), ("GET", "/v1/conflicts"))
+    queries = [{"pool": "poem"}, {}] if named_pool else [{}]
 
     for pool in ({"pool": "poem"}, {"agent": "poem"}):
         for query in queries:
@@ -86,6 +93,8 @@ def test_a_token_is_given_nothing_of_another_pool(
             assert of_poem["memory"] not in response.text.replace(place, "").replace(f"'{of_poem['memory']}'", "")
             if free:
                 assert "poem" not in response.text
+    if "/trash" in path:
+        memory.restore_forgotten(RestoreForgotten(ids=(UUID(of_poem["memory"]),)))
     assert memory.get(UUID(of_poem["memory"])).answer == "A secret poem."
     assert of_poem["letter"] in backend.client.dead_letters
 
@@ -95,7 +104,9 @@ def test_without_a_token_nobody_elsewhere_is_served(method: str, path: str, back
     place = re.sub(r"{\w+}", str(uuid4()), path)
     elsewhere = TestClient(rest_app(backend), base_url="http://127.0.0.1", client=("192.0.2.7", 50_000))
 
-    response = elsewhere.request(method, place, json=body_of(path, {"poem": str(uuid4())}, str(uuid4()), {"pool": "x"}))
+    response = elsewhere.request(
+        method, place, json=body_of(path, dict.fromkeys(("poem", "logic"), str(uuid4())), str(uuid4()), {"pool": "x"})
+    )
 
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"

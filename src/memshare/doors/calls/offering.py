@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+from typing import Annotated
+from uuid import UUID, uuid4
+
+from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import Accepted
+from memshare.client.rest.calls.sharing import Sharing
 from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
-from memshare.doors.forms import OfferForm
+from memshare.doors.calls.submitting import require_same
+from memshare.doors.forms import IdempotencyKey, OfferForm
 from memshare.doors.recall_log import KeptRecall
-from memshare.doors.submitting import require_same
+from memshare.doors.serving import ADDS, serves, tool
+from memshare.doors.tool_parameters import AgentName, KindName, PoolName, Prompt
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
+from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import derived_id
 from memshare_broker.wire.offers import OfferedPair
 
 
-def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
+@serves(Sharing.pairs)
+def offer(backend: BackendNow, caller: CallerNow, form: OfferForm, key: IdempotencyKey = None) -> Accepted:
     """Hand in a pair to be graded, settled and learnt from; it is written down when this returns.
 
     With an idempotency key, the same pair is handed in once, and another one under the same key is refused.
@@ -43,7 +52,7 @@ def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
         shown=recalled.shown if recalled else (),
         recall_id=form.recall_id,
     )
-    key = form.idempotency_key
+    key = key or form.idempotency_key
     journey = str(uuid4() if key is None else derived_id("pair", caller.name, key))
     entry = OFFER.entry(pair, journey)
     backend.client.send(entry)
@@ -51,6 +60,30 @@ def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
         require_same(backend, entry, key)
     audit(caller, "offer", journey=journey, pool=card.pool, recall_id=form.recall_id)
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
+
+
+@tool(Sharing.pairs, "offer", "Offer an answer", ADDS)
+def offer_by_model(
+    backend: Backend,
+    caller: Caller,
+    prompt: Prompt,
+    answer: str,
+    agent: AgentName = None,
+    pool: PoolName = None,
+    kind: KindName = None,
+    model: Annotated[str | None, Field(description="your own name")] = None,
+    recall_id: Annotated[UUID | None, Field(description="of the recall whose memories you were shown")] = None,
+    idempotency_key: Annotated[
+        str | None, Field(description="any text of yours: the same pair is handed in once under it")
+    ] = None,
+) -> Accepted:
+    """Share your answer once you have given it. It is graded, and others are shown it only where it is good
+    enough. Offer a final answer, never a guess, and nothing private."""
+    form = checked(
+        OfferForm, "The offer", prompt=prompt, answer=answer, agent=agent, pool=pool, kind=kind, model=model,
+        recall_id=recall_id, idempotency_key=idempotency_key,
+    )  # fmt: skip
+    return offer(backend, caller, form)
 
 
 def _card(backend: Backend, caller: Caller, form: OfferForm) -> AgentCard:

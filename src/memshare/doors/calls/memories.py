@@ -1,63 +1,40 @@
-"""Memories: search, look through, read, bring in, change and forget them."""
+"""Memories: read, bring in, change and forget them."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import Annotated
 from uuid import UUID
 
+from fastapi import Header
+from pydantic import Field
+
 from memshare.client.errors import NoMatch, NotFound, Stale
-from memshare.client.replies import Forgotten, FoundMemory, MemoriesReply, MemoryReply, SearchReply
+from memshare.client.rest.calls.memories import Forgotten, Memories, MemoryReply
 from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
-from memshare.doors.forms import EditForm, MemoryForm, SearchForm
+from memshare.doors.forms import EditForm, MemoryForm
+from memshare.doors.serving import DESTROYS, serves, tool
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
-from memshare_memory.door.messages import JudgedMemory, SearchRequest
-from memshare_memory.memory import Memory, Status
+from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.memory import Memory
 from memshare_memory.recall.lift import memory_lift
-from memshare_memory.stores.store import Where
+
+Matches = Annotated[str | None, Header(alias="If-Match", description="the ETag of the version that the change is for")]
 
 
-def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
-    """The memories nearest to a text, whatever has become of them."""
-    caller.require("recall")
-    text = backend.checked_text(form.text, "text")
-    where = Where(
-        pool=_pool(caller, form.pool), status=form.status, agent=form.agent, kind=form.kind, submitter=form.submitter
-    )
-    found = backend.client.memories.search(
-        SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
-    )
-    return SearchReply(memories=tuple(FoundMemory(memory=one.memory, similarity=one.similarity) for one in found))
-
-
-def page(
-    backend: Backend,
-    caller: Caller,
-    *,
-    pool: str | None = None,
-    agent: str | None = None,
-    kind: str | None = None,
-    submitter: str | None = None,
-    status: Status | None = None,
-    limit: int = 50,
-    cursor: UUID | None = None,
-) -> MemoriesReply:
-    """Some memories in the order of their ids, from where the page before ended."""
-    caller.require("recall")
-    where = Where(pool=_pool(caller, pool), status=status, agent=agent, kind=kind, submitter=submitter)
-    found = backend.client.memories.page(where, limit, cursor)
-    return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
-
-
-def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
+@serves(Memories.get)
+def get(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> MemoryReply:
     """One memory and what it has been worth; raises `NotFound`."""
     caller.require("recall")
     return _reply(backend, _judged(backend, caller, memory_id))
 
 
-def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
+@serves(Memories.add)
+def add(backend: BackendNow, caller: CallerNow, form: MemoryForm) -> MemoryReply:
     """Bring a memory in; the same again is the same memory, and keeps its history."""
     caller.require("curate")
     caller.require_pool(form.pool)
@@ -70,7 +47,10 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     return _reply(backend, _judged(backend, caller, added))
 
 
-def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, matches: str | None) -> MemoryReply:
+@serves(Memories.edit)
+def edit(
+    backend: BackendNow, caller: CallerNow, memory_id: UUID, form: EditForm, matches: Matches = None
+) -> MemoryReply:
     """Change a memory; `matches` is the version that the change is for (`version_of`).
 
     Raises `Stale` where it has changed meanwhile, so that no change of somebody else is lost.
@@ -79,6 +59,7 @@ def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, matc
     before = _judged(backend, caller, memory_id).memory
     if matches is None:
         raise NoMatch("Say which version you change: send the ETag with which you read the memory as If-Match.")
+    matches = matches.strip().strip('"')
     for name in ("prompt", "answer"):
         backend.checked_text(getattr(form, name) or "", name)
     if matches != version_of(before):
@@ -93,7 +74,8 @@ def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, matc
     return _reply(backend, _judged(backend, caller, memory_id))
 
 
-def forget(backend: Backend, caller: Caller, memory_id: UUID) -> Forgotten:
+@serves(Memories.forget)
+def forget(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> Forgotten:
     """Take a memory out of its pool; it stays in the trash for 30 days."""
     caller.require("curate")
     memory = _judged(backend, caller, memory_id).memory
@@ -102,20 +84,20 @@ def forget(backend: Backend, caller: Caller, memory_id: UUID) -> Forgotten:
     return Forgotten(ids=tuple(ids))
 
 
+@tool(Memories.forget, "forget", "Forget a memory", DESTROYS)
+def forget_by_model(
+    backend: Backend,
+    caller: Caller,
+    memory_id: Annotated[UUID, Field(description="from `recall` or `search_memories`")],
+) -> Forgotten:
+    """Take a memory out of its pool, for everybody. Only when the user asks for it: it is wrong, private or out of
+    date. It stays in the trash for 30 days."""
+    return forget(backend, caller, memory_id)
+
+
 def version_of(memory: Memory) -> str:
     """A short text that is another one as soon as anything of the memory is."""
     return hashlib.sha256(memory.model_dump_json().encode()).hexdigest()[:32]
-
-
-def _pool(caller: Caller, pool: str | None) -> str | None:
-    """The pool to look in: the caller's only one where none is named; None for who sees all."""
-    if pool is not None:
-        caller.require_pool(pool)
-    elif caller.pools is not None:
-        if len(caller.pools) != 1:
-            raise BadInput(f"Name one of your pools: {', '.join(sorted(caller.pools))}.")
-        return next(iter(caller.pools))
-    return pool
 
 
 def _judged(backend: Backend, caller: Caller, memory_id: UUID) -> JudgedMemory:

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 from uuid import uuid4
 
+from pydantic import Field
+
 from memshare.client.replies import Recalled, RecalledMemory
+from memshare.client.rest.calls.sharing import Sharing
+from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.forms import RecallForm
 from memshare.doors.recall_log import KeptRecall
+from memshare.doors.serving import READS, serves, tool
+from memshare.doors.tool_parameters import AgentName, PoolName, Prompt
 from memshare_agents.prompt import build_prompt
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Turn
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
 from memshare_memory.memory import Memory
-from memshare_memory.stores.store import Where
 
 
-def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
+@serves(Sharing.recall)
+def recall(backend: BackendNow, caller: CallerNow, form: RecallForm) -> Recalled:
     """The memories that may be shown with a task, best first; they are kept under a `recall_id`."""
     caller.require("recall")
     text = backend.checked_text(form.text)
     pool = _pool(backend, caller, form)
-    some = form.filters
     request = RecallRequest(
         pool=pool,
         text=text,
         k=form.k,
         mode=form.mode,
-        among=Where(agent=some.agent, kind=some.kind, submitter=some.submitter),
-        since=some.since,
-        until=some.until,
-        words=some.words,
-        not_shown=some.not_shown,
+        among=form.filters.where(ids_not=form.filters.not_shown),
         # A token's own pools may have no memory yet; the name of any other may be a slip of the pen.
         new_pool=form.agent is not None or caller.pools is not None,
         submitter=caller.name,
@@ -57,6 +60,20 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
         messages=as_turns([one.memory for one in found.found]) if form.format == "messages" else None,
         retriever_version=found.retriever_version,
     )
+
+
+@tool(Sharing.recall, "recall", "Recall", READS)
+def recall_by_model(
+    backend: Backend,
+    caller: Caller,
+    prompt: Prompt,
+    agent: AgentName = None,
+    pool: PoolName = None,
+    k: Annotated[int, Field(ge=1, le=20)] = 3,
+) -> Recalled:
+    """Find what worked before on tasks like this one. Call it before you answer a task. Use the memories as
+    examples; keep `recall_id` for `offer` and `feedback`."""
+    return recall(backend, caller, checked(RecallForm, "The recall", prompt=prompt, agent=agent, pool=pool, k=k))
 
 
 def as_turns(memories: Sequence[Memory]) -> tuple[Turn, ...]:

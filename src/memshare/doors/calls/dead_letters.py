@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
 from memshare.client.errors import NotFound
-from memshare.client.replies import DeadLetterReply, Dropped, Retried
+from memshare.client.rest.calls.dead_letters import DeadLetterReply, DeadLetters, Dropped, Retried
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
-from memshare.doors.problems import RESPONSES
+from memshare.doors.serving import serves
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput
-
-router = APIRouter(prefix="/dead-letters", tags=["dead letters"], responses=RESPONSES)
 
 LetterId = Annotated[str, Path(min_length=1, max_length=200, description="the `id` that the list shows")]
 
 
-@router.get("")
-def get_dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply]:
-    """What was given up in your pools, oldest first; it takes the right `admin`."""
+@serves(DeadLetters.list)
+def dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply]:
+    """What was given up in the caller's pools, oldest first."""
     caller.require("admin")
     with backend.reaching():
         letters = backend.client.dead_letters.all()
@@ -38,9 +36,9 @@ def get_dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterR
     ]  # fmt: skip
 
 
-@router.post("/{letter_id}/retry")
-def retry_dead_letter(letter_id: LetterId, backend: BackendNow, caller: CallerNow) -> Retried:
-    """Put a message back into its queue, under its old id; it takes the right `admin`."""
+@serves(DeadLetters.retry)
+def retry(backend: BackendNow, caller: CallerNow, letter_id: LetterId) -> Retried:
+    """Put a message back into its queue, under its old id."""
     letter = _own(backend, caller, letter_id)
     with backend.reaching():
         retried = backend.client.dead_letters.retry(backend.client.app, letter)
@@ -48,9 +46,9 @@ def retry_dead_letter(letter_id: LetterId, backend: BackendNow, caller: CallerNo
     return Retried(id=letter_id, retried=retried)
 
 
-@router.delete("/{letter_id}")
-def delete_dead_letter(letter_id: LetterId, backend: BackendNow, caller: CallerNow) -> Dropped:
-    """Drop a message for good; it takes the right `admin`."""
+@serves(DeadLetters.drop)
+def drop(backend: BackendNow, caller: CallerNow, letter_id: LetterId) -> Dropped:
+    """Drop a message for good."""
     letter = _own(backend, caller, letter_id)
     with backend.reaching():
         backend.client.dead_letters.drop(letter)

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Annotated
 
+from fastapi import Depends, Path, Query
+from fastapi.sse import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from memshare.client.errors import NotFound
 from memshare.client.journey import Journey
-from memshare.client.replies import Cancelled, JourneyReply
+from memshare.client.rest.calls.journeys import Cancelled, JourneyReply, Journeys
 from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
+from memshare.doors.serving import serves
 from memshare_broker.errors import BadInput
 
 LONGEST_WAIT = 60.0  # seconds that a request may wait
+LONGEST_STREAM = 300.0  # seconds; who follows asks again then, with a token that is good still
 FIRST_LOOK, LAST_LOOK = 0.05, 0.5  # seconds between two looks, which grow
+
+JourneyId = Annotated[str, Path(min_length=1, max_length=200, description="what a task or a pair was answered with")]
+Wait = Annotated[
+    float, Query(ge=0, le=LONGEST_WAIT, description="seconds to wait for its end; it is answered as it is then")
+]
 
 
 def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyReply:
@@ -35,7 +46,7 @@ def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyRep
     return _reply(journey, pool)
 
 
-async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncIterator[JourneyReply]:
+async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:
     """What became of it so far, and again at each change, until it has ended or so many seconds are over."""
     deadline, pause = time.monotonic() + seconds, FIRST_LOOK
     last = None
@@ -51,12 +62,28 @@ async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: flo
         pause = min(pause * 1.5, LAST_LOOK)
 
 
-async def wait_for_end(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> JourneyReply:
+@serves(Journeys.get)
+async def get(backend: BackendNow, caller: CallerNow, journey_id: JourneyId, wait: Wait = 0) -> JourneyReply:
     """The journey once it has ended, or as it is after so many seconds."""
-    return [one async for one in follow(backend, caller, journey_id, seconds)][-1]
+    return [one async for one in follow(backend, caller, journey_id, wait)][-1]
 
 
-def cancel(backend: Backend, caller: Caller, journey_id: str) -> Cancelled:
+def _seen(backend: BackendNow, caller: CallerNow, journey_id: JourneyId) -> JourneyReply:
+    """The journey as it is now: who may not see it is told before a stream begins."""
+    return own_journey(backend, caller, journey_id)
+
+
+@serves(Journeys.events)
+async def events(
+    backend: BackendNow, caller: CallerNow, journey_id: JourneyId, _: Annotated[JourneyReply, Depends(_seen)]
+) -> AsyncIterator[ServerSentEvent]:
+    """The journey at each of its changes, as events named by its state."""
+    async for journey in follow(backend, caller, journey_id, LONGEST_STREAM):
+        yield ServerSentEvent(data=journey.model_dump(mode="json"), event=journey.state)
+
+
+@serves(Journeys.cancel)
+def cancel(backend: BackendNow, caller: CallerNow, journey_id: JourneyId) -> Cancelled:
     """Cancel an unfinished journey; says what became of that."""
     caller.require("submit")
     own_journey(backend, caller, journey_id)

@@ -1,8 +1,12 @@
-"""What there is: pools, agents, rubrics and how much is open."""
+"""What there is: pools, agents, rubrics, which can be approved, and how much is open."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import (
@@ -12,13 +16,22 @@ from memshare.client.replies import (
     RubricReply,
     StatsReply,
 )
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.client.rest.calls.sharing import Sharing
+from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import LOCAL_NAME
+from memshare.doors.serving import serves
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import Message
 from memshare_memory.recall.lift import lifts
-from memshare_scorer.rubric import Rubric, all_rubrics
+from memshare_scorer.rubric import Rubric, all_rubrics, rubric_files
+
+RubricName = Annotated[str, Path(min_length=1, max_length=200)]
 
 
-def pools(backend: Backend, caller: Caller) -> list[PoolReply]:
+@serves(Sharing.pools)
+def pools(backend: BackendNow, caller: CallerNow) -> list[PoolReply]:
     """The caller's pools, by name."""
     counts = backend.client.memories.stats().by_pool
     cards = backend.cards().values()
@@ -33,7 +46,8 @@ def pools(backend: Backend, caller: Caller) -> list[PoolReply]:
     ]
 
 
-def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
+@serves(Sharing.agents)
+def agents(backend: BackendNow, caller: CallerNow) -> list[AgentReply]:
     """The agents whose pools the caller sees, by name."""
     serving = Counter(queue for worker in backend.client.workers() for queue in worker.queues)
     return [
@@ -43,14 +57,16 @@ def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
     ]
 
 
-def rubrics(backend: Backend, caller: Caller) -> list[RubricReply]:
+@serves(Sharing.rubrics)
+def rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
     """The rubrics by which the answers of these agents are graded, by name; for who sees all pools, every rubric."""
     seen = {card.rubric for card in backend.cards().values() if caller.sees(card.pool)}
     found = all_rubrics(backend.settings.agents_dir)
     return [_rubric(one) for name, one in sorted(found.items()) if caller.pools is None or name in seen]
 
 
-def rubric(backend: Backend, caller: Caller, name: str) -> RubricReply:
+@serves(Sharing.rubric)
+def rubric(backend: BackendNow, caller: CallerNow, name: RubricName) -> RubricReply:
     """One of them; raises `NotFound`."""
     for one in rubrics(backend, caller):
         if one.name == name:
@@ -58,7 +74,34 @@ def rubric(backend: Backend, caller: Caller, name: str) -> RubricReply:
     raise NotFound(f"No rubric is called {name!r}.")
 
 
-def stats(backend: Backend, caller: Caller) -> StatsReply:
+class ApprovalForm(Message):
+    """Which version of a rubric somebody has read, and who, where there is no token."""
+
+    version: str = Field(min_length=1, max_length=200)
+    by: Label | None = None
+
+
+@serves(Sharing.approve_rubric)
+def approve_rubric(backend: BackendNow, caller: CallerNow, name: RubricName, form: ApprovalForm) -> RubricReply:
+    """Write into the file of a rubric who approves it; raises `BadInput` for a bundled one, or for another version."""
+    from memshare_scorer.rubric_file import approve  # reads what models drafted
+
+    caller.require("admin")
+    rubric(backend, caller, name)
+    by = form.by if caller.name == LOCAL_NAME else caller.name
+    if by is None:
+        raise BadInput("Say who approves the rubric with 'by': there is no token whose name it could be.")
+    folder = backend.settings.agents_dir
+    file = rubric_files(folder)[name]
+    if folder is None or file.parent != folder:
+        raise BadInput(f"The rubric {name!r} is bundled: nobody has to approve it.")
+    approved = approve(file, by, form.version)
+    audit(caller, "approve", rubric=name, version=approved.version)
+    return _rubric(approved)
+
+
+@serves(Sharing.stats)
+def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
     """How many memories the caller's pools have; who sees all pools is told what is open in every queue, too."""
     counts = backend.client.memories.stats().by_pool
     by_pool = {name: count for name, count in sorted(counts.items()) if caller.sees(name)}

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
+from pydantic import Field
+
 from memshare.client.replies import FeedbackTaken
+from memshare.client.rest.calls.sharing import Sharing
 from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
+from memshare.doors.calls.journeys import own_journey
 from memshare.doors.forms import FeedbackForm
-from memshare.doors.journeys import own_journey
+from memshare.doors.serving import TELLS_ONCE, serves, tool
 from memshare_broker.delivery.hops import CREDIT
 from memshare_broker.delivery.keys import journey_key
 from memshare_broker.delivery.packed_json import pack
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import Shown, derived_id
 
@@ -31,7 +37,8 @@ class _Subject(NamedTuple):
     shown: Mapping[UUID, Shown]
 
 
-def give_feedback(backend: Backend, caller: Caller, form: FeedbackForm) -> FeedbackTaken:
+@serves(Sharing.feedback)
+def give_feedback(backend: BackendNow, caller: CallerNow, form: FeedbackForm) -> FeedbackTaken:
     """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands."""
     caller.require("offer")
     subject = _subject(backend, caller, form)
@@ -45,6 +52,22 @@ def give_feedback(backend: Backend, caller: Caller, form: FeedbackForm) -> Feedb
         _note(backend, subject.journey, {one: rewards[one] for one in taken})
     audit(caller, "feedback", journey=subject.journey, subject=subject.id, pool=subject.pool, memories=len(taken))
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken))
+
+
+@tool(Sharing.feedback, "feedback", "Feedback", TELLS_ONCE)
+def feedback_by_model(
+    backend: Backend,
+    caller: Caller,
+    reward: Annotated[float, Field(ge=0, le=1, description="0: useless or wrong; 1: as good as can be")],
+    recall_id: Annotated[UUID | None, Field(description="of the recall; or name a journey")] = None,
+    journey: Annotated[str | None, Field(description="the id that an offer or a task was answered with")] = None,
+    memory_id: Annotated[UUID | None, Field(description="one memory; without it, all that were shown")] = None,
+) -> FeedbackTaken:
+    """Tell how it went once you know the outcome: a test passed, the user was content or corrected you. It decides
+    what is shown from now on. Each memory is told once; the first word stands. Do not call it on a guess."""
+    worth = {"reward": reward} if memory_id is None else {"memories": {memory_id: reward}}
+    form = checked(FeedbackForm, "The feedback", recall_id=recall_id, journey=journey, **worth)
+    return give_feedback(backend, caller, form)
 
 
 def _subject(backend: Backend, caller: Caller, form: FeedbackForm) -> _Subject:

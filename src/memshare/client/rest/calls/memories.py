@@ -1,0 +1,125 @@
+"""Memories: search, look through, read, bring in, change and forget them."""
+
+from __future__ import annotations
+
+from typing import Unpack
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.client.rest.conditions import ConditionArguments
+from memshare.client.rest.methods import Asked, Calls, call
+from memshare_broker.wire.messages import Message
+from memshare_memory.memory import Memory, Mode, Status
+from memshare_memory.recall.lift import Lift
+
+
+class FoundMemory(Message):
+    """A memory that a search found."""
+
+    memory: Memory
+    similarity: float
+
+
+class SearchReply(Message):
+    """What was found, the nearest first."""
+
+    memories: tuple[FoundMemory, ...]
+
+
+class MemoryReply(Message):
+    """A memory, what it has been worth, and the memories that contradict it."""
+
+    memory: Memory
+    version: str = Field(description="what a change of it names; the same as its ETag")
+    credibility: float
+    credits: int
+    lift: Lift
+    conflicts: tuple[UUID, ...]
+
+
+class MemoriesReply(Message):
+    """Some memories, and the cursor of the next page, if there is one."""
+
+    memories: tuple[Memory, ...]
+    next: str | None
+
+
+class Forgotten(Message):
+    """What went into the trash, where it stays for 30 days."""
+
+    ids: tuple[UUID, ...]
+
+
+class Memories(Calls[Asked]):
+    """The memories themselves: search, look through, read, bring in, change and forget them."""
+
+    @call("post_search", "POST", "/v1/memories/search")
+    def search(
+        self,
+        text: str,
+        *,
+        pool: str | None = None,
+        k: int = 10,
+        mode: Mode = "dense",
+        status: Status | None = None,
+        **conditions: Unpack[ConditionArguments],
+    ) -> SearchReply:
+        """The memories nearest to a text, whatever has become of them."""
+
+    @call("get_memories", "GET", "/v1/memories")
+    def page(
+        self,
+        *,
+        pool: str | None = None,
+        status: Status | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        **conditions: Unpack[ConditionArguments],
+    ) -> MemoriesReply:
+        """Memories, a page at a time.
+
+        `next` of what comes back is the cursor of the next page.
+        """
+
+    @call("post_memory", "POST", "/v1/memories", status=201)
+    def add(
+        self,
+        answer: str,
+        *,
+        pool: str,
+        prompt: str | None = None,
+        agent: str | None = None,
+        kind: str | None = None,
+        new_pool: bool = False,
+    ) -> MemoryReply:
+        """Bring a memory in, trusted as it is. The same again is the same memory.
+
+        Without a prompt it is a statement.
+        """
+
+    @call("get_memory", "GET", "/v1/memories/{memory_id}")
+    def get(self, memory_id: UUID | str) -> MemoryReply:
+        """One memory; its ETag is what a change of it takes.
+
+        `version` of the reply is the same.
+        """
+
+    @call("patch_memory", "PATCH", "/v1/memories/{memory_id}", if_match="version", repeatable=False)
+    def edit(
+        self,
+        memory_id: UUID | str,
+        version: str,
+        *,
+        prompt: str | None = None,
+        answer: str | None = None,
+        status: Status | None = None,
+    ) -> MemoryReply:
+        """Change a memory; one that has changed since you read it is left as it is (412).
+
+        `version` is that of `get`; `Stale` is raised where another one is there now.
+        """
+
+    @call("delete_memory", "DELETE", "/v1/memories/{memory_id}", repeatable=False)
+    def forget(self, memory_id: UUID | str) -> Forgotten:
+        """Forget a memory: it stays in the trash for 30 days."""

@@ -1,0 +1,177 @@
+"""The calls of `Memory` itself: recall, offer, feedback, tasks, and what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+from uuid import UUID
+
+from memshare.client.rest.methods import Asked, Calls, call
+
+if TYPE_CHECKING:
+    from memshare.client.replies import (
+        Accepted,
+        AgentReply,
+        FeedbackTaken,
+        PoolReply,
+        Recalled,
+        RubricReply,
+        StatsReply,
+    )
+    from memshare.client.rest.calls.budgets import Budgets
+    from memshare.client.rest.calls.conflicts import ConflictCalls
+    from memshare.client.rest.calls.dead_letters import DeadLetters
+    from memshare.client.rest.calls.journeys import Journeys
+    from memshare.client.rest.calls.memories import Memories
+    from memshare.client.rest.calls.trash import TrashCalls
+    from memshare.client.rest.conditions import FilterArguments
+    from memshare_memory.memory import Mode
+
+Turns = Sequence[Mapping[str, str]]
+"""A conversation that ends with the task: {"role": "user" or "assistant", "content": "…"}."""
+
+WHAT_THERE_IS = "what there is"
+
+
+class Sharing(Calls[Asked]):
+    """What agents ask, and where all other calls are. Groups are imported at their first use: their replies cost."""
+
+    @call("post_recall", "POST", "/v1/recall")
+    def recall(
+        self,
+        prompt: str | None = None,
+        *,
+        agent: str | None = None,
+        pool: str | None = None,
+        messages: Turns | None = None,
+        k: int = 3,
+        mode: Mode = "dense",
+        filters: FilterArguments | None = None,
+        format: Literal["memories", "messages"] = "memories",  # noqa: A002 - the field's name
+    ) -> Recalled:
+        """The memories to show with a task, best first, and a `recall_id` for what comes after.
+
+        Name an agent or a pool. The format "messages" adds turns, ready to put before the task.
+        """
+
+    @call("post_pair", "POST", "/v1/pairs", status=202)
+    def pairs(
+        self,
+        prompt: str | None = None,
+        answer: str = "",
+        *,
+        agent: str | None = None,
+        pool: str | None = None,
+        messages: Turns | None = None,
+        kind: str | None = None,
+        model: str | None = None,
+        recall_id: UUID | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Accepted:
+        """Offer an answer: it is graded, and becomes a memory where it is good enough. After a 202 it is not lost.
+
+        `recall_id` says whose memories helped. With an idempotency key the same pair is handed in once, however often
+        you call; each call makes its own unless you give one.
+        """
+
+    @call("post_feedback", "POST", "/v1/feedback", status=202)
+    def feedback(
+        self,
+        reward: float | None = None,
+        *,
+        recall_id: UUID | str | None = None,
+        journey: str | None = None,
+        memories: Mapping[UUID | str, float] | None = None,
+    ) -> FeedbackTaken:
+        """Tell what the memories that were shown were worth. Each is told once; the first word stands.
+
+        Of a recall or of a journey, 0 to 1: one reward, or one for each.
+        """
+
+    @call("post_task", "POST", "/v1/tasks", status=202)
+    def tasks(
+        self,
+        agent: str,
+        prompt: str | None = None,
+        *,
+        messages: Turns | None = None,
+        kind: str | None = None,
+        memories: int | None = None,
+        remember: bool = True,
+        priority: int = 3,
+        idempotency_key: str | None = None,
+    ) -> Accepted:
+        """Give a task to an agent of memshare; its journey has the answer.
+
+        `journeys.get(id, wait=30)` waits for that. Keys are as in `pairs`.
+        """
+
+    @call("get_pools", "GET", "/v1/pools", tag=WHAT_THERE_IS)
+    def pools(self) -> list[PoolReply]:
+        """Your pools."""
+
+    @call("get_agents", "GET", "/v1/agents", tag=WHAT_THERE_IS)
+    def agents(self) -> list[AgentReply]:
+        """The agents of your pools."""
+
+    @call("get_rubrics", "GET", "/v1/rubrics", tag=WHAT_THERE_IS)
+    def rubrics(self) -> list[RubricReply]:
+        """How the answers of your pools are graded."""
+
+    @call("get_rubric", "GET", "/v1/rubrics/{name}", tag=WHAT_THERE_IS)
+    def rubric(self, name: str) -> RubricReply:
+        """One rubric."""
+
+    @call("approve_rubric", "POST", "/v1/rubrics/{name}/approval", tag=WHAT_THERE_IS, repeatable=False)
+    def approve_rubric(self, name: str, version: str, *, by: str | None = None) -> RubricReply:
+        """Approve a rubric of yours after reading it, so that answers are graded by it; it takes the right `admin`.
+
+        `version` is that of the rubric as you read it. A token approves in its own name; without one, say who `by`.
+        """
+
+    @call("get_stats", "GET", "/v1/stats", tag=WHAT_THERE_IS)
+    def stats(self) -> StatsReply:
+        """How many memories your pools have, and how many messages are open."""
+
+    @cached_property
+    def journeys(self) -> Journeys[Asked]:
+        """What became of tasks and pairs."""
+        from memshare.client.rest.calls.journeys import Journeys
+
+        return Journeys(self._connection)
+
+    @cached_property
+    def memories(self) -> Memories[Asked]:
+        """The memories themselves."""
+        from memshare.client.rest.calls.memories import Memories
+
+        return Memories(self._connection)
+
+    @cached_property
+    def dead_letters(self) -> DeadLetters[Asked]:
+        """What was given up."""
+        from memshare.client.rest.calls.dead_letters import DeadLetters
+
+        return DeadLetters(self._connection)
+
+    @cached_property
+    def conflicts(self) -> ConflictCalls[Asked]:
+        """Memories that contradict each other."""
+        from memshare.client.rest.calls.conflicts import ConflictCalls
+
+        return ConflictCalls(self._connection)
+
+    @cached_property
+    def trash(self) -> TrashCalls[Asked]:
+        """What was forgotten."""
+        from memshare.client.rest.calls.trash import TrashCalls
+
+        return TrashCalls(self._connection)
+
+    @cached_property
+    def budgets(self) -> Budgets[Asked]:
+        """What may be used in a day."""
+        from memshare.client.rest.calls.budgets import Budgets
+
+        return Budgets(self._connection)

@@ -1,0 +1,91 @@
+"""Looking for memories: by a text, or page by page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Query
+from pydantic import Field
+
+from memshare.client.rest.calls.memories import FoundMemory, Memories, MemoriesReply, SearchReply
+from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.forms import PageForm, SearchForm
+from memshare.doors.serving import READS, serves, tool
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+from memshare_broker.wire.messages import Message
+from memshare_memory.door.messages import SearchRequest
+from memshare_memory.memory import Status
+
+
+class Found(Message):
+    """A memory that a search found."""
+
+    id: UUID
+    pool: str
+    prompt: str | None
+    answer: str
+    kind: str | None
+    submitter: str
+    status: Status
+    score: float | None
+    similarity: float
+
+
+class AllFound(Message):
+    """What was found, the nearest first."""
+
+    memories: tuple[Found, ...]
+
+
+@serves(Memories.search)
+def search(backend: BackendNow, caller: CallerNow, form: SearchForm) -> SearchReply:
+    """The memories nearest to a text, whatever has become of them."""
+    caller.require("recall")
+    text = backend.checked_text(form.text, "text")
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    found = backend.client.memories.search(
+        SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
+    )
+    return SearchReply(memories=tuple(FoundMemory(memory=one.memory, similarity=one.similarity) for one in found))
+
+
+@serves(Memories.page)
+def page(backend: BackendNow, caller: CallerNow, form: Annotated[PageForm, Query()]) -> MemoriesReply:
+    """Some memories in the order of their ids, from where the page before ended."""
+    caller.require("recall")
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    found = backend.client.memories.page(where, form.limit, form.cursor)
+    return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
+
+
+@tool(Memories.search, "search_memories", "Search memories", READS)
+def search_by_model(
+    backend: Backend,
+    caller: Caller,
+    text: str,
+    pool: Annotated[str | None, Field(description="a pool of memshare://pools")] = None,
+    kind: Annotated[str | None, Field(description="memories of this kind alone")] = None,
+    k: Annotated[int, Field(ge=1, le=50)] = 10,
+) -> AllFound:
+    """Look for memories about something, also hidden ones: to answer what is known, or to find one to forget.
+    To be helped with a task, call `recall`, which leaves out what proved poor."""
+    found = search(backend, caller, checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k)).memories
+    fields = Found.model_fields.keys() - {"similarity"}
+    return AllFound(
+        memories=tuple(Found(**one.memory.model_dump(include=fields), similarity=one.similarity) for one in found)
+    )
+
+
+def _pool(caller: Caller, pool: str | None) -> str | None:
+    """The pool to look in: the caller's only one where none is named; None for who sees all."""
+    if pool is not None:
+        caller.require_pool(pool)
+    elif caller.pools is not None:
+        if len(caller.pools) != 1:
+            raise BadInput(f"Name one of your pools: {', '.join(sorted(caller.pools))}.")
+        return next(iter(caller.pools))
+    return pool

@@ -1,0 +1,50 @@
+"""The trash: what was forgotten, listed and brought back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Query
+
+from memshare.client.errors import NotFound
+from memshare.client.rest.calls.trash import TrashCalls, TrashedMemory, TrashReply
+from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.serving import serves
+from memshare_broker.wire.forms import Label
+from memshare_memory.curate.requests import RestoreForgotten, TrashRequest
+from memshare_memory.forget.answers import Restored, TrashPage
+
+
+@serves(TrashCalls.list)
+def trash(
+    backend: BackendNow,
+    caller: CallerNow,
+    submitter: Label | None = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+) -> TrashReply:
+    """What was forgotten in the caller's pools."""
+    caller.require("curate")
+    page = _page(backend, caller, TrashRequest(submitter=submitter, limit=limit))
+    memories = [TrashedMemory(memory=one.memory, forgotten=one.forgotten, until=one.until) for one in page.forgotten]
+    return TrashReply(total=page.total, memories=tuple(memories))
+
+
+@serves(TrashCalls.restore)
+def restore(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> Restored:
+    """Take a memory back out of the trash."""
+    caller.require("curate")
+    found = _page(backend, caller, TrashRequest(prefix=str(memory_id), limit=1)).forgotten
+    if not found:
+        raise NotFound(f"The trash has no memory of yours with the id {str(memory_id)!r}.")
+    restored = backend.client.memories.restore_forgotten(RestoreForgotten(ids=(memory_id,)))
+    audit(caller, "restore", memory_id=memory_id, pool=found[0].memory.pool)
+    return restored
+
+
+def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:
+    pools = None if caller.pools is None else tuple(sorted(caller.pools))
+    return backend.client.memories.trash(request.model_copy(update={"pools": pools}))

@@ -1,0 +1,49 @@
+"""A route for each call of the table."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter, Response
+from fastapi.datastructures import Default
+from fastapi.responses import JSONResponse
+from fastapi.sse import EventSourceResponse
+
+from memshare.client.rest.calls.memories import MemoryReply
+from memshare.doors.problems import RESPONSES
+from memshare.doors.table import served
+
+
+def call_routes() -> APIRouter:
+    """The routes, in the order of the documentation."""
+    router = APIRouter(responses=RESPONSES)
+    for call, function in served().items():
+        router.add_api_route(
+            call.path,
+            _with_etag(function) if call.reply is MemoryReply else function,
+            methods=[call.verb],
+            name=call.name,
+            status_code=call.status,
+            tags=[call.heading],
+            description=call.does,
+            response_class=EventSourceResponse if call.silence else Default(JSONResponse),
+        )
+    return router
+
+
+def _with_etag(function: Callable[..., MemoryReply]) -> Callable[..., MemoryReply]:
+    """The same, with the version of the memory as ETag."""
+
+    @functools.wraps(function)
+    def versioned(*args: Any, response: Response, **kwargs: Any) -> MemoryReply:
+        reply = function(*args, **kwargs)
+        response.headers["ETag"] = f'"{reply.version}"'
+        return reply
+
+    signature = inspect.signature(function, eval_str=True)
+    header = inspect.Parameter("response", inspect.Parameter.KEYWORD_ONLY, annotation=Response)
+    versioned.__signature__ = signature.replace(parameters=[*signature.parameters.values(), header])  # type: ignore[attr-defined]
+    return versioned

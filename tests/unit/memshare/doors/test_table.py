@@ -1,0 +1,92 @@
+"""The table of calls: what is declared once is a route, a method of both clients, and documented."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from memshare import AsyncMemory, Memory
+from memshare.client.rest.call import Call
+from memshare.client.rest.conditions import ConditionArguments
+from memshare.client.rest.methods import Calls
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend
+from memshare.doors.problems import RESPONSES
+from memshare.doors.table import served, tools
+from memshare_broker.settings import Settings
+from tests.support.deployment import ROOT
+
+SERVED = served()
+GUIDE = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")
+OPENAPI = rest_app(Backend(Settings())).openapi()
+
+
+def methods(memory: Calls[Any]) -> dict[Call[Any], str]:
+    """The calls that a client has methods for, its groups included, with their names as they are written."""
+    found = {}
+    for name in dir(type(memory)):
+        if name.startswith("_"):
+            continue
+        one = getattr(memory, name)
+        if isinstance(one, Calls):
+            found |= {call: f"{name}.{inner}" for call, inner in methods(one).items()}
+        elif call := getattr(one, "call", None):
+            found[call] = name
+    return found
+
+
+@pytest.mark.parametrize("kind", [Memory, AsyncMemory])
+def test_each_call_is_a_method_that_is_answered_and_nothing_else_is(kind: type[Calls[Any]]) -> None:
+    assert methods(kind("http://127.0.0.1:1")).keys() == SERVED.keys()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", SERVED, ids=lambda call: call.name)
+def test_each_call_is_a_route_with_its_reply(call: Call[Any]) -> None:
+    described = OPENAPI["paths"][call.path][call.verb.lower()]
+    hints = typing.get_type_hints(SERVED[call])
+
+    assert described["operationId"] == call.name
+    assert described["description"] == call.does != ""
+    assert {str(call.status), *RESPONSES} <= described["responses"].keys() <= {str(call.status), "422", *RESPONSES}
+    if call.silence:
+        assert typing.get_origin(hints["return"]) is AsyncIterator
+    else:
+        assert hints["return"] == call.reply
+    assert list(inspect.signature(SERVED[call]).parameters)[:2] == ["backend", "caller"]
+
+
+@pytest.mark.parametrize("call", SERVED, ids=lambda call: call.name)
+def test_a_client_sends_what_the_route_takes(call: Call[Any]) -> None:
+    described = OPENAPI["paths"][call.path][call.verb.lower()]
+    takes = {one["name"] for one in described.get("parameters", ()) if one["in"] != "header"}
+    if body := described.get("requestBody"):
+        form = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        takes |= OPENAPI["components"]["schemas"][form]["properties"].keys()
+    given = dict(call.signature.parameters)
+    del given["self"]
+    given.pop(call.if_match or "", None)
+    if given.pop("conditions", None):
+        given |= dict.fromkeys(ConditionArguments.__annotations__)
+
+    assert given.keys() == takes
+
+
+@pytest.mark.parametrize("call", SERVED, ids=lambda call: call.name)
+def test_each_call_stands_in_the_guide(call: Call[Any]) -> None:
+    path = re.sub(r"{\w+}", "ID", call.path)
+    name = methods(Memory("http://127.0.0.1:1"))[call]
+
+    assert f"`{call.verb} {path}`" in GUIDE
+    assert f"`{name}`" in GUIDE or f"`.{name.rpartition('.')[2]}`" in GUIDE
+
+
+def test_each_tool_belongs_to_a_call_and_is_described() -> None:
+    assert {tool.call for tool in tools()} <= SERVED.keys()
+    for tool in tools():
+        assert inspect.getdoc(tool.function)
+        assert f"| `{tool.name}` |" in GUIDE
