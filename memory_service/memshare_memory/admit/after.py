@@ -16,7 +16,6 @@ from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.parts import gradings
 from memshare_memory.memory import Memory
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
 
 
@@ -39,14 +38,13 @@ After = Callable[[Admitted], Iterable[NextMessage]]
 
 def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) -> tuple[After, ...]:
     """What follows, in this order. The concepts of a memory are asked for where `concepts` says so."""
-    conflicts = Conflicts(client)
 
     def lesson(new: Admitted) -> Iterable[NextMessage]:
         message = None if new.stale else lessons.following(new.task.journey, new.recall, new.memory, new.vector)
         return () if message is None else (message,)
 
     def compared(new: Admitted) -> Iterable[NextMessage]:
-        others = [] if new.stale else rivals_of(new.recall.store, conflicts, new.memory, new.vector)
+        others = [] if new.stale else rivals_of(new.recall.store, client, new.memory, new.vector)
         return (comparison(new.task.journey, new.memory, others),) if others else ()
 
     def named(new: Admitted) -> Iterable[NextMessage]:
