@@ -68,7 +68,7 @@ class Replies:
             case "compare":
                 return {name: {"claims": "Two tasks.", "contradicts": False} for name in json.loads(turns[1])["others"]}
             case "concepts":
-                return CONCEPTS
+                return dict.fromkeys(json.loads(turns[1])["memories"], CONCEPTS)
             case _:
                 return schema_value(dict(wanted))
 

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from memshare_concepts.hierarchy import Hierarchy
 from tests.support.chat_script import Answer
 
 SHARE = 0.2  # of the calls fail while a fault is on
@@ -51,9 +52,9 @@ class Model:
             return Answer(text=f"Answer {number}. {asked}", delay=self.latency)
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
         document = json.loads(users[0])  # a later one says what did not fit
-        if "memory" in document and "examples" in document:
-            names = {name: [f"{name} {number}"] for name in properties}
-            return Answer(text=json.dumps(names | {"topic": f"Topic {number}"}), delay=self.latency)
+        if "memories" in document:
+            names = {level: [f"{level} {number}"] for level in Hierarchy.model_fields} | {"topic": f"Topic {number}"}
+            return Answer(text=json.dumps(dict.fromkeys(properties, names)), delay=self.latency)
         if "examples" in document:
             labels = {name: 90 if zlib.crc32(name.encode() + users[0].encode()) % 2 else 10 for name in properties}
             return Answer(text=json.dumps(labels), delay=self.latency)
