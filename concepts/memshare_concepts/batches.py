@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import redis
 
@@ -63,8 +63,8 @@ class Batches:
             step.zcard(key)
             step.zscore(key, member)
             step.expire(key, KEPT_SECONDS)
-            _, there, since, _ = step.execute()
-        since = now if since is None else float(since)
+            found: list[Any] = step.execute()
+        there, since = found[1], now if found[2] is None else float(found[2])
         left = since + self._wait - now
         if there < MOST and left > 0:
             why = f"It waits until {MOST} memories can be asked about in one call, at most {self._wait:g} s."

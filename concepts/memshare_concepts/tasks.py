@@ -84,7 +84,7 @@ class Extracting:
         except Exception:
             self.batches.give_back(waited)
             raise
-        named = dict(zip([one.id for one in together], asked.value, strict=True))
+        named = dict(zip([one.id for one in together], asked.hierarchies, strict=True))
         texts = {one.id: memory_id(one.pool, one.prompt, one.answer) for one in together}
         shares = _shared(asked.usage, 1 + len(others))
         own, *of_others = [

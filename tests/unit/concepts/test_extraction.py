@@ -57,7 +57,7 @@ def test_the_memory_and_its_examples_are_quoted_as_data_and_long_texts_are_cut()
 
 
 def test_names_are_written_in_one_way_and_levels_without_any_are_left_out() -> None:
-    [found] = extract(ScriptedChat({"memory_1": OWLS}), [memory("How do owls see?")], []).value
+    [found] = extract(ScriptedChat({"memory_1": OWLS}), [memory("How do owls see?")], []).hierarchies
 
     assert stored(found) == {
         "-1": ("Night Vision", "Owl"),
@@ -77,7 +77,7 @@ def test_names_are_written_in_one_way_and_levels_without_any_are_left_out() -> N
 def test_a_reply_that_does_not_fit_is_asked_for_again_once_and_then_refused(bad: object) -> None:
     wrong, right = (one if isinstance(one, str) else {"memory_1": one} for one in (bad, OWLS))
     chat = ScriptedChat(wrong, right)
-    assert extract(chat, [memory("How do owls see?")], []).value[0].topic == "Owl"
+    assert extract(chat, [memory("How do owls see?")], []).hierarchies[0].topic == "Owl"
     assert "does not fit" in chat.conversations[1][-1].content
 
     with pytest.raises(DoesNotFit):
@@ -90,7 +90,7 @@ def test_each_memory_of_a_call_gets_its_own_concepts_and_what_is_too_long_to_sha
 
     found = extract(chat, some[:2], [])
 
-    assert [one.topic for one in found.value] == ["Owl 1", "Owl 2"]
+    assert [one.topic for one in found.hierarchies] == ["Owl 1", "Owl 2"]
     assert fit_together(some) == some
     assert fit_together([*some, *[some[2]] * 9]) == [*some, *[some[2]] * 2]
 
