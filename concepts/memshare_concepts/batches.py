@@ -71,7 +71,7 @@ class Batches:
             raise NotYet(why, left, hold)
         if not self._client.zrem(key, member):
             raise being_asked  # another worker has just taken it
-        popped = self._client.zpopmin(key, MOST - 1)
+        popped: Any = self._client.zpopmin(key, MOST - 1)
         others = [Waiting(ExtractTask.model_validate_json(str(text)), float(at)) for text, at in popped]
         for one in others:
             self._client.set(_state_key(one.task.journey), _ASKING + own, ex=KEPT_SECONDS)
