@@ -56,15 +56,20 @@ class Model:
             names = {level: [f"{level} {number}"] for level in Hierarchy.model_fields} | {"topic": f"Topic {number}"}
             return Answer(text=json.dumps(dict.fromkeys(properties, names)), delay=self.latency)
         if "examples" in document:
-            labels = {name: 90 if zlib.crc32(name.encode() + users[0].encode()) % 2 else 10 for name in properties}
-            return Answer(text=json.dumps(labels), delay=self.latency)
+            odd = {name: zlib.crc32(name.encode() + users[0].encode()) % 2 for name in document["examples"]}
+            labels = {name: 90 if is_odd else 10 for name, is_odd in odd.items()}
+            rivals = dict.fromkeys(document.get("rivals", ()), _compared(users[0]))
+            return Answer(text=json.dumps(labels | rivals), delay=self.latency)
         if "others" in document:
-            contradicts = zlib.crc32(users[0].encode()) % 8 == 0
-            said = {"claims": "Both claim something about the same thing.", "contradicts": contradicts}
-            return Answer(text=json.dumps(dict.fromkeys(properties, said)), delay=self.latency)
+            return Answer(text=json.dumps(dict.fromkeys(properties, _compared(users[0]))), delay=self.latency)
         if POOR in document["prompt"]:
             return Answer(text=json.dumps({name: {"low": 0, "high": 0} for name in properties}), delay=self.latency)
         return Answer(delay=self.latency)
+
+
+def _compared(asked: str) -> dict[str, Any]:
+    contradicts = zlib.crc32(asked.encode()) % 8 == 0
+    return {"claims": "Both claim something about the same thing.", "contradicts": contradicts}
 
 
 def overloaded(_body: dict[str, Any]) -> Answer:

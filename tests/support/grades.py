@@ -1,4 +1,4 @@
-"""What a scripted model replies where it is asked to grade."""
+"""What a scripted model replies where it is asked to grade, or to compare besides giving labels."""
 
 from __future__ import annotations
 
@@ -13,3 +13,11 @@ def ranges(body: dict[str, Any], share: float) -> dict[str, dict[str, float]] | 
     except (ValueError, LookupError, TypeError):
         return None
     return {one["name"]: {"low": share * one["points"], "high": share * one["points"]} for one in criteria}
+
+
+def agreeing(document: dict[str, Any]) -> dict[str, Any]:
+    """No rival that a request for labels names contradicts anything."""
+    return {
+        name: {"claims": "They are about different things.", "contradicts": False}
+        for name in document.get("rivals", ())
+    }

@@ -77,7 +77,8 @@ def test_the_best_memory_is_copied_first(replies: Replies, library: Questions, t
 def test_a_program_grades_and_gives_all_points_or_none(replies: Replies, library: Questions, task: Question) -> None:
     schema = ranges_schema((RIGHT,))
     for answer, points in ((task.sql, 100), (other_query(library, task).sql, 0), (IGNORANCE, 0)):
-        reply = replies.reply(document({"criteria": [], "prompt": task.text, "answer": answer}, schema))
+        criteria = [{"name": "right", "points": 100}]
+        reply = replies.reply(document({"criteria": criteria, "prompt": task.text, "answer": answer}, schema))
         assert schema.model_validate_json(reply).model_dump() == {"right": {"low": points, "high": points}}
 
 
@@ -116,7 +117,7 @@ def test_each_kind_of_request_is_told_by_its_schema() -> None:
 
 def test_calls_and_tokens_are_counted_by_kind_with_their_schemas(replies: Replies, task: Question) -> None:
     schema = ranges_schema((RIGHT,))
-    body = document({"prompt": task.text, "answer": task.sql}, schema)
+    body = document({"criteria": [], "prompt": task.text, "answer": task.sql}, schema)
     reply = replies.reply(body)
     replies.reply(prompted(task))
     characters = sum(len(turn["content"]) for turn in body["messages"]) + len(reply)

@@ -5,6 +5,7 @@ import redis
 
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.comparisons import CompareTask
+from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.comparisons import rivals_of
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
@@ -52,6 +53,19 @@ def test_what_is_made_up_is_compared_with_nothing(
         Presence(node="one", pid=1, life="a", queues=("poem",), agents=(card.model_copy(update={"invented": ()}),)),
     )
     assert set(compared(settle, recall, NEAR, "It is green.", "3")) == {"It is red.", "It is blue."}
+
+
+def test_what_is_in_a_lesson_is_compared_with_the_lesson_by_one_question(
+    pool: Pool, recall: Recall, redis_client: redis.Redis
+) -> None:
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 1))
+    for number, prompt in enumerate((NEAR, FAR, FAR + " at sea")):
+        compared(stage, recall, prompt, f"It is {number}.", f"{number}")
+
+    [one] = stage.run("3", graded(recall, f"{NEAR} now", "It is blue.", journey="3")).followings
+
+    assert isinstance(one.body, LessonTask)
+    assert [c.answer for c in one.body.candidates if c.id in one.body.rivals] == ["It is 0."]
 
 
 def test_every_two_memories_are_compared_once(settle: SettleStage, recall: Recall, redis_client: redis.Redis) -> None:
