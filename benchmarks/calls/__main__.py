@@ -38,10 +38,12 @@ def main(
     """Measure both streams, and print the figures."""
     figures: dict[str, Any] = {"tasks": tasks}
     pools = {stream: stream for stream in STREAMS}
-    with tempfile.TemporaryDirectory(prefix="memshare-exports-") as exports:
-        with deployed("calls", exports=Path(exports), pools=pools) as deployment:
-            for stream, made in STREAMS.items():
-                figures |= measure(deployment, stream, [prompt for prompt, _ in made()][:tasks])
+    with (
+        tempfile.TemporaryDirectory(prefix="memshare-exports-") as exports,
+        deployed("calls", exports=Path(exports), pools=pools) as deployment,
+    ):
+        for stream, made in STREAMS.items():
+            figures |= measure(deployment, stream, [prompt for prompt, _ in made()][:tasks])
     print_figures("What a stored memory takes", figures, as_json=as_json, aims=AIMS)
 
 
