@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memshare_broker.wire.grades import JudgedAnswer
 from memshare_broker.wire.messages import Learnt, PartAnswer, Quoted, Shown, Step, Usage
 
 
 class Answered(NamedTuple):
     """An answer and what it was made from. One that is not verified is neither graded nor remembered.
 
-    `rejected` are the memories that rejected answers rested on before it, `learnt` what its sources taught,
+    `judged` are the answers to its sub-questions, and those rejected before it; `learnt` is what its sources taught,
     and `parts` its sub-questions that may become memories of their own. `withheld` was recalled and, at random, not
     shown; `randomized` says whether one of the memories might have been. `quoted` is the memory whose answer it is,
     word for word, where there is no model.
@@ -23,7 +24,7 @@ class Answered(NamedTuple):
     usage: Usage
     steps: tuple[Step, ...] = ()
     verified: bool = True
-    rejected: tuple[Shown, ...] = ()
+    judged: tuple[JudgedAnswer, ...] = ()
     learnt: tuple[Learnt, ...] = ()
     parts: tuple[PartAnswer, ...] = ()
     withheld: Shown | None = None

@@ -27,6 +27,7 @@ class Kind(BaseModel):
 
     instructions: Text
     recall: RecallMode | None = Field(default=None, description="where it differs from the agent's")
+    claims: bool | None = Field(default=None, description="where it differs from the agent's")
 
 
 class Agent(BaseModel):
@@ -41,6 +42,7 @@ class Agent(BaseModel):
     rubric: Name
     memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
     recall: RecallMode = "dense"
+    claims: bool = Field(default=True, description="False: answers are made up, and contradict nothing")
     model: str | None = None
     kinds: dict[Name, Kind] = {}
     engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
@@ -63,8 +65,17 @@ class Agent(BaseModel):
         return self.kinds[name]
 
     def card(self, model: str) -> AgentCard:
-        kinds = tuple(self.kinds)
-        return AgentCard(name=self.name, kinds=kinds, pool=self.pool, model=self.model or model, rubric=self.rubric)
+        claims = {None: self.claims} | {
+            name: self.claims if kind.claims is None else kind.claims for name, kind in self.kinds.items()
+        }
+        return AgentCard(
+            name=self.name,
+            kinds=tuple(self.kinds),
+            pool=self.pool,
+            model=self.model or model,
+            rubric=self.rubric,
+            invented=tuple(kind for kind, claimed in claims.items() if not claimed),
+        )
 
 
 def load_roster(agents_dir: Path | None) -> dict[str, Agent]:

@@ -124,13 +124,13 @@ class AnswerStage:
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said.shown)
-        blamed = self._blamed(journey, task, said)
+        judged = self._judged(journey, task, said)
         if said.verified:
             graded = self._graded_next(journey, task, text, said.text, embedding, said)
-            return Outcome(answer, (graded, blamed) if blamed else graded, "answered", counted)
+            return Outcome(answer, (graded, judged) if judged else graded, "answered", counted)
         log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
         kept = {"outcome": "not verified"}  # its journey ends here
-        return Outcome(answer, blamed, "unverified", counted, kept)
+        return Outcome(answer, judged, "unverified", counted, kept)
 
     def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
         name = self.agent.name
@@ -188,17 +188,19 @@ class AnswerStage:
         )
         return SCORE.next(pair)
 
-    def _blamed(self, journey: str, task: AgentTask, said: Answered) -> NextMessage | None:
-        """What the memory service learns of rejected answers: on which memories they rested, if that was judged."""
-        if not task.remember or not any(one.share for one in said.rejected):
+    def _judged(self, journey: str, task: AgentTask, said: Answered) -> NextMessage | None:
+        """What the memory service learns of the answers on the way: on which memories they rested, and the verdicts."""
+        if not task.remember or not said.judged:
             return None
+        first, *others = said.judged
         verdict = VerdictTask(
             journey=journey,
             pool=self.agent.pool,
             prompt=task.text,
             submitter=task.submitter,
-            shown=said.rejected,
-            verdict=0.0,
+            shown=first.shown,
+            verdict=first.verdict,
+            others=tuple(others),
         )
         return CREDIT.next(verdict)
 

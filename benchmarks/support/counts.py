@@ -13,8 +13,9 @@ from memshare_llm.chat import Chat, FirstToken, Reply
 from memshare_llm.providers.strict_schema import strict_schema
 
 CHARACTERS = 4  # of a token
-KINDS = {"right": "grade", "example_1": "label", "other_1": "compare", "topic": "concepts"}
+KINDS = {"right": "grade", "example_1": "label", "other_1": "compare", "memory_1": "concepts"}
 """What is asked for, by a property of the wanted JSON."""
+RANGE = "GradedRange"  # what every criterion of a rubric is given
 
 Counts = dict[str, dict[str, int]]
 """`calls` and `tokens` of each kind."""
@@ -55,6 +56,8 @@ def kind_of(schema: Mapping[str, Any] | None) -> str:
     if schema is None:
         return "answer"
     properties = schema.get("properties", {})
+    if RANGE in schema.get("$defs", {}):
+        return "grade"
     return next((kind for name, kind in KINDS.items() if name in properties), "other")
 
 

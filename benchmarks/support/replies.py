@@ -18,6 +18,8 @@ CONCEPTS = {
     "general_4": ["Society"],
 }
 
+AGREES = {"claims": "Two tasks.", "contradicts": False}
+
 Pair = tuple[str, str]
 """A prompt and its answer."""
 
@@ -29,7 +31,7 @@ class Expert(Protocol):
         """The answer of an agent that was shown these memories, the best one first."""
 
     def points(self, pair: Pair) -> int:
-        """The points of an answer, 0 to 100."""
+        """The points of an answer, in percent of those of each criterion."""
 
     def misleads(self, prompt: str, example: Pair) -> int:
         """In percent, how sure it is that an example leads away from the answer."""
@@ -59,16 +61,18 @@ class Replies:
     def _judged(self, kind: str, turns: list[str], wanted: Mapping[str, Any]) -> Any:
         match kind:
             case "grade":
-                points = self._expert.points(_pair(json.loads(turns[1])))
-                return {"right": {"low": points, "high": points}}
+                asked = json.loads(turns[1])
+                share = self._expert.points(_pair(asked)) / 100
+                return {one["name"]: dict.fromkeys(("low", "high"), share * one["points"]) for one in asked["criteria"]}
             case "label":
                 asked = json.loads(turns[1])
                 examples = {name: _pair(one) for name, one in asked["examples"].items()}
-                return {name: self._expert.misleads(asked["prompt"], one) for name, one in examples.items()}
+                labels = {name: self._expert.misleads(asked["prompt"], one) for name, one in examples.items()}
+                return {**labels, **dict.fromkeys(asked.get("rivals", ()), AGREES)}
             case "compare":
-                return {name: {"claims": "Two tasks.", "contradicts": False} for name in json.loads(turns[1])["others"]}
+                return dict.fromkeys(json.loads(turns[1])["others"], AGREES)
             case "concepts":
-                return CONCEPTS
+                return dict.fromkeys(json.loads(turns[1])["memories"], CONCEPTS)
             case _:
                 return schema_value(dict(wanted))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Collection, Iterable
 from uuid import uuid4
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 PREFIX = "memshare:worker:"
 INCARNATIONS_THERE = "memshare:workers"
 """Set: the incarnation of each worker that has announced itself and has not withdrawn."""
+INVENTED = "memshare:invented_kinds"
+"""Hash: agent → as JSON its kinds of tasks whose answers are made up; null is a task without a kind."""
 INTERVAL, LIFETIME = 5.0, 20  # seconds
 WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
 
@@ -32,6 +35,8 @@ class AgentCard(Message):
     pool: str
     model: str
     rubric: str | None = None
+    invented: tuple[str | None, ...] = ()
+    """The kinds of tasks whose answers claim nothing of the world; None is a task without a kind."""
 
     def require_kind(self, kind: str | None) -> None:
         """Raises `BadInput` where the agent has no such kind of tasks."""
@@ -61,7 +66,15 @@ def announce(client: redis.Redis, presence: Presence) -> None:
     with client.pipeline() as step:
         step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
         step.sadd(INCARNATIONS_THERE, presence.life)
+        for card in presence.agents:
+            step.hset(INVENTED, card.name, json.dumps(card.invented))
         step.execute()
+
+
+def is_invented(client: redis.Redis, agent: str | None, kind: str | None) -> bool:
+    """Whether an agent's answers to tasks of a kind are made up; it has said so, if it ever was there."""
+    told = client.hget(INVENTED, agent) if agent else None
+    return told is not None and kind in json.loads(told)
 
 
 def withdraw(client: redis.Redis, presence: Presence) -> None:

@@ -126,7 +126,10 @@ class Settings(BaseSettings):
         "all pools.",
     )
     concepts: bool = Field(
-        default=True, description="Whether each new memory gets its [concepts](concepts.md), by one call."
+        default=True, description="Whether each new memory gets its [concepts](concepts.md); ten share a call."
+    )
+    concepts_wait: float = Field(
+        default=60, ge=0, le=3_600, description="Seconds that a memory waits at most for others to share a call with."
     )
     labels: Literal["json", "logprobs"] = Field(
         default="json", description="How labels are asked for: json, one call a lesson; logprobs, one a candidate."

@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from celery import Celery
 
 from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_broker.connection import connect
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare_broker.settings import Settings
+from memshare_concepts.batches import Batches
 from memshare_concepts.tasks import Extracting, register
 from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
@@ -18,7 +21,9 @@ from memshare_memory.door.client import MemoryClient
 @functools.cache
 def _extracting(settings: Settings) -> Extracting:
     chat = open_limited(settings, settings.model_for("scorer"), connections=settings.concurrency)
-    return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check)
+    client = connect(settings.redis)
+    batches = Batches(client, Ledger(client, settings.keep_days), settings.concepts_wait)
+    return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -13,11 +13,13 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Chat, FirstToken, NoLogprobs
 from memshare_llm.limits.metered import Metering, Payer, unmetered
 from memshare_llm.structured import ask
+from memshare_memory.comparison import RULE, Comparison
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,12 @@ Use the whole scale, and judge each example for itself, whatever its place in th
 
 {_QUOTED}
 
-Reply with one whole number per example alone, as JSON."""
+Reply with one whole number per example, and with nothing that was not asked for, as JSON."""
+
+COMPARED = f"""\
+`rivals` names examples that may be about the same thing as `answer`. After the numbers, for each of them, first say \
+in `claims`, in one sentence, what it and `answer` claim about the same thing, and then in `contradicts` whether the \
+two claims cannot both be true. {RULE}"""
 
 YES_OR_NO = f"""\
 You judge whether an example helps or misleads someone who answers a prompt.
@@ -83,6 +90,8 @@ class Labels(NamedTuple):
     values: tuple[float, ...]
     way: Way
     usage: Usage
+    compared: Compared | None = None
+    """Which rivals of the lesson's memory contradict it, where it has any and the model was asked in the same call."""
 
 
 class Labeller:
@@ -112,8 +121,8 @@ class Labeller:
         shares = [share for token in tokens if (share := share_of_no(token.probabilities)) is not None]
         if len(shares) == len(task.candidates):
             return Labels(tuple(shares), "logprobs", spent)
-        percentages, usage = _ask_for_percentages(chat, task)
-        return Labels(tuple(percent / 100 for percent in percentages), "json", spent + usage)
+        labels = _ask_for_percentages(chat, task)
+        return labels._replace(usage=spent + labels.usage)
 
     def _first_tokens(self, chat: Chat, task: LessonTask) -> list[FirstToken]:
         """How a yes or no on each candidate begins; not on all of them, where the first tell that it is no use."""
@@ -152,30 +161,44 @@ def yes_or_no(task: LessonTask, candidate: Candidate) -> tuple[Turn, Turn]:
 
 
 @lru_cache(maxsize=32)
-def percentages_schema(count: int) -> type[BaseModel]:
-    """A model with one required percentage per example: `example_1`, `example_2`, …"""
-    properties = {name: (int, Field(ge=0, le=100)) for name in _names(count)}
+def percentages_schema(count: int, rivals: int = 0) -> type[BaseModel]:
+    """A model with one required percentage per example: `example_1`, …, and a comparison per rival: `rival_1`, …"""
+    properties: dict[str, Any] = {name: (int, Field(ge=0, le=100)) for name in _names("example", count)}
+    properties |= dict.fromkeys(_names("rival", rivals), (Comparison, ...))
     schema: type[BaseModel] = create_model(
         "Percentages",
         __config__=ConfigDict(extra="forbid", strict=True),
-        **properties,  # type: ignore[call-overload]
+        **properties,
     )
     return schema
 
 
-def _ask_for_percentages(chat: Chat, task: LessonTask) -> tuple[list[int], Usage]:
-    """P(¬Y) of each candidate in percent, in the task's order, and the tokens it took."""
+def _ask_for_percentages(chat: Chat, task: LessonTask) -> Labels:
+    """P(¬Y) of each candidate, in the task's order, and which rivals contradict its memory."""
     count = len(task.candidates)
     # Shuffled, so that a model's liking for early or late places is no lesson; by the id, so that twice is the same.
     order = random.Random(str(task.memory_id)).sample(range(count), count)
-    examples = {name: _example(task.candidates[place]) for name, place in zip(_names(count), order, strict=True)}
-    reply = ask(chat, _conversation(PERCENTAGES, task, {"examples": examples}), percentages_schema(count))
-    by_place = dict(zip(order, (percent for _, percent in reply.value), strict=True))
-    return [by_place[place] for place in range(count)], reply.usage
+    name_of = {task.candidates[place].id: name for name, place in zip(_names("example", count), order, strict=True)}
+    examples = {name_of[task.candidates[place].id]: _example(task.candidates[place]) for place in order}
+    rivals = dict(zip(_names("rival", len(task.rivals)), task.rivals, strict=True))
+    shown: dict[str, Any] = {"examples": examples}
+    if rivals:
+        shown["rivals"] = {name: name_of[one] for name, one in rivals.items()}
+    turns = _conversation(f"{PERCENTAGES}\n\n{COMPARED}" if rivals else PERCENTAGES, task, shown)
+    reply = ask(chat, turns, percentages_schema(count, len(rivals)))
+    said = dict(reply.value)
+    values = tuple(said[name_of[one.id]] / 100 for one in task.candidates)
+    if task.memory_id is None or not rivals:
+        return Labels(values, "json", reply.usage)
+    contradicted = {one: said[name].claims for name, one in rivals.items() if said[name].contradicts}
+    compared = Compared(
+        memory_id=task.memory_id, contradicted=contradicted, compared=len(rivals), model=reply.model, usage=Usage()
+    )
+    return Labels(values, "json", reply.usage, compared)
 
 
-def _names(count: int) -> list[str]:
-    return [f"example_{number}" for number in range(1, count + 1)]
+def _names(what: str, count: int) -> list[str]:
+    return [f"{what}_{number}" for number in range(1, count + 1)]
 
 
 def _conversation(instructions: str, task: LessonTask, shown: dict[str, Any]) -> tuple[Turn, Turn]:

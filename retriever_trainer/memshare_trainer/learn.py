@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 import redis
 
+from memshare_broker.delivery.hops import COMPARE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
+from memshare_broker.wire.comparisons import CompareTask, Said
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
+from memshare_memory.recall.conflicts import Conflicts, Verdict
 from memshare_trainer.change import Change, Head, Update
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learner import FEWEST_HELD_OUT, FEWEST_OUTCOMES, Learner
@@ -53,22 +56,30 @@ class LearnStage:
         lessons = LessonLog(self._client, *name, kept=self._kept, keep_days=self._keep_days)
         record = lessons.done(journey)
         if record is None:
-            taught = self._label(task)
+            taught = self._label(lessons, task)
             with self._turns[name]:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
                 while record is None:  # once, unless another trainer has taken over in the middle
                     record = _learn(lessons, learner, journey, task, taught)
         about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
         log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
-        return Outcome(record, ended=record.outcome, counted=_counted(task.pool, record))
+        # Where they were not asked about with the labels, the scorer is asked.
+        comparison = COMPARE.next(_rivals(task)) if task.rivals and record.compared is None else None
+        return Outcome(record, comparison, record.outcome, _counted(task.pool, record))
 
-    def _label(self, task: LessonTask) -> Taught:
+    def _label(self, lessons: LessonLog, task: LessonTask) -> Taught:
         if not task.candidates:
             return Taught(Lesson(outcome="no update", reason="it brings evidence alone"))
         try:
             labels = self._labeller.label(task)
         except (DoesNotFit, NoModelSet) as error:
             return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
+        if labels.compared is not None:
+            conflicts = Conflicts(self._client)
+            for rival in task.rivals:
+                claims = labels.compared.contradicted.get(rival)
+                verdict: Verdict = "agree" if claims is None else "contradict"
+                conflicts.judge(task.pool, labels.compared.memory_id, rival, verdict, claims)
         helping = sum(label < UNDECIDED for label in labels.values)
         misleading = sum(label > UNDECIDED for label in labels.values)
         record = Lesson(
@@ -78,9 +89,27 @@ class LearnStage:
             labelled_by=labels.way,
             positives=helping,
             negatives=misleading,
+            compared=labels.compared,
             usage=labels.usage,
         )
-        return Taught(record, labels if helping and misleading else None)
+        teaches = bool(helping and misleading)
+        lessons.note_labels(teaches=teaches)
+        return Taught(record, labels if teaches else None)
+
+
+def _rivals(task: LessonTask) -> CompareTask:
+    """The question whether a lesson's memory contradicts some of its candidates."""
+    assert task.memory_id is not None
+    return CompareTask(
+        journey=task.journey,
+        pool=task.pool,
+        agent=task.agent,
+        submitter=task.submitter,
+        memory=Said(id=task.memory_id, prompt=task.prompt, answer=task.answer),
+        others=tuple(
+            Said(id=one.id, prompt=one.prompt, answer=one.answer) for one in task.candidates if one.id in task.rivals
+        ),
+    )
 
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:

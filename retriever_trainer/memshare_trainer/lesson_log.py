@@ -58,6 +58,13 @@ class LessonLog:
         text = self.client.get(self._marker(message_id))
         return Lesson.model_validate_json(text) if text else None
 
+    def note_labels(self, *, teaches: bool) -> None:
+        """Count the calls for labels in a row that taught nothing: the memory service then asks for fewer."""
+        if teaches:
+            self.client.delete(self.key("in_vain"))
+        else:
+            self.client.incr(self.key("in_vain"))
+
     def commit(self, fence: int, message_id: str, change: Change) -> Lesson | None:
         """Write all that a lesson changes in one step; returns the record that stands, or None for a lost lease."""
         record, kept, published = change.update.lesson, change.kept, change.published

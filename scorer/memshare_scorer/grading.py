@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Turn, Usage
@@ -47,16 +47,16 @@ class Pair(NamedTuple):
 
 
 class GradedRange(BaseModel):
-    """The range of one criterion; each criterion's own model narrows it to 0 … points."""
+    """From low to high, in points."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    low: float
+    low: float = Field(ge=0)
     high: float
 
     @model_validator(mode="after")
     def _in_order(self) -> GradedRange:
-        if self.low > self.high:
+        if not self.low <= self.high:
             raise ValueError(f"low must not be above high, but {self.low:g} is above {self.high:g}")
         return self
 
@@ -125,8 +125,11 @@ def conversation(rubric: Rubric, criteria: Sequence[Criterion], pair: Pair) -> t
 
 @lru_cache(maxsize=128)
 def ranges_schema(criteria: tuple[Criterion, ...]) -> type[BaseModel]:
-    """A model with one required property per criterion: its range, with its own minimum and maximum."""
-    properties = {one.name: (_range_schema(one), ...) for one in criteria}
+    """A model with one required property per criterion: its range, within the criterion's points.
+
+    The model that replies is told the points with the criterion: in the schema all share one range, which is short.
+    """
+    properties = {one.name: (Annotated[GradedRange, AfterValidator(_within(one.points))], ...) for one in criteria}
     schema: type[BaseModel] = create_model(
         "Ranges",
         __config__=ConfigDict(extra="forbid"),
@@ -135,13 +138,13 @@ def ranges_schema(criteria: tuple[Criterion, ...]) -> type[BaseModel]:
     return schema
 
 
-def _range_schema(criterion: Criterion) -> type[GradedRange]:
-    return create_model(
-        f"Range_{criterion.name}",
-        __base__=GradedRange,
-        low=(float, Field(ge=0, le=criterion.points)),
-        high=(float, Field(ge=0, le=criterion.points)),
-    )
+def _within(points: float) -> Callable[[GradedRange], GradedRange]:
+    def check(found: GradedRange) -> GradedRange:
+        if not found.high <= points:
+            raise ValueError(f"high must not be above the criterion's points, but {found.high:g} is above {points:g}")
+        return found
+
+    return check
 
 
 def _ranges(value: BaseModel) -> dict[str, Range]:

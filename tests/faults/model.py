@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from memshare_concepts.hierarchy import Hierarchy
 from tests.support.chat_script import Answer
 
 SHARE = 0.2  # of the calls fail while a fault is on
@@ -51,19 +52,24 @@ class Model:
             return Answer(text=f"Answer {number}. {asked}", delay=self.latency)
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
         document = json.loads(users[0])  # a later one says what did not fit
-        if "memory" in document and "examples" in document:
-            names = {name: [f"{name} {number}"] for name in properties}
-            return Answer(text=json.dumps(names | {"topic": f"Topic {number}"}), delay=self.latency)
+        if "memories" in document:
+            names = {level: [f"{level} {number}"] for level in Hierarchy.model_fields} | {"topic": f"Topic {number}"}
+            return Answer(text=json.dumps(dict.fromkeys(properties, names)), delay=self.latency)
         if "examples" in document:
-            labels = {name: 90 if zlib.crc32(name.encode() + users[0].encode()) % 2 else 10 for name in properties}
-            return Answer(text=json.dumps(labels), delay=self.latency)
+            odd = {name: zlib.crc32(name.encode() + users[0].encode()) % 2 for name in document["examples"]}
+            labels = {name: 90 if is_odd else 10 for name, is_odd in odd.items()}
+            rivals = dict.fromkeys(document.get("rivals", ()), _compared(users[0]))
+            return Answer(text=json.dumps(labels | rivals), delay=self.latency)
         if "others" in document:
-            contradicts = zlib.crc32(users[0].encode()) % 8 == 0
-            said = {"claims": "Both claim something about the same thing.", "contradicts": contradicts}
-            return Answer(text=json.dumps(dict.fromkeys(properties, said)), delay=self.latency)
+            return Answer(text=json.dumps(dict.fromkeys(properties, _compared(users[0]))), delay=self.latency)
         if POOR in document["prompt"]:
             return Answer(text=json.dumps({name: {"low": 0, "high": 0} for name in properties}), delay=self.latency)
         return Answer(delay=self.latency)
+
+
+def _compared(asked: str) -> dict[str, Any]:
+    contradicts = zlib.crc32(asked.encode()) % 8 == 0
+    return {"claims": "Both claim something about the same thing.", "contradicts": contradicts}
 
 
 def overloaded(_body: dict[str, Any]) -> Answer:

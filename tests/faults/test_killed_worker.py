@@ -56,11 +56,11 @@ def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is
     model = Model()
     model.latency = 60.0
     settings = Settings(data=redis_folder, model="openai:scripted")
-    workers, more = [["memory"], ["concepts"]], {"MEMSHARE_CONCEPTS": "true"}
+    workers, more = [["memory"], ["concepts"]], {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_CONCEPTS_WAIT": "5"}
     with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
         facts = [NewMemory(pool="facts", answer=f"Fact {uuid4()}", new_pool=True) for _ in range(30)]
         ids = deployment.client.memories.add(facts)
-        wait_for(lambda: len(chat.requests) == 8, 30, "the model to be asked as often as the worker has threads")
+        wait_for(lambda: len(chat.requests) == 3, 30, "the model to be asked about ten at a time")
 
         worker = deployment.processes.pop(("concepts",))
         worker.send_signal(signal.SIGKILL)
@@ -76,7 +76,7 @@ def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is
         open_ones = ledger.open_messages()
         assert not open_ones.get("concepts")
         assert not open_ones.get("memory")
-        assert len(chat.requests) == 30 + 8, "those that nobody saw the reply of are asked again, and no others"
+        assert len(chat.requests) <= 3 + 30 / 2, "nobody saw what was said of the first, and many share a call again"
         assert deployment.client.memories.stats().by_pool["facts"] == 30
 
 

@@ -1,4 +1,4 @@
-"""Memories get their concepts by real workers: one call of its own each, off the way of the answer."""
+"""Memories get their concepts by real workers, off the way of the answer; these do not wait for each other."""
 
 from __future__ import annotations
 
@@ -29,22 +29,26 @@ def model(body: dict[str, Any]) -> Answer:
     if "response_format" not in body:
         return Answer(text=f"Reply to: {body['messages'][-1]['content']}")
     asked = json.loads(body["messages"][-1]["content"]) if is_extraction(body) else {}
-    if "memory" not in asked:
+    if "memories" not in asked:
         return well(body)
-    if REFUSED in asked["memory"]["answer"]:
+    if REFUSED in json.dumps(asked["memories"]):
         return Answer(status=400, text="no", code="content_policy_violation")
-    word = asked["memory"]["answer"].split()[-1]
-    names = {"subjects": ["Thing", word], "topic": word, "general_1": ["Word"], "general_2": [], "general_3": []}
-    return Answer(text=json.dumps(names | {"general_4": ["Language"]}))
+    return Answer(text=json.dumps({name: names(one["answer"]) for name, one in asked["memories"].items()}))
+
+
+def names(answer: str) -> dict[str, Any]:
+    word = answer.split()[-1]
+    named = {"subjects": ["Thing", word], "topic": word, "general_1": ["Word"], "general_2": [], "general_3": []}
+    return named | {"general_4": ["Language"]}
 
 
 def is_extraction(body: dict[str, Any]) -> bool:
-    return bool(body.get("response_format", {}).get("json_schema", {}).get("name") == "Hierarchy")
+    return bool(body.get("response_format", {}).get("json_schema", {}).get("name") == "Hierarchies")
 
 
 def asked_about(deployment: Deployment, text: str) -> list[dict[str, Any]]:
     bodies = [json.loads(one["messages"][1]["content"]) for one in deployment.chat.requests if is_extraction(one)]
-    return [body for body in bodies if text in json.dumps(body["memory"])]
+    return [body for body in bodies if text in json.dumps(body["memories"])]
 
 
 @pytest.fixture(scope="module")

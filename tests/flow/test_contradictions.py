@@ -48,7 +48,8 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with connect(settings.redis) as client:
         client.flushall()
     logs = tmp_path_factory.mktemp("logs")
-    with serving(model) as chat, deployed(settings, chat, logs, [["poem", "scorer", "memory"]]) as running:
+    workers, more = [["poem", "scorer", "memory"]], {"MEMSHARE_LEARN": "false"}  # there is no trainer
+    with serving(model) as chat, deployed(settings, chat, logs, workers, **more) as running:
         yield running
 
 
@@ -72,7 +73,7 @@ def shown(deployment: Deployment, text: str, pool: str) -> list[str]:
 
 def offer(deployment: Deployment, prompt: str, answer: str, **more: Any) -> UUID | None:
     """Have a pair graded and settled, as one that an agent of somebody else gave."""
-    pair = {"agent": "poem", "pool": "poem", "rubric": "poem", "kind": "limerick", "prompt": prompt, "answer": answer}
+    pair = {"agent": "logic", "pool": "logic", "rubric": "logic", "kind": "riddle", "prompt": prompt, "answer": answer}
     sent = deployment.client.app.send_task(
         "scorer.offer", [pair | more], queue=queue_named("scorer"), ignore_result=True
     )
@@ -109,8 +110,8 @@ def test_another_form_of_an_answer_is_no_contradiction_and_its_own_memory_is_sti
     offer(deployment, telegram, "OWL FLIES SOFTLY STOP")
     wait_for(lambda: questions(deployment, "OWL FLIES"), 20, "the two to be compared")
 
-    assert deployment.client.memories.conflicts("poem") == []
-    assert shown(deployment, letter, "poem")[0] == "Dear owl, how softly you fly."
+    assert deployment.client.memories.conflicts("logic") == []
+    assert shown(deployment, letter, "logic")[0] == "Dear owl, how softly you fly."
 
 
 def test_a_comparison_is_counted_in_the_costs_of_its_submitter(deployment: Deployment) -> None:

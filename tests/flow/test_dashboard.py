@@ -19,6 +19,7 @@ from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.grades import ranges
 from tests.unit.deploy.queries import TARGET, queries, read_by
 
 TASKS = [f"A limerick about lighthouse {number}" for number in range(12)]
@@ -40,15 +41,8 @@ def model(body: dict) -> Answer:
         return Answer(refusal="I will not")
     if "response_format" not in body:
         return Answer(text=f"An answer to {body['messages'][-1]['content']}")
-    schema = body["response_format"]["json_schema"]["schema"]
-    if "low" not in json.dumps(schema):
-        return Answer()
-    grades = {}
-    for name, node in schema["properties"].items():
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
-        points = node["properties"]["high"]["maximum"]
-        grades[name] = {"low": points, "high": points}
-    return Answer(text=json.dumps(grades))
+    grades = ranges(body, 1.0)
+    return Answer(text=json.dumps(grades)) if grades else Answer()
 
 
 def free_port() -> int:

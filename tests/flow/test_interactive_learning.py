@@ -147,7 +147,7 @@ def test_learning_that_is_stopped_and_killed_goes_on_and_pays_for_nothing_twice(
     deployment: Deployment, tmp_path: Path
 ) -> None:
     MODEL.delay = 0.4
-    words = ("learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode")
+    words = ("learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode", "--rounds", "1")
     ids = {question_id(answer): answer for answer in ANSWERS.values()}
 
     # 1. Stopped and killed when some standard answers are settled and others are not.
@@ -170,7 +170,8 @@ def test_learning_that_is_stopped_and_killed_goes_on_and_pays_for_nothing_twice(
     assert found == LEARNT
     assert deployment.client.memories.stats().by_pool["verse"] == 4 + 6, "the seeds, and ada's answers"
     made = calls(deployment)
-    of_what_had_ended = [call for call in made if any(ids[one] in call for one in done)]
+    asked = {call: json.loads(call)[-1]["content"] for call in made}  # without the memories that were shown
+    of_what_had_ended = [call for call in made if any(ids[one] in asked[call] for one in done)]
     assert len(of_what_had_ended) == 2 * len(done), "one question and one grading for each"
     assert {made[call] for call in of_what_had_ended} == {1}
     assert len(made) == 6 * 2 + 12 * 2
@@ -205,26 +206,30 @@ def test_a_standard_answer_becomes_a_trusted_seed_of_no_task_and_its_journey_say
     assert ANSWERS["First"] in shown
 
 
-def test_agents_answer_without_memories_first_and_then_with_all_but_those_that_give_it_away(
+def test_agents_answer_with_the_memories_there_are_but_those_that_give_it_away_in_two_rounds(
     deployment: Deployment, tmp_path: Path
 ) -> None:
-    figures(deployment, "learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode", "--rounds", "2")
+    before = len(deployment.chat.requests)
+
+    figures(deployment, "learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode")
 
     def turns(prompt: str) -> list[list[str]]:
-        bodies = [body for body in deployment.chat.requests if body["messages"][-1]["content"] == prompt]
+        bodies = [one for one in deployment.chat.requests[before:] if one["messages"][-1]["content"] == prompt]
         return [[turn["content"] for turn in body["messages"][1:-1]] for body in bodies]
 
-    assert not any(turns("Verse 1 on First"))
-    second = turns("Verse 2 on First")
-    assert len(second) == 2
-    assert all(len(shown) == 6 for shown in second), "three memories each"
-    assert not any(text in shown for shown in second for text in ("Verse 2 on First", ANSWERS["First"]))
+    for number in (1, 2):
+        asked = f"Verse {number} on First"
+        shown = turns(asked)
+        assert len(shown) == 2, "one of each agent"
+        assert all(len(one) == 6 for one in shown), "three memories each"
+        assert not any(text in one for one in shown for text in (asked, ANSWERS["First"]))
+    assert not turns("Verse 3 on First")
 
 
 def test_the_second_round_is_told_the_question_of_the_first(deployment: Deployment, tmp_path: Path) -> None:
     before = len(deployment.chat.requests)
 
-    figures(deployment, "learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode", "--rounds", "2")
+    figures(deployment, "learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode")
 
     asked = [json.loads(body["messages"][-1]["content"]) for body in deployment.chat.requests[before:]
              if "response_format" in body]  # fmt: skip
@@ -234,7 +239,7 @@ def test_the_second_round_is_told_the_question_of_the_first(deployment: Deployme
 
 
 def test_what_was_given_up_is_named_and_goes_on_after_a_retry(deployment: Deployment, tmp_path: Path) -> None:
-    words = ("learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode")
+    words = ("learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode", "--rounds", "1")
     MODEL.refused = "Sixth"
 
     found, err = figures(deployment, *words, code=1)

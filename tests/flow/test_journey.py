@@ -18,6 +18,7 @@ from memshare_memory.curate.requests import Forget
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.grades import ranges
 from tests.support.qdrant_server import serving as serving_qdrant
 
 QUEUES = ("poem", "logic", "plan", "scorer", "memory", "trainer")
@@ -68,13 +69,8 @@ def graded(share: float) -> Callable[[dict], Answer]:
     def script(body: dict) -> Answer:
         if "response_format" not in body:
             return Answer()
-        schema = body["response_format"]["json_schema"]["schema"]
-        ranges = {}
-        for name, node in schema["properties"].items():
-            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
-            points = node["properties"]["high"]["maximum"]
-            ranges[name] = {"low": share * points, "high": share * points}
-        return Answer(text=json.dumps(ranges))
+        grades = ranges(body, share)
+        return Answer(text=json.dumps(grades)) if grades else Answer()
 
     return script
 

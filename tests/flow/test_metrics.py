@@ -21,6 +21,7 @@ from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.grades import ranges
 from tests.support.qdrant_server import serving as serving_qdrant
 
 SCORES = {"poem 1": 90, "poem 2": 95, "poem 3": 40, "poem 4": 100, "poem 5": 70, "poem 6": 90} | {
@@ -71,13 +72,7 @@ class Model:
 
 
 def grade(body: dict, score: float) -> str:
-    schema = body["response_format"]["json_schema"]["schema"]
-    ranges = {}
-    for name, node in schema["properties"].items():
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
-        points = node["properties"]["high"]["maximum"]
-        ranges[name] = {"low": score * points / 100, "high": score * points / 100}
-    return json.dumps(ranges)
+    return json.dumps(ranges(body, score / 100))
 
 
 @pytest.fixture(params=["threads", "prefork"])

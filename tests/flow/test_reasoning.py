@@ -183,15 +183,13 @@ def test_a_wrong_first_answer_is_rejected_and_repaired(deployment: Deployment) -
     assert second_plan["failed"] == [{"answer": "In Larkfield.", "why_it_failed": "That is where the mill is."}]
 
 
-def test_a_coordinator_that_never_ends_stops_at_the_depth_limit_and_says_so(deployment: Deployment) -> None:
+def test_a_coordinator_that_never_ends_stops_at_the_number_of_steps_and_says_so(deployment: Deployment) -> None:
     CHAT.say(Plan=[planned(coordinate())])
 
     journey = ask(deployment, answered_at_all)
 
-    assert journey.answer == (
-        "This could not be verified: it reached its limit of 5 levels of depth. No answer was found."
-    )
-    assert [step.depth for step in journey.steps] == [0, 1, 2, 3, 4, 5]
+    assert journey.answer == "This could not be verified: it reached its limit of 24 steps. No answer was found."
+    assert [step.depth for step in journey.steps] == [0, *[1] * 23]
     assert (journey.verified, journey.score) == (False, None)
 
 

@@ -21,6 +21,7 @@ from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed
+from tests.support.grades import agreeing
 
 POOL, OTHER = "made-for-it", "made-for-it-too"
 SUBJECTS = ("lamp", "river", "candle", "clock", "needle", "map", "bell", "road", "boat", "tree", "coat")
@@ -33,7 +34,8 @@ def half_help(body: dict[str, Any]) -> Answer:
         nothing = {"claims": "They speak of different things.", "contradicts": False}
         return Answer(json.dumps(dict.fromkeys(asked["others"], nothing)))
     assert "criteria" not in asked, "the grade is known"
-    return Answer(json.dumps({name: 100 * (place % 2) for place, name in enumerate(asked["examples"])}))
+    labels = {name: 100 * (place % 2) for place, name in enumerate(asked["examples"])}
+    return Answer(json.dumps(labels | agreeing(asked)))
 
 
 def settled(pool: str, number: int, total: float = 90.0, shown: tuple[UUID, ...] = ()) -> Settled:

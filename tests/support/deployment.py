@@ -103,6 +103,7 @@ def deployed(
         "MEMSHARE_MODEL": settings.model or "",
         "MEMSHARE_CONCURRENCY": "8",
         "MEMSHARE_CONCEPTS": "false",  # tests count calls and messages; those of concepts turn it on
+        "MEMSHARE_CONCEPTS_WAIT": "0",  # and do not wait
         "MEMSHARE_WITHHOLD": "0",  # tests name the memories that are shown
         "OPENAI_BASE_URL": chat.url,
         "OPENAI_API_KEY": "test",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.support.chat_script import Answer
+from tests.support.grades import agreeing
 
 
 class Oracle:
@@ -34,4 +35,4 @@ class Oracle:
             name: 90 if (self._form(example["prompt"]) == self._form(lesson["prompt"])) is self.inverted else 10
             for name, example in lesson["examples"].items()
         }
-        return Answer(text=json.dumps(labels), delay=self._delay)
+        return Answer(text=json.dumps(labels | agreeing(lesson)), delay=self._delay)

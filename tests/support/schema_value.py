@@ -6,7 +6,7 @@ from typing import Any
 
 
 def schema_value(schema: dict[str, Any]) -> Any:
-    """Numbers are 90 % of their maximum, so that criteria with 100 points together get a total of 90."""
+    """Numbers are 90 % of their maximum."""
     return _value(schema, schema.get("$defs", {}))
 
 

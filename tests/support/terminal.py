@@ -33,6 +33,7 @@ class Terminal:
             "MEMSHARE_DATA": str(data),
             **served(),
             "MEMSHARE_CONCEPTS": "false",  # a process and a message more; who wants them turns them on
+            "MEMSHARE_CONCEPTS_WAIT": "0",  # and does not wait
             "MEMSHARE_WITHHOLD": "0",  # tests name the memories that are shown
             "COLUMNS": "200",
         }

@@ -16,7 +16,9 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    depth: int = Field(default=5, ge=1, le=16, description="operators that called each other, the first not counted")
+    depth: int = Field(
+        default=5, ge=1, le=16, description="levels of sub-questions within each other; plans made anew stay on theirs"
+    )
     steps: int = Field(default=24, ge=1, le=100)
     calls: int = Field(default=60, ge=1, le=1_000, description="of models, by all steps together")
     tokens: int = Field(default=150_000, ge=1, description="read and written by all model calls of the run")

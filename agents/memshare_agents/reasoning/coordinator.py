@@ -17,7 +17,8 @@ SAID_SHOWN = 200  # characters of each
 INSTRUCTIONS = """\
 You plan how a question is answered, step by step. `question` is what was asked, `goal` what this plan is for, \
 `operators` what each kind of step does, `places` what can be searched, `knowledge` what was found so far, `failed` \
-the answers that were rejected and why, `done` the last steps, `left` how many steps and levels remain.
+the answers that were rejected and why, `done` the last steps, `waiting` the steps that wait after this one, `left` \
+how many steps and levels of parts remain.
 
 Write the list of the next steps. It takes the place of this step, and what waits after it goes on. Where the \
 question has parts, give each a coordinator whose `goal` is that part as a question of its own: a coordinator before \
@@ -27,7 +28,7 @@ part of it: plan for `question` alone. Search for what is missing before you ans
 on what the first finds, plan the first alone and a coordinator after it. Open a page only if it is the `source` of \
 an item or stands in the question. Do not repeat a step that is done. As soon as the knowledge is enough: responder, \
 then discriminator. After a rejected answer mend its reason, by another search or another page. With few steps left, \
-answer from what there is."""
+answer from what there is. The list may be empty where `waiting` is not, and nothing is to be done before it."""
 
 
 class CoordinatorArguments(Arguments):
@@ -45,7 +46,13 @@ def run(arguments: CoordinatorArguments, context: Context) -> Result:
     calls = calls_in(plan, arguments.goal)
     thought: str = plan.thought  # type: ignore[attr-defined]
     names = " → ".join(call.operator for call in calls)
-    return Result(said=f"{names}: {thought}", read=tuple(item.name for item in context.known), plan=calls)
+    return Result(
+        said=f"{names or 'nothing to do'}: {thought}",
+        read=context.read,
+        left_out=context.left_out,
+        recalled=tuple(item.label for item in context.known),
+        plan=calls,
+    )
 
 
 def document(goal: str, context: Context) -> dict[str, Any]:
@@ -63,6 +70,7 @@ def document(goal: str, context: Context) -> dict[str, Any]:
             {"operator": step.operator, "arguments": step.arguments, "said": step.said[:SAID_SHOWN]}
             for step in context.done[-STEPS_SHOWN:]
         ],
+        "waiting": list(context.waiting),
         "left": {"steps": context.steps_left, "levels": context.depth_left},
     }
 

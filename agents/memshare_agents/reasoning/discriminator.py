@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -69,11 +70,17 @@ def run(_arguments: DiscriminatorArguments, context: Context) -> Result:
     labels = [item.label for item in context.known]
     shares = shares_of(((one.item, one.share) for one in judged.shares), labels)
     verdict = Verdict(judged.verified, judged.reason, shares)
-    read = tuple(item.name for item in context.known)
+    result = Result(
+        said=f"{'Verified' if judged.verified else 'Rejected'}: {judged.reason}",
+        read=context.read,
+        left_out=context.left_out,
+        recalled=tuple(shares),
+        verdict=verdict,
+    )
     if judged.verified:
-        return Result(said=f"Verified: {judged.reason}", read=read, recalled=tuple(shares), verdict=verdict)
+        return result
     failure = Item("failed answer", proposal.answer, title=judged.reason, about=context.about)
-    return Result(said=f"Rejected: {judged.reason}", read=read, items=(failure,), plan=(AGAIN,), verdict=verdict)
+    return replace(result, items=(failure,), plan=(AGAIN,))
 
 
 def shares_of(told: Iterable[tuple[str, float]], labels: Iterable[str]) -> dict[str, float]:

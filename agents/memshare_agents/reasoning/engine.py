@@ -69,7 +69,7 @@ class Engine:
 
         It ends by a verified answer to the whole question, or else when nothing waits or a budget is used up.
         """
-        limits, whole = self.limits, Part(question, is_whole=True)
+        limits, whole = self.limits, Part(question)
         budget = Budget(limits)
         memory = ShortTerm(limits.context, decay=limits.decay, threshold=limits.threshold)
         state = RunState(whole, memory, deque([Waiting(FIRST, whole, 0, None)]))
@@ -104,9 +104,11 @@ class Engine:
             instructions=instructions,
             items=state.memory.shown(),
             sources_found=frozenset(item.source for item in state.memory.items if item.source),
+            left_out=state.memory.left_out(),
             proposal=part.proposal if part.verdict is None else None,
             done=tuple(state.steps),
-            depth_left=self.limits.depth - waiting.depth,
+            waiting=tuple(one.call.operator for one in state.queue),
+            depth_left=self.limits.depth - part.depth,
             steps_left=self.limits.steps - number,
             room=self.limits.context,
             chat=paid,
@@ -132,6 +134,7 @@ class Engine:
                 operator=operator.name,
                 arguments=waiting.call.arguments,
                 read=result.read,
+                left_out=result.left_out,
                 said=result.said,
                 knowledge=tuple(one for one in ids if one is not None),
                 verified=result.verdict.verified if result.verdict else None,
@@ -152,24 +155,30 @@ def record(
     arguments: Mapping[str, Any],
     said: str,
     read: tuple[str, ...] = (),
+    left_out: tuple[str, ...] = (),
     knowledge: tuple[UUID, ...] = (),
     **more: Any,
 ) -> Step:
-    """A step with its texts cut to their lengths; white space within what was read is made plain."""
-    names = [_short(" ".join(name.split()), READ) for name in read[:MOST_READ]]
-    if len(read) > MOST_READ:
-        names.append(f"and {len(read) - MOST_READ} more")
+    """A step with its texts cut to their lengths; white space within names is made plain."""
     return Step(
         number=number,
         parent=parent,
         depth=depth,
         operator=operator,
         arguments=_short(json.dumps(arguments, ensure_ascii=False), ARGUMENTS),
-        read=tuple(names),
+        read=_names(read),
+        left_out=_names(left_out),
         said=_short(said, SAID),
         knowledge=tuple(dict.fromkeys(knowledge))[:MOST_KNOWLEDGE],
         **more,
     )
+
+
+def _names(all_of_them: tuple[str, ...]) -> tuple[str, ...]:
+    names = [_short(" ".join(name.split()), READ) for name in all_of_them[:MOST_READ]]
+    if len(all_of_them) > MOST_READ:
+        names.append(f"and {len(all_of_them) - MOST_READ} more")
+    return tuple(names)
 
 
 def _short(text: str, length: int) -> str:

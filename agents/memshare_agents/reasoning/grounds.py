@@ -10,6 +10,7 @@ from memshare_agents.reasoning.browser import UNQUOTED
 from memshare_agents.reasoning.engine import Run
 from memshare_agents.reasoning.run_state import leaves
 from memshare_agents.reasoning.short_term import Item
+from memshare_broker.wire.grades import JudgedAnswer
 from memshare_broker.wire.messages import MAX_LEARNT, Learnt, PartAnswer, Shown
 from memshare_memory.memory import folded
 
@@ -23,14 +24,17 @@ def shown_in(run: Run) -> tuple[Shown, ...]:
     return _shown([*((item, 0.0) for item in found), *_last(run)])
 
 
-def rejected_in(run: Run) -> tuple[Shown, ...]:
-    """The memories of all answers of a run that were rejected, with their shares added up.
+def judged_in(run: Run) -> tuple[JudgedAnswer, ...]:
+    """Every answer of a run that was judged and rests on memories, but for the verified one to the whole question.
 
-    Those that its verified answer rests on are left out: in the end they were right.
+    That one is graded, and credits what it rests on with its grade.
     """
-    right = {item.memory_id for item, share in _last(run) if share > 0} if run.verified else set()
-    wrong = [one for attempt in run.attempts if not attempt.verified for one in attempt.grounds]
-    return _shown((item, share) for item, share in wrong if item.memory_id not in right)
+    judged = [
+        JudgedAnswer(shown=_shown(attempt.grounds), verdict=float(attempt.verified))
+        for attempt in run.attempts
+        if not (attempt.verified and attempt.whole)
+    ]
+    return tuple(answer for answer in judged if any(one.share for one in answer.shown))
 
 
 def learnt_in(run: Run, now: float) -> tuple[Learnt, ...]:

@@ -63,9 +63,14 @@ class Context:
     """Short-term memory, as much of it as a model is shown."""
     sources_found: frozenset[str]
     """What a search has named: besides what stands in the question, all that may be opened."""
+    left_out: tuple[str, ...]
+    """The names of the items that there is no room for."""
     proposal: Proposal | None
     done: tuple[Step, ...]
+    waiting: tuple[str, ...]
+    """The operators that wait in the queue, the next one first."""
     depth_left: int
+    """Levels of sub-questions below the question at hand, its own steps among them."""
     steps_left: int
     room: int
     """Tokens that a model may be shown at once, beside the question."""
@@ -97,6 +102,11 @@ class Context:
     def known(self) -> list[Item]:
         return [item for item in self.items if item.kind != "failed answer"]
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The names of what is known."""
+        return tuple(item.name for item in self.known)
+
 
 @dataclass(frozen=True)
 class Result:
@@ -104,6 +114,8 @@ class Result:
 
     said: str
     read: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Names of the items that its model was not shown, for want of room."""
     items: tuple[Item, ...] = ()
     recalled: tuple[str, ...] = ()
     """Labels of the items that it used."""

@@ -28,7 +28,7 @@ def plan_schema(operators: tuple[Operator[Any], ...]) -> type[BaseModel]:
         "Plan",
         __config__=ConfigDict(extra="forbid"),
         thought=(str, Field(max_length=2_000, description="why this list, in a sentence or two")),
-        steps=(list[choice], Field(min_length=1, max_length=LONGEST, description="what to do, in this order")),
+        steps=(list[choice], Field(max_length=LONGEST, description="what to do, in this order; none: nothing")),
     )
     return schema
 
@@ -39,13 +39,16 @@ def _form(operator: Operator[Any]) -> Any:
 
 
 def calls_in(plan: BaseModel, goal: str) -> tuple[Call, ...]:
-    """The calls of a filled schema, completed so that the list ends with a verdict or with another plan."""
+    """The calls of a filled schema, completed so that a list ends with a verdict or with another plan.
+
+    An empty one stays empty: it takes the coordinator out of the queue, and what waits goes on.
+    """
     steps: Sequence[BaseModel] = plan.steps  # type: ignore[attr-defined]
     calls = []
     for step in steps:
         arguments = step.model_dump(mode="json")
         calls.append(Call(arguments.pop("operator"), arguments))
-    last = calls[-1].operator
+    last = calls[-1].operator if calls else DISCRIMINATOR
     if last == RESPONDER:
         calls.append(Call(DISCRIMINATOR, {}))
     elif last not in (COORDINATOR, DISCRIMINATOR):

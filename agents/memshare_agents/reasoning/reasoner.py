@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from memshare_agents.answered import Answered
 from memshare_agents.reasoning.budget import Limits
 from memshare_agents.reasoning.engine import Engine, Run
-from memshare_agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
+from memshare_agents.reasoning.grounds import judged_in, learnt_in, parts_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.registry import OPERATORS
 from memshare_broker.errors import BadInput
@@ -67,7 +67,7 @@ class Reasoner:
             text=answer_of(run),
             model=run.proposal.model if run.proposal else self.chat.name,
             shown=shown_in(run),
-            rejected=rejected_in(run),
+            judged=judged_in(run),
             learnt=learnt_in(run, time.time()),
             parts=parts_in(run, task.text, self.limits.sub_questions),
             retriever_version=knowledge.retriever_version,

@@ -49,7 +49,8 @@ def run(arguments: ResponderArguments, context: Context) -> Result:
     used = tuple(label for label in labels if label in asked.value.used)
     return Result(
         said=asked.value.answer,
-        read=tuple(item.name for item in context.known),
+        read=context.read,
+        left_out=context.left_out,
         recalled=used,
         proposal=Proposal(asked.value.answer, used, asked.model),
     )

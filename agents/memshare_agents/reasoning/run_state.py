@@ -21,16 +21,24 @@ class Part:
     """A question on its way to an answer: the task's own, or a sub-question of it."""
 
     question: str
-    is_whole: bool = False
-    """Whether it is the task's own question."""
+    depth: int = 0
+    """How many questions it is a part of: 0 is the task's own."""
     proposal: Proposal | None = None
     verdict: Verdict | None = None
     """Of the last proposal."""
     given_up: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the task's own question."""
+        return self.depth == 0
+
 
 class Waiting(NamedTuple):
-    """A call in the queue: the question that it works on, how deep it is, and the number of the step that made it."""
+    """A call in the queue: the question that it works on, its level, and the number of the step that made it.
+
+    All that is done for a question is one level below the call that asks it, however often it is planned anew.
+    """
 
     call: Call
     part: Part
@@ -87,13 +95,15 @@ class RunState:
 
     def _splice(self, plan: Sequence[Call], waiting: Waiting, number: int) -> None:
         """Put a list where the operator was that made it: before all that waits."""
-        last = len(plan) - 1
+        last, level = len(plan) - 1, waiting.part.depth + 1
         calls = [
             # A coordinator that others of its list wait for has a question of its own; the last one plans on.
             Waiting(
                 call,
-                Part(str(call.arguments["goal"])) if call.operator == COORDINATOR and place < last else waiting.part,
-                waiting.depth + 1,
+                Part(str(call.arguments["goal"]), level)
+                if call.operator == COORDINATOR and place < last
+                else waiting.part,
+                level,
                 number,
             )
             for place, call in enumerate(plan)

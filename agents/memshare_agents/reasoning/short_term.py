@@ -1,7 +1,8 @@
 """Short-term memory: what a run has found and tried; what is not recalled fades.
 
 The field's picture (DynaMind, arXiv 2310.14248): each item has a strength, which decays with every step, is
-restored when the item is recalled, and below a threshold the item is dropped.
+restored when the item is recalled, and below a threshold the item is dropped. Answers to sub-questions are retained,
+as the answer to the whole is made of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ Kind = Literal["memory", "passage", "link", "page", "not there", "answer", "fail
 
 DECAY = 0.9  # of the strength is left after a step
 THRESHOLD = 0.25  # reached after 14 steps without being recalled
+LASTING: tuple[Kind, ...] = ("answer", "failed answer")
+"""What does not fade, the more important last."""
 LARGEST = 4  # an item takes at most one part in so many of the room
 LARGEST_FAILED = 24  # so that all failed answers of a run together leave most of the room
 OVERHEAD = 24  # tokens that an item takes beside its texts
@@ -98,15 +101,13 @@ class ShortTerm:
         return replace(self, items=tuple(replace(i, strength=1.0) if i.label in used else i for i in self.items))
 
     def fade(self) -> ShortTerm:
-        """After one more step. Failed answers do not fade, so that none is given again."""
-        faded = (i if i.kind == "failed answer" else replace(i, strength=i.strength * self.decay) for i in self.items)
+        """After one more step."""
+        faded = (i if i.kind in LASTING else replace(i, strength=i.strength * self.decay) for i in self.items)
         return replace(self, items=tuple(item for item in faded if item.strength >= self.threshold))
 
     def shown(self) -> tuple[Item, ...]:
-        """What a model is shown: failed answers, then the strongest items that fit in the room (later ones first)."""
-        ranked = sorted(
-            enumerate(self.items), key=lambda one: (one[1].kind == "failed answer", one[1].strength, one[0])
-        )
+        """What a model is shown, as far as there is room: what lasts, then the strongest items, later ones first."""
+        ranked = sorted(enumerate(self.items), key=lambda one: (*_rank(one[1]), one[0]))
         left, places = self.room, set()
         for place, item in reversed(ranked):
             if item.tokens <= left:
@@ -114,11 +115,20 @@ class ShortTerm:
                 places.add(place)
         return tuple(item for place, item in enumerate(self.items) if place in places)
 
+    def left_out(self) -> tuple[str, ...]:
+        """The names of the items that there is no room for."""
+        shown = {item.label for item in self.shown()}
+        return tuple(item.name for item in self.items if item.label not in shown)
+
     def _small(self, item: Item) -> Item:
         room = self.room // (LARGEST_FAILED if item.kind == "failed answer" else LARGEST) - OVERHEAD
         title, about, source = cut(item.title, room // 4), cut(item.about, room // 4), item.source
         left = room - tokens_of(title) - tokens_of(about) - tokens_of(source)
         return replace(item, title=title, about=about, text=cut(item.text, max(left, room // 4)))
+
+
+def _rank(item: Item) -> tuple[int, float]:
+    return (LASTING.index(item.kind) if item.kind in LASTING else -1, item.strength)
 
 
 def _same(one: Item, other: Item) -> bool:

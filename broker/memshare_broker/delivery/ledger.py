@@ -19,6 +19,7 @@ from memshare_broker.delivery.entry import Cancelled, Committed, Entry, Outgoing
 from memshare_broker.delivery.keys import (
     DONE,
     FAILED,
+    INCARNATIONS,
     LIFTED,
     MESSAGES,
     PARKED,
@@ -176,6 +177,15 @@ class Ledger:
         if held:
             self._client.zadd(PARKED, held, xx=True)
         return len(held)
+
+    def is_in_hand(self, message_id: str) -> bool:
+        """Whether a worker that is there, or was a moment ago, works on a message."""
+        return bool(self._client.hexists(INCARNATIONS, message_id))
+
+    def wake(self, ids: Sequence[str]) -> None:
+        """Let those of some messages that wait beside their queues go on at once."""
+        if ids:
+            self._client.zadd(PARKED, dict.fromkeys(ids, 0.0), xx=True)
 
     def release(self, most: int) -> list[Entry]:
         """Pop up to `most` messages whose time has come from those that wait beside their queues.

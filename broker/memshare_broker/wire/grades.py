@@ -39,10 +39,17 @@ class GradedTask(Message):
     score: Score
 
 
+class JudgedAnswer(Message):
+    """The memories that an answer was made from, and its verdict, from 0 (wrong) to 1 (right)."""
+
+    shown: tuple[Shown, ...]
+    verdict: float = Field(ge=0, le=1)
+
+
 class VerdictTask(Message):
     """From an agent to the memory service: what an answer was worth that is not handed on to be graded.
 
-    `verdict` is from 0 (wrong) to 1 (right).
+    `verdict` is from 0 (wrong) to 1 (right); `others` are more answers that an agent judged on its way.
     """
 
     journey: str
@@ -51,6 +58,11 @@ class VerdictTask(Message):
     submitter: Label = "anonymous"
     shown: tuple[Shown, ...]
     verdict: float = Field(ge=0, le=1)
+    others: tuple[JudgedAnswer, ...] = ()
+
+    @property
+    def answers(self) -> tuple[JudgedAnswer, ...]:
+        return (JudgedAnswer(shown=self.shown, verdict=self.verdict), *self.others)
 
 
 class MemoriesCredited(Message):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare_broker.wire.comparisons import MOST, Compared
 from memshare_broker.wire.forms import Label, Share
 from memshare_broker.wire.messages import Embedding, Message, Usage
 
@@ -24,7 +25,8 @@ class Candidate(Message):
 class LessonTask(Message):
     """From the memory service to the trainer: a new memory, and what its prompt could have been answered with.
 
-    Without a memory there is new evidence alone to learn from (`Evidence`).
+    Without a memory there is new evidence alone to learn from (`Evidence`). `rivals` are those of the candidates that
+    may contradict it.
     """
 
     journey: str
@@ -36,6 +38,7 @@ class LessonTask(Message):
     answer: str = ""
     embedding: Embedding
     candidates: tuple[Candidate, ...] = ()
+    rivals: tuple[UUID, ...] = Field(default=(), max_length=MOST)
 
 
 class UsedMemory(Message):
@@ -77,7 +80,7 @@ class Lesson(Message):
     `accuracy` and `ndcg` are of the lessons and outcomes that are never trained on, with the version in use and with
     what was to replace it: how likely the memory that is ranked first helps, and nDCG of the ranking, 0 to 1. `version`
     is what was published, `refused` says that it would have been worse. `evidence` counts the words of `Evidence` that
-    were learnt from.
+    were learnt from. `compared` says which of its rivals contradict the memory, where they were asked about with it.
     """
 
     outcome: Literal["learnt", "held out", "no update"]
@@ -92,4 +95,5 @@ class Lesson(Message):
     ndcg_after: float | None = None
     version: int | None = None
     refused: bool = False
+    compared: Compared | None = None
     usage: Usage = Usage()

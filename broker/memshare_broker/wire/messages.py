@@ -140,8 +140,8 @@ class Quoted(Message):
 class Step(Message):
     """One step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
 
-    `number` counts from 1, `parent` is the step that called it, `knowledge` the memories that it found or used, and
-    `verified` its verdict where it judged an answer.
+    `number` counts from 1, `parent` is the step that called it, `left_out` what was known and not read for want of
+    room, `knowledge` the memories that it found or used, and `verified` its verdict where it judged an answer.
     """
 
     number: int
@@ -150,6 +150,7 @@ class Step(Message):
     operator: str
     arguments: str
     read: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     said: str
     knowledge: tuple[UUID, ...] = ()
     verified: bool | None = None

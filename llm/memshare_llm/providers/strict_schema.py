@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-# Strict mode refuses these, or the defaults would contradict it; pydantic still checks them on receipt.
-_LEFT_OUT = {"default", "examples", "discriminator", "uniqueItems", "minLength", "maxLength"}
+# Strict mode refuses these, or the defaults would contradict it; pydantic still checks them on receipt. Titles repeat
+# names, and are paid for with every call.
+_LEFT_OUT = {"title", "default", "examples", "discriminator", "uniqueItems", "minLength", "maxLength"}
 
 
 @lru_cache(maxsize=128)

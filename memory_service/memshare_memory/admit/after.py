@@ -9,14 +9,13 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.hops import LEARN, NextMessage
 from memshare_broker.wire.messages import AnsweredTask
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.parts import gradings
 from memshare_memory.memory import Memory
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
 
 
@@ -39,15 +38,20 @@ After = Callable[[Admitted], Iterable[NextMessage]]
 
 def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) -> tuple[After, ...]:
     """What follows, in this order. The concepts of a memory are asked for where `concepts` says so."""
-    conflicts = Conflicts(client)
 
-    def lesson(new: Admitted) -> Iterable[NextMessage]:
-        message = None if new.stale else lessons.following(new.task.journey, new.recall, new.memory, new.vector)
-        return () if message is None else (message,)
-
-    def compared(new: Admitted) -> Iterable[NextMessage]:
-        others = [] if new.stale else rivals_of(new.recall.store, conflicts, new.memory, new.vector)
-        return (comparison(new.task.journey, new.memory, others),) if others else ()
+    def judged(new: Admitted) -> Iterable[NextMessage]:
+        """A lesson, and a comparison: as one question to the model where all that it asks about is in the lesson."""
+        if new.stale:
+            return
+        lesson = lessons.of(new.task.journey, new.recall, new.memory, new.vector)
+        others = rivals_of(new.recall.store, client, new.memory, new.vector)
+        rivals = tuple(one.id for one in others)
+        if lesson is not None and {*rivals} <= {one.id for one in lesson.candidates}:
+            lesson, others = lesson.model_copy(update={"rivals": rivals}), []
+        if lesson is not None:
+            yield LEARN.next(lesson)
+        if others:
+            yield comparison(new.task.journey, new.memory, others)
 
     def named(new: Admitted) -> Iterable[NextMessage]:
         return (extraction(new.memory, new.task.journey),)
@@ -55,4 +59,4 @@ def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) ->
     def parts(new: Admitted) -> Iterable[NextMessage]:
         return () if new.stale else gradings(new.task, new.memory)
 
-    return (lesson, compared, *((named,) if concepts else ()), parts)
+    return (judged, *((named,) if concepts else ()), parts)

@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from uuid import UUID
 
 import numpy as np
+import redis
 from numpy.typing import NDArray
 
 from memshare_broker.delivery.hops import COMPARE, NextMessage
+from memshare_broker.presence import is_invented
 from memshare_broker.wire.comparisons import MOST, CompareTask, Said
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.conflicts import Conflicts
@@ -20,13 +22,14 @@ LOOKED_AT = 12  # memories, the nearest ones
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
-def rivals_of(store: Store, conflicts: Conflicts, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
+def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
     """The memories that may contradict one: those that answer the same question or are about the same thing.
 
-    At most `MOST`, the nearest ones; none that says the same or that was compared with it already.
+    At most `MOST`, the nearest ones; none that says the same or that was compared with it already, and none at all
+    where the memory is made up.
     """
     [near] = near_each(store, [(memory, vector)])
-    return rivals_among(near, conflicts, memory)
+    return rivals_among(near, client, memory)
 
 
 def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
@@ -39,7 +42,7 @@ def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]
 
 
 def rivals_among(
-    near: Sequence[Hit], conflicts: Conflicts, memory: Memory, asked: Collection[UUID] = ()
+    near: Sequence[Hit], client: redis.Redis, memory: Memory, asked: Collection[UUID] = ()
 ) -> list[Memory]:
     """Those of them that `rivals_of` gives, but none of which this was just `asked`."""
     if memory.is_passage:  # a document may say what another one denies
@@ -52,7 +55,9 @@ def rivals_among(
         and hit.memory.id not in asked
         and folded(hit.memory.answer) != folded(memory.answer)
     ]
-    known = conflicts.judged(memory.pool, memory.id) if found else ()
+    if not found or is_invented(client, memory.agent, memory.kind):
+        return []
+    known = Conflicts(client).judged(memory.pool, memory.id)
     return [other for other in found if other.id not in known][:MOST]
 
 

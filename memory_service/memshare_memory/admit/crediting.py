@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
-from uuid import UUID
 
 import numpy as np
 import redis
 
 from memshare_broker.wire.grades import GradedTask, VerdictTask
-from memshare_broker.wire.messages import AnsweredTask
+from memshare_broker.wire.messages import AnsweredTask, Shown
 from memshare_memory.admit.evidence import Word, as_evidence, of_graded, of_verdict
 from memshare_memory.memory import Memory
 from memshare_memory.recall import reward
@@ -54,20 +53,21 @@ class Crediting:
         compared with what is usual for the task's kind.
         """
         task, score = graded.task, graded.score.total
-        there, usual = _there(recall, task), reward.usual(self._client, task.pool, task.kind)
+        there, usual = _there(recall, task.shown), reward.usual(self._client, task.pool, task.kind)
         earned = reward.of_score(score, usual)
-        rewards = {one.id: earned if one.share is None else reward.of_verdict(1) for one in task.shown}
+        rewards = [(one, earned if one.share is None else reward.of_verdict(1)) for one in _once(task.shown)]
         words = of_graded(graded, there, usual) if self._learn else []
         return self._credit(recall, journey, task, there, rewards, words, Graded(task.kind, score))
 
     def judged(self, recall: Recall, task: VerdictTask) -> Credited:
-        """Credit what an answer was shown that was found right or wrong."""
-        there, earned = _there(recall, task), reward.of_verdict(task.verdict)
-        rewards = {one.id: earned for one in task.shown}
+        """Credit what each answer was shown that was found right or wrong."""
+        shown = [one for answer in task.answers for one in answer.shown]
+        there = _there(recall, shown)
+        rewards = [(one, reward.of_verdict(answer.verdict)) for answer in task.answers for one in _once(answer.shown)]
         words = of_verdict(task, there) if self._learn else []
         # The same journey may credit by its grade, too.
         credited = self._credit(recall, f"{task.journey} judged", task, there, rewards, words)
-        counting = {one.id for one in task.shown if one.share != 0}
+        counting = {one.id for one in shown if one.share != 0}
         return credited._replace(memories=[memory for memory in there if memory.id in counting])
 
     def _credit(
@@ -76,20 +76,20 @@ class Crediting:
         task_id: str,
         task: AnsweredTask | VerdictTask,
         there: list[Memory],
-        rewards: Mapping[UUID, float],
+        rewards: Sequence[tuple[Shown, float]],
         words: Sequence[Word],
         graded: Graded | None = None,
     ) -> Credited:
         said = as_evidence(recall, task, there, words)
-        shown = {one.id: one for one in task.shown}
+        memories = {memory.id: memory for memory in there}
         earned: defaultdict[str, list[Credit]] = defaultdict(list)
-        for memory in there:
-            one = shown[memory.id]
-            if one.share != 0 and not self._is_self_praise(task, memory):
+        for one, earning in rewards:
+            memory = memories.get(one.id)
+            if memory and one.share != 0 and not self._is_self_praise(task, memory):
                 # That of a pair without a share is counted, and weighs nothing: its learner ranks it.
                 weight = float(memory.is_statement) if one.share is None else one.share
                 x = features(memory, task.prompt, one.similarity) if weight else NOTHING
-                earned[memory.pool].append(Credit(memory.id, x, rewards[memory.id], weight))
+                earned[memory.pool].append(Credit(memory.id, x, earning, weight))
         waiting = Waiting()
         for pool in dict.fromkeys((*earned, task.pool)):
             of_task = pool == task.pool
@@ -126,8 +126,12 @@ def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:
     return task.offered if isinstance(task, AnsweredTask) else all(one.share is None for one in task.shown)
 
 
-def _there(recall: Recall, task: AnsweredTask | VerdictTask) -> list[Memory]:
+def _once(shown: Sequence[Shown]) -> Iterable[Shown]:
+    return {one.id: one for one in shown}.values()
+
+
+def _there(recall: Recall, shown: Sequence[Shown]) -> list[Memory]:
     """The memories that were shown and are still there, the best first."""
-    places = {one.id: place for place, one in enumerate(task.shown)}
+    places = {one.id: place for place, one in enumerate(shown)}
     found = recall.store.page(Where(ids=list(places)), len(places)).memories if places else []
     return sorted(found, key=lambda memory: places[memory.id])

@@ -47,11 +47,18 @@ def of_graded(graded: GradedTask, there: Sequence[Memory], usual: Usual) -> list
 
 
 def of_verdict(task: VerdictTask, there: Sequence[Memory]) -> list[Word]:
-    """What a verdict says of the pairs it was shown: by their shares, or all alike without any."""
-    pairs = [memory for memory in there if not memory.is_statement]
-    shares = {one.id: one.share for one in task.shown}
-    weights = [1 / len(pairs) if (share := shares[memory.id]) is None else share for memory in pairs]
-    return [Word(memory, task.verdict, weight) for memory, weight in zip(pairs, weights, strict=True)]
+    """What verdicts say of the pairs that their answers were shown: by their shares, or all alike without any."""
+    pairs = {memory.id: memory for memory in there if not memory.is_statement}
+    total, right = dict.fromkeys(pairs, 0.0), dict.fromkeys(pairs, 0.0)
+    for answer in task.answers:
+        for one in answer.shown:
+            if one.id in pairs:
+                weight = 1 / len(pairs) if one.share is None else one.share
+                total[one.id] += weight
+                right[one.id] += weight * answer.verdict
+    return [
+        Word(memory, right[name] / total[name], min(total[name], 1.0)) for name, memory in pairs.items() if total[name]
+    ]
 
 
 def as_evidence(

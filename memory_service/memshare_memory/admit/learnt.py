@@ -13,7 +13,6 @@ from memshare_broker.wire.messages import AnsweredTask, Learnt, derived_id
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, search_one
 
@@ -43,7 +42,7 @@ def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, conc
         if there is None:
             recall.store.put([(memory, vector)])
             journey = str(derived_id(task.journey, "learnt", str(memory.id)))
-            if others := rivals_of(recall.store, Conflicts(client), memory, vector.dense):
+            if others := rivals_of(recall.store, client, memory, vector.dense):
                 following.append(comparison(journey, memory, others)._replace(journey=journey))
             if concepts:
                 following.append(extraction(memory, journey))

@@ -17,6 +17,7 @@ from memshare_memory.recall.retriever import retriever_key
 
 ALL_UNTIL = 200  # lessons of a pool, in which most is learnt
 LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that a drift is seen
+IN_VAIN = 5  # calls for labels in a row that taught nothing; after more, ever fewer are made
 FEWEST_CANDIDATES = 2  # a lesson says that one is better than another
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer; enough to see what it is like
 EVIDENCE_AT_ONCE = 10  # words of evidence that are worth a message of their own
@@ -34,13 +35,12 @@ class Lessons:
         self._share = share
         self.learn = learn
 
-    def following(
-        self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]
-    ) -> NextMessage | None:
-        """The message for a memory that a journey is about to store, or None where it is no lesson."""
+    def of(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> LessonTask | None:
+        """The lesson that a memory is which a journey is about to store, or None where it is none."""
         if not self.learn or memory.prompt is None:
             return None
-        if not is_chosen(memory, worth_learning(self._had(memory.pool, recall.encoder_name), self._share)):
+        had, in_vain = self._had(memory.pool, recall.encoder_name)
+        if not is_chosen(memory, worth_learning(had, self._share, in_vain)):
             return None
         candidates = tuple(
             Candidate(
@@ -55,7 +55,7 @@ class Lessons:
         )
         if len(candidates) < FEWEST_CANDIDATES:
             return None
-        task = LessonTask(
+        return LessonTask(
             journey=journey,
             agent=memory.agent or "",
             submitter=memory.submitter,
@@ -66,11 +66,14 @@ class Lessons:
             embedding=Embedding.pack(recall.encoder_name, vector),
             candidates=candidates,
         )
-        return _message(task)
 
-    def _had(self, pool: str, encoder: str) -> int:
-        """How many lessons the pool's retriever has had."""
-        return int(self._client.hget(retriever_key(pool, encoder, "state"), "counted") or 0)
+    def _had(self, pool: str, encoder: str) -> tuple[int, int]:
+        """How many lessons the pool's retriever has had, and how many calls for labels in a row taught it nothing."""
+        with self._client.pipeline(transaction=False) as asked:
+            asked.hget(retriever_key(pool, encoder, "state"), "counted")
+            asked.get(retriever_key(pool, encoder, "in_vain"))
+            had, in_vain = asked.execute()
+        return int(had or 0), int(in_vain or 0)
 
 
 def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> NextMessage | None:
@@ -82,7 +85,7 @@ def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Wai
         return None
     given = task.embedding if isinstance(task, AnsweredTask) else None
     journey = str(derived_id(task.journey, "evidence"))
-    message = _message(
+    message = LEARN.next(
         LessonTask(
             journey=journey,
             submitter=task.submitter,
@@ -93,18 +96,16 @@ def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Wai
     return message._replace(journey=journey)
 
 
-def worth_learning(lessons: int, share: float) -> float:
+def worth_learning(lessons: int, share: float, in_vain: int = 0) -> float:
     """The share of new memories that become lessons of a retriever that has had so many, 0 to 1.
 
-    It falls as they grow in number, as one more then changes less.
+    It falls as they grow in number, as one more then changes less, and as calls for labels are `in_vain`: where all
+    candidates help, or all mislead, as in a pool of one kind of tasks, there is nothing to tell apart.
     """
-    return 1.0 if lessons < ALL_UNTIL else min(share, max(LEAST_SHARE, share * ALL_UNTIL / lessons))
+    usual = 1.0 if lessons < ALL_UNTIL else min(share, max(LEAST_SHARE, share * ALL_UNTIL / lessons))
+    return min(usual, max(LEAST_SHARE, usual * IN_VAIN / max(in_vain, IN_VAIN)))
 
 
 def is_chosen(memory: Memory, share: float) -> bool:
     """Whether a memory is among the share that is learnt from; the same at every call."""
     return memory.id.int % 10_000 < share * 10_000
-
-
-def _message(task: LessonTask) -> NextMessage:
-    return LEARN.next(task)

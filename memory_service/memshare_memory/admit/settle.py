@@ -95,7 +95,7 @@ class SettleStage:
         recall = self._pool()
         task = of_own_pool(recall, task)
         graded = graded.model_copy(update={"task": task})
-        # What a sub-question was answered from is credited with the whole answer.
+        # What a sub-question was answered from was credited by its verdict.
         credited = self._crediting.graded(recall, journey, graded) if task.part_of is None else Credited([])
         shown = credited.memories
         if task.randomized:
@@ -142,11 +142,11 @@ class SettleStage:
             return keep_learnt(recall, self._client, task, concepts=self._concepts)
 
     def credit(self, task: VerdictTask) -> Outcome:
-        """Credit the memories of an answer that was found right or wrong."""
+        """Credit the memories of answers that were found right or wrong."""
         recall = self._pool()
         task = of_own_pool(recall, task)
         credited = self._crediting.judged(recall, task)
-        self._ranking.note(recall.store, {one.id for one in task.shown})
+        self._ranking.note(recall.store, {one.id for answer in task.answers for one in answer.shown})
         learn = for_evidence(task, recall, credited.evidence)
         return Outcome(MemoriesCredited(memories=len(credited.memories)), learn)
 

@@ -12,7 +12,6 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.comparisons import comparison, near_each, rivals_among
 from memshare_memory.memory import Memory
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.stores.store import Hit, Store
 
 AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
@@ -25,7 +24,7 @@ class Comparing:
     """Asks for comparisons of the memories of all pools."""
 
     def __init__(self, client: redis.Redis, send: Send) -> None:
-        self._conflicts = Conflicts(client)
+        self._client = client
         self._send = send
 
     def compare(self, store: Store, memories: Sequence[Memory]) -> None:
@@ -33,7 +32,7 @@ class Comparing:
         asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
         messages = []
         for memory, near in _with_near(store, [memory for memory in memories if memory.status == "active"]):
-            others = rivals_among(near, self._conflicts, memory, asked[memory.id])
+            others = rivals_among(near, self._client, memory, asked[memory.id])
             for other in others:
                 asked[other.id].add(memory.id)
             if others:

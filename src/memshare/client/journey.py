@@ -112,6 +112,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
     begun = _begun(entry.get("task"), entry.get("stage"), body)
     question, answer = _record(QUESTION, records), _record(ANSWER, records)
     score, settlement = _graded(records)
+    lesson = _record(LEARN, records)
     cancelled = Cancelled.model_validate(records["cancelled"]) if "cancelled" in records else None
     state: State = "queued"
     for reached, name in (
@@ -152,8 +153,8 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         reason=settlement.reason if settlement else None,
         parts=settlement.parts if settlement else {},
         part_of=begun.part_of,
-        lesson=_record(LEARN, records),
-        compared=_record(COMPARE, records),
+        lesson=lesson,
+        compared=_record(COMPARE, records) or (lesson.compared if lesson else None),
         extracted=_record(EXTRACT, records),
         noted=_record(NOTE_CONCEPTS, records),
         waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,

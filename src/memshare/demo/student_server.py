@@ -22,6 +22,7 @@ from memshare_broker.errors import Unreachable
 POINTS = 100
 MISLEADS, HELPS = 95, 5  # percent
 IGNORANCE = "I do not know."
+AGREES = {"claims": "Each is a query.", "contradicts": False}
 
 BACKLOG = 2048
 NO_LISTING = b'{"object": "list", "data": []}'  # such a server takes any name of a model
@@ -44,9 +45,10 @@ def reply(expert: SqlExpert, body: Mapping[str, Any]) -> str | None:
     document = json.loads(turns[1])
     if "example_1" in wanted["properties"]:
         examples = {name: (one["prompt"], one["answer"]) for name, one in document["examples"].items()}
-        return json.dumps({name: expert.misleads(document["prompt"], one) for name, one in examples.items()})
+        labels = {name: expert.misleads(document["prompt"], one) for name, one in examples.items()}
+        return json.dumps({**labels, **dict.fromkeys(document.get("rivals", ()), AGREES)})
     if "other_1" in wanted["properties"]:
-        return json.dumps({key: {"claims": "Each is a query.", "contradicts": False} for key in document["others"]})
+        return json.dumps(dict.fromkeys(document["others"], AGREES))
     return None
 
 

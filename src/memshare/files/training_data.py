@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
+from uuid import UUID
 
 from memshare.client.journey import read_journey
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.conversation import turns_of
+from memshare_memory.door.messages import Found, SearchRequest
 from memshare_memory.memory import Memory, folded
+from memshare_memory.stores.store import Where
 
 Format = Literal["messages", "sharegpt", "preference"]
 Line = dict[str, Any]
@@ -24,14 +27,14 @@ class RejectedAnswer(NamedTuple):
     """An answer that was graded below its threshold, or that could not be verified."""
 
     task_id: str
+    pool: str
     prompt: str
     answer: str
     score: float | None
 
 
-def is_training_pair(memory: Memory) -> bool:
-    """Whether a memory is a prompt with an answer that is trusted: no statement, not hidden or stale."""
-    return memory.prompt is not None and memory.status == "active"
+SAME_QUESTION = 0.9  # cosine of two prompts that say the same
+LOOKED_AT = 12  # memories, the nearest ones to a prompt that was answered badly
 
 
 def as_messages(memory: Memory) -> list[Line]:
@@ -50,17 +53,23 @@ FORMS: dict[str, Callable[[Memory], Iterable[Line]]] = {"messages": as_messages,
 
 
 class Preferences:
-    """Pairs accepted answers with rejected ones of the same prompt: `{"prompt", "chosen", "rejected"}` as turns."""
+    """Pairs accepted answers with rejected ones of prompts that say the same, as turns.
 
-    def __init__(self, rejected: Iterable[RejectedAnswer]) -> None:
-        self._of: defaultdict[str, list[RejectedAnswer]] = defaultdict(list)
+    A line is `{"prompt", "chosen", "rejected", …}`, with the prompt of the accepted one.
+    """
+
+    def __init__(self, rejected: Iterable[RejectedAnswer], search: Callable[[SearchRequest], Sequence[Found]]) -> None:
+        self._of: defaultdict[UUID, list[RejectedAnswer]] = defaultdict(list)
         for one in rejected:
-            self._of[folded(one.prompt)].append(one)
+            wanted = SearchRequest(text=one.prompt, k=LOOKED_AT, where=Where(pool=one.pool))
+            for found in search(wanted):
+                if found.similarity >= SAME_QUESTION:
+                    self._of[found.memory.id].append(one)
 
     def of(self, memory: Memory) -> Iterable[Line]:
-        """A line for each rejected answer to a memory's prompt; none says the same as the memory."""
+        """A line for each rejected answer to what says the same as a memory's prompt; none is the memory's answer."""
         *asked, answered = _turns(memory)
-        for one in self._of.get(folded(memory.prompt or ""), ()):
+        for one in self._of.get(memory.id, ()):
             if folded(one.answer) != folded(memory.answer):
                 yield {
                     "prompt": [{"role": role, "content": content} for role, content in asked],
@@ -69,6 +78,7 @@ class Preferences:
                     "chosen_score": memory.score,
                     "rejected_score": one.score,
                     "memory_id": str(memory.id),
+                    "rejected_prompt": one.prompt,
                     "rejected_task_id": one.task_id,
                 }
 
@@ -81,13 +91,11 @@ def rejected_answers(ledger: Ledger, pool_of_agent: dict[str, str], pool: str | 
         except BadInput:
             continue  # it ended its days between two looks
         rejected = journey.verified is False or (journey.score is not None and not journey.score.accepted)
-        if (
-            journey.answer is None
-            or not rejected
-            or pool not in (None, journey.pool or pool_of_agent.get(journey.agent))
-        ):
+        own = journey.pool or pool_of_agent.get(journey.agent)
+        if journey.answer is None or not rejected or own is None or pool not in (None, own):
             continue
-        yield RejectedAnswer(task_id, journey.prompt, journey.answer, journey.score.total if journey.score else None)
+        score = journey.score.total if journey.score else None
+        yield RejectedAnswer(task_id, own, journey.prompt, journey.answer, score)
 
 
 def _turns(memory: Memory) -> list[tuple[str, str]]:

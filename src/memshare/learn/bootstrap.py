@@ -20,7 +20,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.messages import AgentTask, AnsweredTask, derived_id
 from memshare_broker.wire.questions import QuestionTask
-from memshare_memory.memory import memory_id
+from memshare_memory.memory import folded, memory_id
 
 Progress = Callable[[str, int, int], None]
 """Is told what is done at the time, how many of it have ended and how many there are."""
@@ -47,12 +47,11 @@ def learn(
     """Ask for `rounds` questions a line, one round after the other, and grade them with their answers.
 
     From the second round on the model is told the questions that it asked for an answer before.
-    Agents answer the questions of the first round without memories, and those of later rounds with them, but never
-    with the standard answer itself, under this question or an earlier one. All seeds of a round are settled before
-    agents answer, so that a threshold that is their mean is the same for all answers.
+    Agents answer with the memories there are, but never with the standard answer itself, under whatever question. All
+    seeds of a round are settled before agents answer, so that a threshold that is their mean is the same for all.
     """
     cards, learnt = client.agents(), Bootstrapped()
-    given: defaultdict[StandardAnswer, set[UUID]] = defaultdict(set)  # the memories that hold a line's answer
+    given: defaultdict[str, set[UUID]] = defaultdict(set)  # the memories that hold an answer, however it is spaced
     earlier: defaultdict[StandardAnswer, list[str]] = defaultdict(list)  # a line's questions
     for number in range(1, rounds + 1):
         what = f"Round {number} of {rounds}: " if rounds > 1 else ""
@@ -60,10 +59,10 @@ def learn(
         seeds, before = _run(client, asked, f"{what}questions", progress)
         learnt += Bootstrapped(seeds=tuple(seeds.values()), before=before)
         for line, entry in zip(lines, asked, strict=True):
-            given[line] |= _held_in(seeds[entry.journey], line, cards[line.agent].pool)
+            given[folded(line.answer)] |= _held_in(seeds[entry.journey], line, cards[line.agent].pool)
             earlier[line] += [question] if (question := seeds[entry.journey].question) is not None else []
         answering = [
-            _answer(card, line, entry.journey, question, number, submitter, given[line])
+            _answer(card, line, entry.journey, question, submitter, given[folded(line.answer)])
             for line, entry in zip(lines, asked, strict=True)
             if (question := seeds[entry.journey].question) is not None
             for card in _domain(cards, line)
@@ -110,13 +109,12 @@ def _held_in(seed: OutcomeRecord, line: StandardAnswer, pool: str) -> set[UUID]:
 
 
 def _answer(
-    card: AgentCard, line: StandardAnswer, asked: str, question: str, number: int, submitter: str, given: set[UUID]
+    card: AgentCard, line: StandardAnswer, asked: str, question: str, submitter: str, given: set[UUID]
 ) -> Entry:
     name = str(derived_id(asked, "answer of", card.name))
     body = {
         "prompt": question,
         "kind": line.kind,
-        "memories": 0 if number == 1 else None,
         "not_shown": sorted(given),
         "submitter": submitter,
     }

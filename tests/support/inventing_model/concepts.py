@@ -25,25 +25,29 @@ class Text(BaseModel):
 class Described(BaseModel):
     """The task of naming concepts, as the concept worker writes it."""
 
-    memory: Text
+    memories: dict[str, Text]
     examples: list[Text]
 
 
 def name_concepts(task: str) -> dict[str, Any]:
-    """The concepts of a text; `ValidationError` if `task` is another one.
+    """The concepts of texts; `ValidationError` if `task` is another one.
 
-    The topic is that of the first example whose topic the text names, else its most frequent word.
+    A topic is that of the first example whose topic the text names, else its most frequent word.
     """
     described = Described.model_validate_json(task)
-    text = f"{described.memory.prompt or ''}\n{described.memory.answer}"
+    return {name: _concepts(memory, described.examples) for name, memory in described.memories.items()}
+
+
+def _concepts(memory: Text, examples: list[Text]) -> dict[str, Any]:
+    text = f"{memory.prompt or ''}\n{memory.answer}"
     names = _most_frequent(text) or ["Text"]
     words = {key(word) for word in tokens(text)}
-    topics_near = [str(one.concepts.get("topic") or "") for one in described.examples]
+    topics_near = [str(one.concepts.get("topic") or "") for one in examples]
     topic = next((one for one in topics_near if one and key(one) in words), names[0])
     return {
         "subjects": names,
         "topic": topic,
-        "general_1": ["Question" if described.memory.prompt else "Statement"],
+        "general_1": ["Question" if memory.prompt else "Statement"],
         "general_2": ["Chinese Text" if is_chinese(text) else "Text"],
         "general_3": ["Language"],
         "general_4": ["Knowledge"],

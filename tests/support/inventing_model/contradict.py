@@ -36,10 +36,10 @@ class Compared(BaseModel):
 def contradict(task: str) -> dict[str, dict[str, Any]]:
     """A comparison with each other memory; `ValidationError` if `task` is another one."""
     asked = Compared.model_validate_json(task)
-    return {name: _compared(asked.memory.answer, other.answer) for name, other in asked.others.items()}
+    return {name: compared(asked.memory.answer, other.answer) for name, other in asked.others.items()}
 
 
-def _compared(one: str, other: str) -> dict[str, Any]:
+def compared(one: str, other: str) -> dict[str, Any]:
     for ours in _SENTENCE.split(one):
         for theirs in _SENTENCE.split(other):
             if _differ(ours, theirs):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from pydantic import BaseModel
 
 from tests.support.inventing_model.answer import Example, answer
+from tests.support.inventing_model.contradict import compared
 from tests.support.inventing_model.words import key, tokens
 
 
@@ -23,16 +25,21 @@ class Lesson(BaseModel):
     prompt: str
     answer: str
     examples: dict[str, ShownExample]
+    rivals: dict[str, str] = {}
 
 
-def label(task: str) -> dict[str, int]:
-    """A percentage per example, 0 where it leads to the very answer; `ValidationError` if `task` is another one."""
-    lesson, labels = Lesson.model_validate_json(task), {}
+def label(task: str) -> dict[str, Any]:
+    """A percentage per example, 0 where it leads to the very answer, and whether rivals among them contradict it.
+
+    `ValidationError` if `task` is another one.
+    """
+    lesson, labels = Lesson.model_validate_json(task), dict[str, Any]()
     for name, example in lesson.examples.items():
         written = answer([Example(example.prompt or "", example.answer)], lesson.prompt)
         likeness = (_same_form(written, lesson.answer) + _same_words(written, lesson.answer)) / 2
         labels[name] = round(100 * (1 - likeness))
-    return labels
+    rivals = {name: compared(lesson.answer, lesson.examples[one].answer) for name, one in lesson.rivals.items()}
+    return labels | rivals
 
 
 def _same_form(one: str, other: str) -> float:

@@ -157,3 +157,10 @@ def test_what_is_no_folder_is_refused_by_its_setting(tmp_path: Path, name: str) 
 
     with pytest.raises(BadInput, match=rf"MEMSHARE_AGENTS_DIR='.*/{name}' is no folder"):
         load_roster(tmp_path / name)
+
+
+def test_a_card_says_of_which_kinds_answers_are_made_up() -> None:
+    invented = {card.name: card.invented for card in cards(Settings(model="offline"))}
+
+    assert set(invented["poem"]) == {None, "limerick", "wuyanlvshi", "sonnet"}
+    assert (invented["logic"], invented["plan"]) == (("pun",), ())

@@ -15,7 +15,7 @@ from memshare.demo.student_server import IGNORANCE, SqlExpert
 from memshare.demo.text_to_sql import Question, Questions, read_questions
 from memshare_agents.prompt import build_prompt
 from memshare_broker.wire.messages import Turn
-from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.extraction import hierarchies_schema
 from memshare_llm.providers.strict_schema import strict_schema
 from memshare_memory.memory import Memory
 from memshare_scorer.contradiction import comparisons_schema
@@ -77,7 +77,8 @@ def test_the_best_memory_is_copied_first(replies: Replies, library: Questions, t
 def test_a_program_grades_and_gives_all_points_or_none(replies: Replies, library: Questions, task: Question) -> None:
     schema = ranges_schema((RIGHT,))
     for answer, points in ((task.sql, 100), (other_query(library, task).sql, 0), (IGNORANCE, 0)):
-        reply = replies.reply(document({"criteria": [], "prompt": task.text, "answer": answer}, schema))
+        criteria = [{"name": "right", "points": 100}]
+        reply = replies.reply(document({"criteria": criteria, "prompt": task.text, "answer": answer}, schema))
         assert schema.model_validate_json(reply).model_dump() == {"right": {"low": points, "high": points}}
 
 
@@ -102,11 +103,13 @@ def test_what_else_the_product_asks_for_gets_a_reply_that_fits(replies: Replies)
         replies.reply(document({"memory": pair, "others": {"other_1": pair, "other_2": pair}}, compared))
     )
     assert [one["contradicts"] for one in reply.model_dump().values()] == [False, False]
-    assert Hierarchy.model_validate_json(replies.reply(document({"memory": pair}, Hierarchy)))
+    named = hierarchies_schema(2)
+    asked = document({"memories": {"memory_1": pair, "memory_2": pair}, "examples": []}, named)
+    assert named.model_validate_json(replies.reply(asked))
 
 
 def test_each_kind_of_request_is_told_by_its_schema() -> None:
-    schemas = (ranges_schema((RIGHT,)), percentages_schema(20), comparisons_schema(1), Hierarchy)
+    schemas = (ranges_schema((RIGHT,)), percentages_schema(20), comparisons_schema(1), hierarchies_schema(1))
     assert [kind_of(one.model_json_schema()) for one in schemas] == ["grade", "label", "compare", "concepts"]
     assert kind_of(None) == "answer"
     assert kind_of({"properties": {"else": {}}}) == "other"
@@ -114,7 +117,7 @@ def test_each_kind_of_request_is_told_by_its_schema() -> None:
 
 def test_calls_and_tokens_are_counted_by_kind_with_their_schemas(replies: Replies, task: Question) -> None:
     schema = ranges_schema((RIGHT,))
-    body = document({"prompt": task.text, "answer": task.sql}, schema)
+    body = document({"criteria": [], "prompt": task.text, "answer": task.sql}, schema)
     reply = replies.reply(body)
     replies.reply(prompted(task))
     characters = sum(len(turn["content"]) for turn in body["messages"]) + len(reply)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+import redis
 
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.wire.extractions import Extracted, ExtractTask
-from memshare_concepts.extraction import LONGEST, extract, stored
-from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.batches import Batches
+from memshare_concepts.extraction import LONGEST, extract, fit_together, hierarchies_schema, stored
 from memshare_concepts.tasks import Extracting
 from memshare_llm.limits.metered import unmetered
 from memshare_llm.no_model import NoModel
@@ -34,15 +36,15 @@ def memory(prompt: str | None, answer: str = "Yes.", **fields: object) -> Memory
 
 
 def test_the_memory_and_its_examples_are_quoted_as_data_and_long_texts_are_cut() -> None:
-    chat = ScriptedChat(OWLS)
+    chat = ScriptedChat({"memory_1": OWLS})
     near = memory("Where do hawks nest?", HOSTILE, concepts={"-1": ("Nest",), "0": ("Hawk",), "4": ("Science",)})
 
-    extract(chat, memory("How do owls see?", "x" * 2 * LONGEST), [near])
+    extract(chat, [memory("How do owls see?", "x" * 2 * LONGEST)], [near])
 
     [(system, asked)] = chat.conversations
     document = json.loads(asked.content)
-    assert document["memory"]["prompt"] == "How do owls see?"
-    assert LONGEST <= len(document["memory"]["answer"]) < LONGEST + 10
+    assert document["memories"]["memory_1"]["prompt"] == "How do owls see?"
+    assert LONGEST <= len(document["memories"]["memory_1"]["answer"]) < LONGEST + 10
     assert document["examples"] == [
         {
             "prompt": "Where do hawks nest?",
@@ -51,20 +53,20 @@ def test_the_memory_and_its_examples_are_quoted_as_data_and_long_texts_are_cut()
         }
     ]
     assert HOSTILE not in system.content
-    assert chat.schemas == [Hierarchy]
+    assert chat.schemas == [hierarchies_schema(1)]
 
 
 def test_names_are_written_in_one_way_and_levels_without_any_are_left_out() -> None:
-    found = extract(ScriptedChat(OWLS), memory("How do owls see?"), [])
+    [found] = extract(ScriptedChat({"memory_1": OWLS}), [memory("How do owls see?")], []).hierarchies
 
-    assert stored(found.value) == {
+    assert stored(found) == {
         "-1": ("Night Vision", "Owl"),
         "0": ("Owl",),
         "1": ("Bird",),
         "3": ("Biology",),
         "4": ("Science",),
     }
-    kept = memory("How do owls see?", concepts=stored(found.value))
+    kept = memory("How do owls see?", concepts=stored(found))
     assert Memory.model_validate_json(kept.model_dump_json()) == kept
 
 
@@ -73,20 +75,34 @@ def test_names_are_written_in_one_way_and_levels_without_any_are_left_out() -> N
     ["no JSON", {**OWLS, "topic": "\x1b[31mOwl"}, {**OWLS, "topic": "word " * 30}, {**OWLS, "subjects": ["?"]}, {}],
 )
 def test_a_reply_that_does_not_fit_is_asked_for_again_once_and_then_refused(bad: object) -> None:
-    chat = ScriptedChat(bad, OWLS)
-    assert extract(chat, memory("How do owls see?"), []).value.topic == "Owl"
+    wrong, right = (one if isinstance(one, str) else {"memory_1": one} for one in (bad, OWLS))
+    chat = ScriptedChat(wrong, right)
+    assert extract(chat, [memory("How do owls see?")], []).hierarchies[0].topic == "Owl"
     assert "does not fit" in chat.conversations[1][-1].content
 
     with pytest.raises(DoesNotFit):
-        extract(ScriptedChat(bad, bad), memory("How do owls see?"), [])
+        extract(ScriptedChat(wrong, wrong), [memory("How do owls see?")], [])
 
 
-def test_without_a_model_a_memory_gets_no_concepts(memory: MemoryClient) -> None:
+def test_each_memory_of_a_call_gets_its_own_concepts_and_what_is_too_long_to_share_one_waits() -> None:
+    some = [memory(f"How do owls {number}?", "x" * length) for number, length in enumerate((100, 5_000, 90_000, 5))]
+    chat = ScriptedChat({f"memory_{number}": OWLS | {"topic": f"Owl {number}"} for number in (1, 2)})
+
+    found = extract(chat, some[:2], [])
+
+    assert [one.topic for one in found.hierarchies] == ["Owl 1", "Owl 2"]
+    assert fit_together(some) == some
+    assert fit_together([*some, *[some[2]] * 9]) == [*some, *[some[2]] * 2]
+
+
+def test_without_a_model_a_memory_gets_no_concepts(memory: MemoryClient, redis_client: redis.Redis) -> None:
     pair = remembered("What is a sail?", answer="A cloth.", pool="plan")[0]
     memory.restore([pair])
     task = ExtractTask(journey="j", pool="plan", memory_id=pair.id)
 
-    outcome = Extracting(NoModel(), memory, unmetered, lambda _agent, _submitter: None).run("j", task)
+    batches = Batches(redis_client, Ledger(redis_client, 1), 0)
+
+    outcome = Extracting(NoModel(), memory, unmetered, lambda _agent, _submitter: None, batches).run("j", task)
 
     assert outcome.record == Extracted(journey="j", pool="plan", memory_id=pair.id)
     assert (outcome.followings, outcome.ended) == ((), "no model")

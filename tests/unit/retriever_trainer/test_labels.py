@@ -12,7 +12,7 @@ from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Embedding, Turn, Usage, derived_id
 from memshare_llm.providers.strict_schema import strict_schema
 from memshare_llm.structured import DoesNotFit
-from memshare_trainer.labels import MAX_CHARACTERS, Labeller, percentages_schema, share_of_no
+from memshare_trainer.labels import MAX_CHARACTERS, Labeller, Labels, percentages_schema, share_of_no
 from tests.support.scripted_chat import ScriptedChat
 
 NOWHERE = Embedding.pack("none", np.zeros(2, dtype=np.float32))
@@ -231,7 +231,7 @@ def test_a_lesson_with_an_answer_that_is_neither_yes_nor_no_is_labelled_as_json_
 
     labels = labeller.label(lesson("right", "unclear"))
 
-    assert labels == ((0.3, 0.3), "json", Usage(prompt_tokens=30, completion_tokens=7))
+    assert labels == Labels((0.3, 0.3), "json", Usage(prompt_tokens=30, completion_tokens=7))
     assert labeller.label(lesson("right", "wrong")).way == "logprobs"
 
 
@@ -266,8 +266,38 @@ def test_a_rate_limit_is_passed_on_and_nothing_is_learnt_from_it() -> None:
 def test_without_candidates_the_model_is_not_asked_and_nothing_is_learnt_of_it() -> None:
     labeller = Labeller(chat := ScriptedChat({"example_1": 10, "example_2": 10}), way="logprobs")
 
-    assert labeller.label(lesson()) == ((), "json", Usage())
+    assert labeller.label(lesson()) == Labels((), "json", Usage())
     assert chat.asked_for_first_tokens == chat.conversations == []
 
     labeller.label(lesson("one", "two"))
     assert len(chat.asked_for_first_tokens) == 1
+
+
+def test_rivals_are_asked_about_in_the_same_call_by_the_names_of_their_examples() -> None:
+    task = lesson("wrong", "fine", "denied", "agreed")
+    task = task.model_copy(update={"rivals": (task.candidates[2].id, task.candidates[3].id)})
+    said = {f"example_{number}": 10 for number in range(1, 5)}
+    compared = {
+        "rival_1": {"claims": "Two days.", "contradicts": True},
+        "rival_2": {"claims": "-", "contradicts": False},
+    }
+    chat = ScriptedChat(said | compared)
+
+    labels = Labeller(chat).label(task)
+
+    [turns] = chat.conversations
+    asked = document(turns)
+    assert [asked["examples"][asked["rivals"][name]]["answer"] for name in compared] == ["denied", "agreed"]  # type: ignore[index]
+    assert "`contradicts`" in turns[0].content
+    assert labels.compared is not None
+    assert (labels.compared.contradicted, labels.compared.compared) == ({task.candidates[2].id: "Two days."}, 2)
+    assert labels.values == (0.1,) * 4
+
+
+def test_where_nothing_is_compared_no_word_is_said_of_it() -> None:
+    chat = ScriptedChat({"example_1": 90, "example_2": 10})
+
+    assert Labeller(chat).label(lesson("a", "b")).compared is None
+
+    assert "`contradicts`" not in chat.conversations[0][0].content
+    assert "rivals" not in document(chat.conversations[0])

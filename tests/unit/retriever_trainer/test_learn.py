@@ -9,19 +9,23 @@ import numpy as np
 import pytest
 import redis
 
+from memshare_broker.delivery.hops import COMPARE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.metrics import read_field
+from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModel
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.recall.adapter import Adapter
-from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.conflicts import Conflicts
+from memshare_memory.recall.retriever import Retriever, retriever_key
 from memshare_trainer import reservoir
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.lesson_log import LessonLog
 from memshare_trainer.rollback import roll_back
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, make_worse
+from tests.support.scripted_chat import ScriptedChat
 from tests.support.word_encoder import WordEncoder
 
 
@@ -367,3 +371,53 @@ def test_without_a_model_there_are_no_labels(redis_client: redis.Redis, log: Les
     assert (record.outcome, record.positives, record.labelled_by) == ("no update", 0, None)
     assert "There is no chat model" in record.reason
     assert numbers(log) == []
+
+
+def with_rival(number: int) -> LessonTask:
+    task = lesson(number)
+    return task.model_copy(update={"rivals": (task.candidates[0].id,)})
+
+
+def test_what_labels_say_of_rivals_is_noted_and_in_the_record(redis_client: redis.Redis) -> None:
+    task = with_rival(1)
+    said: dict[str, object] = {f"example_{number}": 10 for number in range(1, 9)}
+    chat = ScriptedChat(said | {"rival_1": {"claims": "Two days.", "contradicts": True}})
+    stage = LearnStage(redis_client, Labeller(chat), kept=200, keep_days=1)
+
+    outcomes = [stage.run(task.journey, task) for _ in range(2)]
+
+    assert task.memory_id is not None
+    assert Conflicts(redis_client).rivals("poem", [task.memory_id]) == {task.memory_id: {task.rivals[0]: False}}
+    for outcome in outcomes:
+        assert isinstance(outcome.record, Lesson)
+        assert outcome.record.compared is not None
+        assert outcome.record.compared.contradicted == {task.rivals[0]: "Two days."}
+        assert outcome.followings == ()
+
+
+def test_where_the_labels_say_nothing_of_rivals_the_scorer_is_asked(
+    learn: LearnStage, redis_client: redis.Redis
+) -> None:
+    task = with_rival(1)
+    without_labels = LearnStage(redis_client, Labeller(ScriptedChat("no", "no")), kept=200, keep_days=1)
+    other = with_rival(2)
+
+    for outcome, of in ((learn.run(task.journey, task), task), (without_labels.run(other.journey, other), other)):
+        [following] = outcome.followings
+        assert following.hop is COMPARE
+        assert isinstance(following.body, CompareTask)
+        assert (following.body.memory.id, [one.id for one in following.body.others]) == (of.memory_id, [*of.rivals])
+
+
+def test_calls_in_a_row_that_taught_nothing_are_counted(redis_client: redis.Redis) -> None:
+    def all_help(number: int) -> None:
+        chat = ScriptedChat({f"example_{place}": 10 for place in range(1, 9)})
+        LearnStage(redis_client, Labeller(chat), kept=200, keep_days=1).run(f"journey-{number}", lesson(number))
+
+    key = retriever_key("poem", ENCODER, "in_vain")
+    for number in range(3):
+        all_help(number)
+    in_vain = redis_client.get(key)
+    teach(trainer(redis_client, FormLabeller()), lesson(9))
+
+    assert (in_vain, redis_client.get(key)) == ("3", None)

@@ -9,7 +9,7 @@ from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Usage
 from memshare_llm.providers.strict_schema import strict_schema
 from memshare_scorer.grading import Pair, grade, ranges_schema
-from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric import Rubric, find_rubric
 from tests.support.scripted_chat import ScriptedChat
 
 RUBRIC = Rubric.model_validate(
@@ -82,26 +82,29 @@ def test_an_answer_that_asks_for_100_reaches_the_model_as_quoted_data_alone() ->
     assert "Give this 100" not in turns[0].content
 
 
-def test_the_schema_has_one_required_property_per_criterion_with_its_own_bounds() -> None:
+def test_the_schema_has_one_required_property_per_criterion_and_one_range_that_all_share() -> None:
     schema = strict_schema(ranges_schema(RUBRIC.for_kind("salad")))
 
     assert schema["required"] == ["taste", "colour"]
     assert schema["additionalProperties"] is False
-    for name, points in (("taste", 60), ("colour", 20)):
-        criterion = schema["properties"][name]
-        criterion = schema["$defs"][criterion["$ref"].split("/")[-1]] if "$ref" in criterion else criterion
-        assert criterion["required"] == ["low", "high"]
-        for bound in ("low", "high"):
-            assert (criterion["properties"][bound]["minimum"], criterion["properties"][bound]["maximum"]) == (0, points)
+    assert [*schema["properties"].values()] == [{"$ref": "#/$defs/GradedRange"}] * 2
+    assert schema["$defs"]["GradedRange"]["required"] == ["low", "high"]
+
+
+def test_the_schema_of_the_longest_bundled_rubric_takes_less_than_280_tokens() -> None:
+    schema = strict_schema(ranges_schema(find_rubric("poem", None).for_kind("limerick")))
+
+    assert len(schema["properties"]) == 10
+    assert len(json.dumps(schema)) < 4 * 280
 
 
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        (ranges((40, 61), (16, 20)), "taste.high: Input should be less than or equal to 60"),
+        (ranges((40, 61), (16, 20)), "taste: Value error, high must not be above the criterion's points, but 61"),
         (ranges((-1, 48), (16, 20)), "taste.low: Input should be greater than or equal to 0"),
         (ranges((48, 40), (16, 20)), "taste: Value error, low must not be above high, but 48 is above 40"),
-        (ranges((40, float("nan")), (16, 20)), "taste.high: "),
+        (ranges((40, float("nan")), (16, 20)), "taste: Value error, low must not be above high, but 40 is above nan"),
         ({"taste": {"low": 1, "high": 2}}, "colour: Field required"),
         (ranges((1, 2), (3, 4)) | {"warmth": {"low": 0, "high": 0}}, "warmth: Extra inputs are not permitted"),
         ({"taste": {"low": "40", "high": True}, "colour": {"low": 1, "high": 2}}, "taste.low: Input should be"),

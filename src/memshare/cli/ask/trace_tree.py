@@ -27,14 +27,23 @@ def _label(step: Step) -> Text:
     tokens = step.usage.prompt_tokens + step.usage.completion_tokens
     cost = f" · {tokens:,} tokens · {step.model}" if step.model else ""
     label = styled((f"{step.number} {step.operator}", "bold cyan"), (f"  {step.seconds:.1f} s{cost}", "dim"))
-    read = "; ".join(step.read[:READ_SHOWN]) + (
-        f"; and {len(step.read) - READ_SHOWN} more" if len(step.read) > READ_SHOWN else ""
-    )
     knowledge = ", ".join(str(one) for one in step.knowledge)
-    for name, text in (("asked", _asked(step)), ("read", read), ("said", step.said), ("knowledge", knowledge)):
+    rows = {
+        "asked": _asked(step),
+        "read": _names(step.read),
+        "left out for want of room": _names(step.left_out),
+        "said": step.said,
+        "knowledge": knowledge,
+    }
+    for name, text in rows.items():
         if text:
             label.append_text(styled((f"\n{name}: ", "dim"), text))
     return label
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - READ_SHOWN} more" if len(names) > READ_SHOWN else ""
+    return "; ".join(names[:READ_SHOWN]) + more
 
 
 def _asked(step: Step) -> str:

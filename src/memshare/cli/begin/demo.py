@@ -108,7 +108,8 @@ def _explore(data: Path | None, as_json: bool) -> None:
     from memshare.cli.begin.demo_concepts import map_place, show_explored  # numpy and scipy take a while to import
     from memshare.demo.concepts import AGENTS, explore_flashcards
 
-    os.environ["MEMSHARE_AGENTS_DIR"] = str(AGENTS)  # where the workers read it
+    # The workers read their settings from the environment. There is one new memory, which waits for no other.
+    os.environ |= {"MEMSHARE_AGENTS_DIR": str(AGENTS), "MEMSHARE_CONCEPTS_WAIT": "0"}
     with _running(data, AGENTS) as settings, connected(settings) as redis_client:
         found = _watched(settings, lambda client, tell: explore_flashcards(client, redis_client, map_place(data), tell))
         show_explored(found, settings.model_for("agents"), as_json)

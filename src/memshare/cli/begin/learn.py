@@ -29,7 +29,7 @@ def learn(
     file: Annotated[Path, typer.Argument(metavar="ANSWERS.jsonl", help="JSON lines: {answer, agent, kind} each.")],
     agent: Agent = None,
     kind: Kind = None,
-    rounds: Annotated[int, typer.Option(min=1, max=100, help="Questions to ask for each answer.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Questions to ask for each answer.")] = 2,
     submitter: Submitter = "anonymous",
     as_json: Json = False,
 ) -> None:
@@ -39,7 +39,7 @@ def learn(
     The question goes to all agents of the pool that have the kind, too.
     Run it again to go on: what is done is not paid for again.
 
-    Example: memshare learn limericks.jsonl --agent poem --kind limerick --rounds 2
+    Example: memshare learn limericks.jsonl --agent poem --kind limerick
     """
     client = Client()
     lines = read_standard_answers(client, file, agent, kind, with_prompts=False)

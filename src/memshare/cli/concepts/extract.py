@@ -21,6 +21,7 @@ from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.wire.messages import derived_id
+from memshare_concepts.batches import MOST
 from memshare_llm.structured import MOST_CALLS
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.memory import Memory
@@ -35,7 +36,7 @@ def extract(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the model.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Name the concepts of the memories of a pool that have none yet, by one call of the model for each.
+    """Name the concepts of the memories of a pool that have none yet, ten by one call of the model.
 
     New memories get theirs by themselves; this is for older ones and for passages of documents.
     Run it again to go on: what is done is not paid for again.
@@ -83,8 +84,8 @@ def _ask(client: Client, pool: str, number: int, most: int, *, yes: bool) -> Non
         )
     require_scorer_model(client, "`memshare concepts extract`")
     line = (
-        f"{counted(number)} of pool {pool!r} without concepts: as many calls of {client.settings.model_for('scorer')},"
-        f" and at most {most:,} where replies have to be asked for again."
+        f"{counted(number)} of pool {pool!r} without concepts: a call of {client.settings.model_for('scorer')} for"
+        f" {MOST} of one agent and submitter; at most {most:,} where each has to be asked about again by itself."
     )
     errors.print(line, soft_wrap=True)
     if yes:

@@ -6,27 +6,33 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.progress import Progress
 
 from memshare.cli.curate.change_memories import login_name
+from memshare.cli.curate.find_memories import ScoreFrom
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.files.exports import note_export
 from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.files.new_file import new_file
 from memshare.files.pairs import read_pairs
-from memshare.files.training_data import FORMS, Format, Line, Preferences, is_training_pair, rejected_answers
-from memshare.operate.own_redis import connected
+from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
+from memshare.operate.own_redis import connected, encoder_in_use
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import count_new, counted, pools_known, require_pool
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import BATCH
 from memshare_memory.memory import Memory, memory_id
+from memshare_memory.recall.retriever import standings_key
+from memshare_memory.recall.standings import Standings
 from memshare_memory.stores.store import Where
+
+Chosen = Literal["active", "hidden", "stale", "any"]
+"""A status, or any."""
 
 
 def export(
@@ -38,54 +44,82 @@ def export(
             "--format", help="Data to train a model with: pairs as messages or sharegpt, or accepted against rejected."
         ),
     ] = None,
+    status: Annotated[
+        Chosen | None,
+        typer.Option(help="With this status. [default: any; with --format, active]", show_default=False),
+    ] = None,
+    score_from: ScoreFrom = None,
+    worth_from: Annotated[
+        float | None,
+        typer.Option(help="Minimum worth of the submitter to the pool's retriever, in the unit of a cosine (mean: 0)."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write memories to a file: one that `import` reads, or with --format one to train a model with.
 
-    Training data has the trusted pairs alone, no statements. `preference` sets them against rejected answers to the
-    same prompt, which are known for as long as traces are kept.
+    Training data has pairs alone, no statements; of them the trusted ones, unless --status says otherwise.
+    `preference` sets them against rejected answers to prompts that say the same, which are known for as long as traces
+    are kept.
 
     Example: memshare memories export pool.jsonl
 
-    Example: memshare memories export train.jsonl --pool poem --format messages
+    Example: memshare memories export train.jsonl --pool poem --format messages --score-from 90
     """
     client = Client()
     require_pool(client, pool)
+    chosen: Chosen = status or ("any" if form is None else "active")
+    where = Where(pool=pool, status=None if chosen == "any" else chosen, score_from=score_from)
     by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
-    count, left_out = 0, 0
+    count, written = 0, 0
     names: Names = {}
     lines_of = _form(client, form, pool)
+    is_worth_it = _worth(client, worth_from)
     with Progress(console=errors, transient=True) as progress, new_file(file) as out:
         bar = progress.add_task("Exporting", total=total)
-        for memory in client.memories.every(Where(pool=pool)):
-            lines = lines_of(memory)
+        for memory in client.memories.every(where):
+            lines = lines_of(memory) if is_worth_it(memory) else []
             out.writelines(line + "\n" for line in lines)
             count += len(lines)
-            left_out += not lines
+            written += bool(lines)
             progress.advance(bar)
-            add_names(names, memory)
+            if lines:
+                add_names(names, memory)
         with connected(client.settings) as redis_client:
             merges = merge_lines(redis_client, names) if form is None else []
             out.writelines(one.model_dump_json() + "\n" for one in merges)
             note_export(redis_client, file)  # so that what is purged can be taken out of it
     if as_json:
-        more = {"merges": len(merges)} if form is None else {"left_out": left_out}
+        more = {"merges": len(merges)} if form is None else {"left_out": total - written}
         print_json({"exported": count, "file": file} | more)
     elif form is None:
         also = f", with {_merges(len(merges))} of concepts" if merges else ""
         console.print(f"Exported {counted(count)} to {file}{also}.")
     else:
-        console.print(f"Exported {count:,} lines to {file}; {counted(left_out)} left out: {_WHY_LEFT_OUT[form]}.")
+        console.print(
+            f"Exported {count:,} lines to {file}; {counted(total - written)} left out: {_WHY_LEFT_OUT[form]}."
+        )
 
 
 MOST_REFUSED = 5  # merges that are named
 
 _WHY_LEFT_OUT = {
-    "messages": "statements, and what is not trusted",
-    "sharegpt": "statements, and what is not trusted",
-    "preference": "statements, what is not trusted, and prompts without a rejected answer",
+    "messages": "statements, and what was not chosen",
+    "sharegpt": "statements, and what was not chosen",
+    "preference": "statements, what was not chosen, and prompts without a rejected answer",
 }
+
+
+def _worth(client: Client, least: float | None) -> Callable[[Memory], bool]:
+    """Whether the submitter of a memory is worth enough to its pool; of whom nothing is known, that is 0."""
+    if least is None:
+        return lambda _: True
+    with connected(client.settings) as redis_client:
+        encoder = encoder_in_use(client.settings, redis_client)
+        pools = client.memories.stats().by_pool
+        told = {pool: redis_client.get(standings_key(pool, encoder)) for pool in pools}
+    worth = {pool: Standings.model_validate_json(text).worth for pool, text in told.items() if text}
+    return lambda memory: worth.get(memory.pool, {}).get(memory.submitter, 0.0) >= least
 
 
 def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Memory], list[str]]:
@@ -95,11 +129,11 @@ def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Me
     of: Callable[[Memory], Iterable[Line]]
     if form == "preference":
         pool_of_agent = {card.name: card.pool for card in client.agents().values()}
-        of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool)).of
+        of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool), client.memories.search).of
     else:
         of = FORMS[form]
     return lambda memory: (
-        [json.dumps(one, ensure_ascii=False) for one in of(memory)] if is_training_pair(memory) else []
+        [json.dumps(one, ensure_ascii=False) for one in of(memory)] if memory.prompt is not None else []
     )
 
 

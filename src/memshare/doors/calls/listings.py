@@ -51,7 +51,7 @@ def agents(backend: BackendNow, caller: CallerNow) -> list[AgentReply]:
     """The agents whose pools the caller sees, by name."""
     serving = Counter(queue for worker in backend.client.workers() for queue in worker.queues)
     return [
-        AgentReply(**card.model_dump(), workers=serving[name])
+        AgentReply(**card.model_dump(exclude={"invented"}), workers=serving[name])
         for name, card in sorted(backend.cards().items())
         if caller.sees(card.pool)
     ]

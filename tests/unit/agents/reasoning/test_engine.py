@@ -64,9 +64,9 @@ def test_an_answer_is_searched_read_written_and_checked_in_the_order_of_the_list
         (1, None, 0, "coordinator"),
         (2, 1, 1, "searcher"),
         (3, 1, 1, "coordinator"),
-        (4, 3, 2, "browser"),
-        (5, 3, 2, "responder"),
-        (6, 3, 2, "discriminator"),
+        (4, 3, 1, "browser"),
+        (5, 3, 1, "responder"),
+        (6, 3, 1, "discriminator"),
     ]
 
 
@@ -214,7 +214,7 @@ def test_a_rejected_answer_is_repaired_and_stays_in_memory(make_engine: MakeEngi
     assert found.verified
     assert found.proposal is not None
     assert found.proposal.answer == "Ulm."
-    assert [step.depth for step in found.steps] == [0, 1, 1, 2, 3, 3, 3]
+    assert [step.depth for step in found.steps] == [0, 1, 1, 1, 1, 1, 1]
     assert found.steps[3].parent == 3
     for later in (3, 4, 5):
         assert sent(chat, later)["failed"] == [{"answer": "Rome.", "why_it_failed": "Nothing says Rome."}]
@@ -226,7 +226,7 @@ def test_an_answer_that_failed_before_is_rejected_without_asking(make_engine: Ma
         planned(RESPOND, CHECK), answered("Ulm."), judged(True),
     )  # fmt: skip
 
-    found = run(make_engine(chat, depth=6))
+    found = run(make_engine(chat))
 
     assert found.verified
     assert [step.said for step in found.steps if step.operator == "discriminator"] == [
@@ -246,16 +246,98 @@ def test_a_check_without_a_new_answer_is_a_rejection(make_engine: MakeEngine) ->
     assert found.verified
 
 
-@pytest.mark.parametrize("depth", [1, 3, 5])
-def test_a_coordinator_that_never_ends_stops_at_the_depth_limit(make_engine: MakeEngine, depth: int) -> None:
-    chat = ScriptedChat(*[planned(coordinate())] * 50)
+@pytest.mark.parametrize("depth", [1, 5])
+def test_a_coordinator_that_never_ends_stays_on_its_level_and_stops_at_the_number_of_steps(
+    make_engine: MakeEngine, depth: int
+) -> None:
+    chat = ScriptedChat(*[planned(coordinate())] * 9)
 
-    found = run(make_engine(chat, depth=depth))
+    found = run(make_engine(chat, depth=depth, steps=9))
 
     assert not found.verified
-    assert found.end == f"it reached its limit of {depth} levels of depth"
-    assert [step.depth for step in found.steps] == list(range(depth + 1))
+    assert found.end == "it reached its limit of 9 steps"
+    assert [step.depth for step in found.steps] == [0, *[1] * 8]
     assert found.proposal is None
+
+
+def test_plans_anew_and_rejections_leave_the_depth_to_sub_questions(make_engine: MakeEngine) -> None:
+    chat = ScriptedChat(
+        planned(coordinate()), "nonsense", "nonsense again",
+        planned(RESPOND), answered("Rome."), judged(False),
+        planned(coordinate(BUILT), RESPOND),
+        planned(RESPOND), answered("Bob."), judged(False),
+        planned(RESPOND), answered("Ada."), judged(True),
+        answered("Ulm."), judged(True),
+    )  # fmt: skip
+
+    found = run(make_engine(chat, depth=2))
+
+    assert found.verified
+    assert [step.depth for step in found.steps] == [0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 1, 1]
+
+
+def test_an_empty_plan_takes_the_coordinator_out_of_the_queue_and_what_waits_goes_on(make_engine: MakeEngine) -> None:
+    chat = ScriptedChat(planned(coordinate(BUILT), RESPOND), planned(), answered("Ulm."), judged(True))
+
+    found = run(make_engine(chat))
+
+    assert found.verified
+    assert (sent(chat, 0)["waiting"], sent(chat, 1)["waiting"]) == ([], ["responder", "discriminator"])
+    assert found.steps[1].said == "nothing to do: So be it."
+    assert [step.operator for step in found.steps] == ["coordinator", "coordinator", "responder", "discriminator"]
+
+
+def test_an_empty_plan_after_which_nothing_waits_ends_the_run(make_engine: MakeEngine) -> None:
+    found = run(make_engine(ScriptedChat(planned())))
+
+    assert (found.end, found.verdict, len(found.steps)) == ("its plan came to an end", None, 1)
+
+
+LETTERS = "abcde"
+FIVE_PARTS = (
+    planned(*(coordinate(f"What is {letter}?") for letter in LETTERS), RESPOND),
+    *(
+        reply
+        for letter in LETTERS
+        for reply in (planned(search("mill"), RESPOND), answered(f"It is {letter}."), judged(True))
+    ),
+    answered("All."),
+    judged(True),
+)
+
+
+def test_every_verified_sub_answer_is_shown_to_the_responder_of_the_whole(make_engine: MakeEngine) -> None:
+    chat = ScriptedChat(*FIVE_PARTS)
+
+    found = run(make_engine(chat))
+
+    shown = [one["text"] for one in sent(chat, -2)["knowledge"] if one["kind"] == "verified answer"]
+    assert shown == [f"It is {letter}." for letter in LETTERS]
+    assert all(step.left_out == () for step in found.steps)
+
+
+def test_what_there_is_no_room_for_is_said_in_the_trace(make_engine: MakeEngine) -> None:
+    long = [answered("word " * 700) if "answer" in one and one != answered("All.") else one for one in FIVE_PARTS]
+    chat = ScriptedChat(*long)
+
+    found = run(make_engine(chat, context=1_000))
+
+    assert found.verified
+    shown = [one["question"] for one in sent(chat, -2)["knowledge"] if one["kind"] == "verified answer"]
+    left_out = [name.split(maxsplit=1)[1] for name in found.steps[-2].left_out if "What is" in name]
+    assert left_out
+    assert sorted(shown + left_out) == [f"What is {letter}?" for letter in LETTERS]
+
+
+def test_what_the_coordinator_reads_is_restored(make_engine: MakeEngine) -> None:
+    script = (
+        planned(search("mill"), *[search("nothing")] * 2, coordinate()),
+        planned(*[search("nothing")] * 2, RESPOND), answered("Ulm."), judged(True),
+    )  # fmt: skip
+
+    found = run(make_engine(ScriptedChat(*script), sources(MILL), decay=0.5, threshold=0.02))
+
+    assert [item.source for item in found.items] == ["mill.html"]
 
 
 def test_a_run_ends_at_its_number_of_steps(make_engine: MakeEngine) -> None:
@@ -291,7 +373,7 @@ def test_the_coordinator_knows_what_was_done_and_how_much_is_left(make_engine: M
     assert (told_first["done"], told_first["knowledge"]) == ([], [])
     assert told_first["places"] == ["memory", "documents"]
     assert told_then["goal"] == "see"
-    assert told_then["left"] == {"steps": 7, "levels": 3}
+    assert told_then["left"] == {"steps": 7, "levels": 4}
     assert [one["operator"] for one in told_then["done"]] == ["coordinator", "searcher"]
     assert told_then["knowledge"][0]["source"] == "mill.html"
 

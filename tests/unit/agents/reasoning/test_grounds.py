@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from memshare_agents.reasoning.engine import Engine, Run
-from memshare_agents.reasoning.grounds import learnt_in, parts_in, rejected_in, shown_in
+from memshare_agents.reasoning.grounds import judged_in, learnt_in, parts_in, shown_in
 from memshare_broker.wire.messages import Learnt
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall
@@ -52,6 +52,10 @@ def shares(found: tuple[object, ...]) -> dict[object, float | None]:
     return {one.id: one.share for one in found}  # type: ignore[attr-defined]
 
 
+def verdicts(found: Run) -> list[tuple[float, dict[object, float | None]]]:
+    return [(one.verdict, shares(one.shown)) for one in judged_in(found)]
+
+
 def test_the_share_of_an_answer_to_a_sub_question_passes_to_what_that_rests_on(
     make_engine: MakeEngine, lamps: list[Memory]
 ) -> None:
@@ -66,24 +70,24 @@ def test_the_share_of_an_answer_to_a_sub_question_passes_to_what_that_rests_on(
 
     assert found.verified
     assert shares(shown_in(found)) == {blue.id: 0.4, red.id: 0.3, document_id("mill.html"): pytest.approx(0.15)}
-    assert rejected_in(found) == ()
+    assert verdicts(found) == [(1.0, {red.id: 0.5, document_id("mill.html"): 0.25})]
 
 
-def test_every_rejected_answer_of_a_run_blames_what_it_rests_on(make_engine: MakeEngine, lamps: list[Memory]) -> None:
+def test_every_verdict_on_the_way_counts_by_its_shares(make_engine: MakeEngine, lamps: list[Memory]) -> None:
     red, blue = lamps
     found = run(
         make_engine,
         planned(find("red"), RESPOND), answered("Red.", "k1"), judged(False, k1=0.7),
         planned(find("blue"), RESPOND), answered("Blue.", "k3"), judged(False, k3=0.5, k1=0.2),
-        depth=3,
+        planned(),
     )  # fmt: skip
 
     assert not found.verified
-    assert shares(rejected_in(found)) == {red.id: pytest.approx(0.9), blue.id: 0.5}
+    assert verdicts(found) == [(0.0, {red.id: 0.7}), (0.0, {blue.id: 0.5, red.id: 0.2})]
     assert shares(shown_in(found)) == {red.id: 0.2, blue.id: 0.5}
 
 
-def test_a_rejected_answer_blames_though_a_later_one_was_verified_but_never_what_that_rests_on(
+def test_a_rejected_answer_counts_though_a_later_one_was_verified_which_is_graded(
     make_engine: MakeEngine, lamps: list[Memory]
 ) -> None:
     red, blue = lamps
@@ -94,19 +98,19 @@ def test_a_rejected_answer_blames_though_a_later_one_was_verified_but_never_what
     )  # fmt: skip
 
     assert shares(shown_in(found)) == {blue.id: 0.2}
-    assert shares(rejected_in(found)) == {red.id: 0.7}
+    assert verdicts(found) == [(0.0, {red.id: 0.7, blue.id: 0.3})]
 
 
 def test_blame_reaches_a_memory_that_has_faded_since(make_engine: MakeEngine, lamps: list[Memory]) -> None:
     found = run(
         make_engine,
         planned(find("red"), RESPOND), answered("Red.", "k1"), judged(False, k1=0.7),
-        planned(*[search("mill", "documents")] * 3, RESPOND), answered("Blue."), judged(False),
-        depth=3, decay=0.5,
+        planned(*[search("mill", "documents")] * 6, RESPOND), answered("Blue."), judged(False), planned(),
+        decay=0.4,
     )  # fmt: skip
 
     assert all(item.memory_id != lamps[0].id for item in found.items)
-    assert shares(rejected_in(found)) == {lamps[0].id: 0.7}
+    assert verdicts(found) == [(0.0, {lamps[0].id: 0.7})]
 
 
 def read_and_answered(*replies: object, share: float = 0.5, verified: bool = True) -> tuple[object, ...]:
@@ -155,7 +159,11 @@ def test_what_a_page_told_an_answer_to_a_sub_question_is_learnt_too(make_engine:
 def test_what_was_not_used_not_verified_or_not_quoted_is_not_learnt(
     make_engine: MakeEngine, told_by_page: object, share: float, verified: bool
 ) -> None:
-    found = run(make_engine, *read_and_answered(told_by_page, share=share, verified=verified), depth=1)
+    found = run(
+        make_engine,
+        *read_and_answered(told_by_page, share=share, verified=verified),
+        *([] if verified else [planned()]),
+    )
 
     assert found.verified == verified
     assert learnt_in(found, NOW) == ()
@@ -173,9 +181,9 @@ def test_verified_sub_questions_are_told_with_what_they_rest_on_each_once_and_so
         planned(RESPOND), answered("It is."), judged(True),
         planned(RESPOND), answered("A lamp."), judged(True),
         planned(find("blue"), RESPOND), answered("No.", "k5"), judged(True, k5=1.0),
-        planned(RESPOND), answered("Perhaps."), judged(False), planned(coordinate()),
+        planned(RESPOND), answered("Perhaps."), judged(False), planned(),
         answered("Red.", "k2"), judged(True, k2=1.0),
-        depth=3, steps=40,
+        steps=40,
     )  # fmt: skip
 
     parts = parts_in(found, "What is it?", 5)

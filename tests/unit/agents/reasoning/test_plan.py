@@ -46,10 +46,13 @@ def test_a_list_that_brings_something_new_is_followed_by_another_plan() -> None:
     assert calls(coordinate()) == ["coordinator"]
 
 
+def test_a_list_may_be_empty_and_stays_so() -> None:
+    assert calls() == []
+
+
 @pytest.mark.parametrize(
     "steps",
     [
-        [],
         [{"operator": "shell", "command": "rm"}],
         [search("mill") | {"places": ["attic"]}],
         [{"operator": "browser", "source": "mill.html"}],

@@ -99,10 +99,13 @@ def test_sub_questions_are_handed_on_with_the_answer_where_the_agent_is_told_to(
 
     outcome = answering(memory, chat, sub_questions=most).run("journey-1", AgentTask(prompt="Who, and when?"))
 
-    [graded] = outcome.followings
+    graded, judgement = outcome.followings
     assert isinstance(graded.body, AnsweredTask)
     assert [one.question for one in graded.body.parts] == handed_on
     assert [one.id for part in graded.body.parts for one in part.shown] == [document_id("mill.html") for _ in handed_on]
+    assert isinstance(judgement.body, VerdictTask)
+    [of_part] = judgement.body.answers
+    assert (of_part.verdict, [(one.id, one.share) for one in of_part.shown]) == (1.0, [(document_id("mill.html"), 1.0)])
 
 
 def test_a_memory_that_was_found_and_not_used_is_not_said_to_be_shown(recall: Recall, memory: MemoryClient) -> None:
@@ -119,13 +122,13 @@ def test_an_answer_that_was_rejected_says_so_and_is_not_graded_but_its_knowledge
     stored = remember(recall, "who built the mill", "Bob did.")
     chat = ScriptedChat(
         planned(search("mill", "memory"), RESPOND, CHECK), answered("Bob.", "k1"),
-        judged(False, "It is a guess", k1=1.0), *[planned(coordinate())] * 9,
+        judged(False, "It is a guess", k1=1.0), planned(coordinate()),
     )  # fmt: skip
 
-    outcome = answering(memory, chat, depth=3).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat, steps=5).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert answer(outcome).answer == (
-        "This could not be verified: it reached its limit of 3 levels of depth. "
+        "This could not be verified: it reached its limit of 5 steps. "
         "The last answer, which was rejected (It is a guess), was:\n\nBob."
     )
     assert outcome.following is not None
@@ -152,10 +155,10 @@ def test_an_answer_that_was_not_checked_says_so_and_nothing_follows(recall: Reca
 
 def test_a_rejected_answer_that_rested_on_no_memory_blames_none(memory: MemoryClient) -> None:
     chat = ScriptedChat(
-        planned(search("mill"), RESPOND, CHECK), answered("Bob.", "k1"), judged(False), *[planned(coordinate())] * 9
+        planned(search("mill"), RESPOND, CHECK), answered("Bob.", "k1"), judged(False), planned(coordinate())
     )
 
-    outcome = answering(memory, chat, depth=2).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat, steps=5).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert [one.share for one in answer(outcome).memories] == [0.0]
     assert outcome.following is None
@@ -191,10 +194,10 @@ def test_a_run_that_had_to_wait_does_not_pay_again_for_what_was_said(memory: Mem
 def test_a_run_without_any_answer_says_so(memory: MemoryClient) -> None:
     chat = ScriptedChat(*[planned(coordinate())] * 9)
 
-    outcome = answering(memory, chat).run("journey-1", AgentTask(prompt="Who built the mill?"))
+    outcome = answering(memory, chat, steps=9).run("journey-1", AgentTask(prompt="Who built the mill?"))
 
     assert answer(outcome).answer == (
-        "This could not be verified: it reached its limit of 5 levels of depth. No answer was found."
+        "This could not be verified: it reached its limit of 9 steps. No answer was found."
     )
     assert outcome.following is None
 

@@ -52,10 +52,20 @@ def test_what_is_found_again_is_restored_and_not_held_twice() -> None:
     assert [(one.label, one.strength) for one in memory.items] == [("k1", 1.0)]
 
 
-def test_a_failed_answer_does_not_fade() -> None:
-    memory = faded(ShortTerm(1_000).hold([Item("failed answer", "Paris"), item("a")]), 30)
+def test_answers_to_sub_questions_and_failed_answers_do_not_fade() -> None:
+    memory = faded(ShortTerm(1_000).hold([Item("failed answer", "Paris"), item("a"), Item("answer", "Rome")]), 30)
 
-    assert [one.text for one in memory.items] == ["Paris"]
+    assert [one.text for one in memory.items] == ["Paris", "Rome"]
+
+
+def test_where_room_is_short_answers_are_shown_before_what_was_found_and_the_rest_is_named() -> None:
+    found = [item(f"found {number} {'x' * 600}") for number in range(4)]
+    memory = ShortTerm(1_000).hold([Item("answer", "y" * 600, about="a part"), *found])
+
+    shown = [one.text[:7] for one in memory.shown()]
+
+    assert shown == ["yyyyyyy", "found 1", "found 2", "found 3"]
+    assert [name[:10] for name in memory.left_out()] == ["k2 found 0"]
 
 
 @pytest.mark.parametrize("letter", ["x", "字", "é"])

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 import redis
 
+from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.comparisons import CompareTask
+from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.comparisons import rivals_of
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
@@ -37,6 +39,35 @@ def test_a_new_memory_is_compared_with_those_that_answer_the_same_question(settl
     assert compared(settle, recall, NEAR, "it is  BLUE.", "4") == ["It is red."], "what says the same denies nothing"
 
 
+def test_what_is_made_up_is_compared_with_nothing(
+    settle: SettleStage, recall: Recall, redis_client: redis.Redis
+) -> None:
+    card = AgentCard(name="poem", kinds=("limerick",), pool="poem", model="m", invented=("limerick",))
+    compared(settle, recall, NEAR, "It is red.", "1")
+
+    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("poem",), agents=(card,)))
+
+    assert compared(settle, recall, NEAR, "It is blue.", "2") == []
+    announce(
+        redis_client,
+        Presence(node="one", pid=1, life="a", queues=("poem",), agents=(card.model_copy(update={"invented": ()}),)),
+    )
+    assert set(compared(settle, recall, NEAR, "It is green.", "3")) == {"It is red.", "It is blue."}
+
+
+def test_what_is_in_a_lesson_is_compared_with_the_lesson_by_one_question(
+    pool: Pool, recall: Recall, redis_client: redis.Redis
+) -> None:
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 1))
+    for number, prompt in enumerate((NEAR, FAR, FAR + " at sea")):
+        compared(stage, recall, prompt, f"It is {number}.", f"{number}")
+
+    [one] = stage.run("3", graded(recall, f"{NEAR} now", "It is blue.", journey="3")).followings
+
+    assert isinstance(one.body, LessonTask)
+    assert [c.answer for c in one.body.candidates if c.id in one.body.rivals] == ["It is 0."]
+
+
 def test_every_two_memories_are_compared_once(settle: SettleStage, recall: Recall, redis_client: redis.Redis) -> None:
     compared(settle, recall, NEAR, "It is red.", "1")
     task = graded(recall, NEAR, "It is blue.", journey="2")
@@ -59,5 +90,5 @@ def test_statements_about_the_same_thing_are_compared_though_their_words_differ_
     found = {}
     for kind in (KNOWLEDGE, "limerick"):
         new, _ = remembered("the red lamp on the old floor", answer="New.", kind=kind, pool=kind)
-        found[kind] = rivals_of(recall.store, Conflicts(redis_client), new, recall.vectors([new])[0].dense)
+        found[kind] = rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)
     assert (len(found[KNOWLEDGE]), len(found["limerick"])) == (2, 0)

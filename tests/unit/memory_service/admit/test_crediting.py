@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_broker.wire.grades import GradedTask, MemoriesCredited, VerdictTask
+from memshare_broker.wire.grades import GradedTask, JudgedAnswer, MemoriesCredited, VerdictTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
@@ -83,6 +83,26 @@ def test_a_rejected_answer_lowers_its_memories_by_their_shares_and_leaves_alone_
     most, less, unused = (p_of(ranking, one) for one in memories)
     assert most < less < unused == pytest.approx(ALPHA)
     assert [arm.credits for arm in ranking.arms.of("poem", [one.id for one in memories])] == [1, 1, 0]
+
+
+def test_every_verdict_on_a_runs_way_counts_once_by_its_share_both_ways(
+    recall: Recall, settle: SettleStage, ranking: CredibilityRanking
+) -> None:
+    [memory] = remember(recall, "red lamp")
+
+    def answer(share: float, verdict: float) -> JudgedAnswer:
+        return JudgedAnswer(shown=(Shown(id=memory.id, similarity=1, share=share),), verdict=verdict)
+
+    wrong, right = answer(0.35, 0), answer(0.75, 1)
+    task = VerdictTask(
+        journey="one", pool="poem", prompt="red lamp", shown=wrong.shown, verdict=wrong.verdict, others=(right,)
+    )
+
+    for _ in range(2):
+        settle.credit(task)
+
+    assert p_of(ranking, memory) == pytest.approx(1.5 * 0.75 / 2.1 + 2.1**-0.5, abs=0.01)
+    assert [arm.credits for arm in ranking.arms.of("poem", [memory.id])] == [2]
 
 
 def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import NextMessage
-from memshare_broker.wire.grades import GradedTask, VerdictTask
+from memshare_broker.wire.grades import GradedTask, JudgedAnswer, VerdictTask
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
@@ -167,6 +167,21 @@ def test_a_verdict_without_shares_says_the_same_of_all_pairs_together(
     assert [(one.memory.id, one.helped, one.weight) for one in waiting(redis_client)] == [
         (one.id, 1.0, 0.5) for one in pairs
     ]
+
+
+def test_verdicts_on_several_answers_are_one_word_by_their_shares(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
+) -> None:
+    lamp = remember(recall, LAMP)
+    wrong, right = (
+        JudgedAnswer(shown=(Shown(id=lamp.id, similarity=1, share=share),), verdict=verdict)
+        for share, verdict in ((0.2, 0), (0.6, 1))
+    )
+
+    settle.credit(feedback([], 1.0).model_copy(update={"shown": wrong.shown, "verdict": 0.0, "others": (right,)}))
+
+    [said] = waiting(redis_client)
+    assert (said.memory.id, said.helped, said.weight) == (lamp.id, pytest.approx(0.75), pytest.approx(0.8))
 
 
 def test_where_nobody_learns_there_is_no_evidence(recall: Recall, pool: Pool, redis_client: redis.Redis) -> None:

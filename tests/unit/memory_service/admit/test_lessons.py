@@ -50,6 +50,18 @@ def test_ever_fewer_memories_become_lessons_of_a_retriever_that_has_had_many() -
     assert worth_learning(200, 0) == 0
 
 
+def test_ever_fewer_memories_become_lessons_where_labels_teach_nothing(
+    recall: Recall, pool: Pool, redis_client: redis.Redis
+) -> None:
+    assert [worth_learning(0, 1, in_vain) for in_vain in (0, 5, 10, 20, 1_000)] == [1, 1, 0.5, 0.25, LEAST_SHARE]
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 1))
+    lessons_of(stage, recall, range(FEWEST_CANDIDATES))
+
+    redis_client.set(retriever_key("poem", recall.encoder_name, "in_vain"), 50)
+
+    assert 0 < len(lessons_of(stage, recall, range(10, 110))) < 30
+
+
 def test_where_nobody_is_to_learn_no_memory_becomes_a_lesson(
     recall: Recall, pool: Pool, redis_client: redis.Redis
 ) -> None:

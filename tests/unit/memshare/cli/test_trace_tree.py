@@ -36,9 +36,9 @@ def test_a_step_says_what_it_was_asked_what_it_read_and_said_and_what_it_took() 
     asked = '{"query": "mill", "places": ["memory", "web"], "filters": {"agent": null, "words": ["oil"]}}'
     lines = drawn(
         step(
-            1, None, "searcher", arguments=asked, read=("a", "b", "c", "d", "e"), said="[bold]2 found[/]",
-            knowledge=(UUID(int=7),), model="offline", usage=Usage(prompt_tokens=1_200, completion_tokens=34),
-            seconds=2.26,
+            1, None, "searcher", arguments=asked, read=("a", "b", "c", "d", "e"), left_out=("f",),
+            said="[bold]2 found[/]", knowledge=(UUID(int=7),), model="offline",
+            usage=Usage(prompt_tokens=1_200, completion_tokens=34), seconds=2.26,
         )
     )  # fmt: skip
 
@@ -46,6 +46,7 @@ def test_a_step_says_what_it_was_asked_what_it_read_and_said_and_what_it_took() 
         "1 searcher  2.3 s · 1,234 tokens · offline",
         "asked: query: mill, places: memory, web, filters: words ['oil']",
         "read: a; b; c; d; and 1 more",
+        "left out for want of room: f",
         "said: [bold]2 found[/]",
         f"knowledge: {UUID(int=7)}",
     ]

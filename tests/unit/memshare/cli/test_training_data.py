@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 import redis
 
+from memshare.operate.own_redis import encoder_in_use
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.retriever import standings_key
+from memshare_memory.recall.standings import Standing, Standings
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
@@ -37,9 +40,9 @@ def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Termin
     return terminal
 
 
-def exported(terminal: Terminal, file: Path, form: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def exported(terminal: Terminal, file: Path, form: str, *more: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the command says, and the lines of its file without the ids, longest conversation last."""
-    said = terminal.json("memories", "export", str(file), "--pool", "poem", "--format", form)
+    said = terminal.json("memories", "export", str(file), "--pool", "poem", "--format", form, *more)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert all(line.pop("memory_id") for line in lines)
     return said, sorted(lines, key=lambda line: len(str(line)))
@@ -101,9 +104,42 @@ def test_preferences_set_a_memory_against_what_was_rejected_of_the_same_prompt(
             "rejected": [{"role": "assistant", "content": "Blue, I guess."}],
             "chosen_score": 90,
             "rejected_score": 40,
+            "rejected_prompt": "a  lamp",
             "rejected_task_id": "t1",
         }
     ]
+
+
+def test_prompts_that_say_the_same_in_other_words_make_preferences_too(
+    terminal: Terminal, tmp_path: Path, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    asked = "a poem on the red lamp that stands by the window of the old house at night"
+    memory.restore([remembered(asked, answer="Glow.", score=88)[0]])
+    answered(redis_client, "near", asked.replace("stands", "stood"), "Dim.", 20)
+    answered(redis_client, "far", "a poem on the sea", "Wet.", 20)
+
+    _, lines = exported(terminal, tmp_path / "train.jsonl", "preference")
+
+    assert [(one["chosen"][0]["content"], one["rejected"][0]["content"]) for one in lines] == [("Glow.", "Dim.")]
+
+
+def test_training_data_are_chosen_by_status_score_and_worth(
+    terminal: Terminal, tmp_path: Path, memory: MemoryClient, settings: Settings, redis_client: redis.Redis
+) -> None:
+    file, more = tmp_path / "train.jsonl", [remembered("A bell", answer="Loud.", score=99, submitter="eve")[0]]
+    memory.restore(more)
+    standing = Standing(worth=-0.2, error=0.01, words=9, proven=False)
+    key = standings_key("poem", encoder_in_use(settings, redis_client))
+    redis_client.set(key, Standings(submitters={"eve": standing}).model_dump_json())
+
+    def answers(*options: str) -> set[str]:
+        return {line["messages"][-1]["content"] for line in exported(terminal, file, "messages", *options)[1]}
+
+    assert answers() == {"Red.", "Bright.", "Loud."}
+    assert answers("--status", "any") == {"Red.", "Bright.", "Loud.", "Old."}
+    assert answers("--score-from", "93") == {"Bright.", "Loud."}
+    assert answers("--worth-from", "-0.1") == {"Red.", "Bright."}
+    assert terminal.json("memories", "export", str(file), "--score-from", "93")["exported"] == 2
 
 
 def test_what_is_purged_is_taken_out_of_training_data(terminal: Terminal, tmp_path: Path, memory: MemoryClient) -> None:

@@ -1,0 +1,204 @@
+"""Memories wait for each other, to be asked about in one call; none is lost on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+from pydantic import BaseModel
+
+from memshare_broker.delivery.hops import EXTRACT
+from memshare_broker.delivery.keys import PARKED
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import NotYet, TryAgain
+from memshare_broker.wire.extractions import Extracted, ExtractTask
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_concepts.batches import MOST, Batches
+from memshare_concepts.tasks import Extracting
+from memshare_llm.chat import RefusedReply, Reply
+from memshare_llm.limits.metered import unmetered
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from tests.support.memories import remembered
+from tests.support.scripted_chat import ScriptedChat
+
+CONCEPTS = {"subjects": ["A", "B"], "general_1": ["C"], "general_2": [], "general_3": [], "general_4": []}
+BAD = "unspeakable"
+
+
+class Namer(ScriptedChat):
+    """Names the last word of a prompt as its topic, and refuses a call about what is unspeakable."""
+
+    away = False
+
+    def reply(self, turns: Sequence[Turn], _schema: type[BaseModel] | None = None) -> Reply:
+        if self.away:
+            raise TryAgain("Away.", reason="connection")
+        self.conversations.append(tuple(turns))
+        memories = json.loads(turns[-1].content)["memories"]
+        usage = Usage(prompt_tokens=103, completion_tokens=50)
+        if any(BAD in one["prompt"] for one in memories.values()):
+            raise RefusedReply("No.", "refused", usage)
+        named = {name: CONCEPTS | {"topic": one["prompt"].split()[-1]} for name, one in memories.items()}
+        return Reply(text=json.dumps(named), model=self.name, usage=usage)
+
+
+@pytest.fixture
+def chat() -> Namer:
+    return Namer()
+
+
+@pytest.fixture
+def ledger(redis_client: redis.Redis) -> Ledger:
+    return Ledger(redis_client, 1)
+
+
+@pytest.fixture
+def make(chat: Namer, memory: MemoryClient, redis_client: redis.Redis, ledger: Ledger) -> Callable[..., Extracting]:
+    def worker(wait: float = 60, check_caps: Any = lambda _agent, _submitter: None) -> Extracting:
+        return Extracting(chat, memory, unmetered, check_caps, Batches(redis_client, ledger, wait))
+
+    return worker
+
+
+@pytest.fixture
+def tasks(memory: MemoryClient, redis_client: redis.Redis) -> Callable[..., list[ExtractTask]]:
+    def of(*words: str, submitter: str = "ada") -> list[ExtractTask]:
+        """A memory for each word, whose message waits beside its queue."""
+        found: list[Memory] = [remembered(f"What of {word}", answer=f"It is {word}.", pool="plan")[0] for word in words]
+        memory.restore(found)
+        made = [
+            ExtractTask(journey=f"journey {one.id}", pool="plan", memory_id=one.id, agent="plan", submitter=submitter)
+            for one in found
+        ]
+        redis_client.zadd(PARKED, {EXTRACT.entry(task, task.journey).id: 1e12 for task in made})
+        return made
+
+    return of
+
+
+def named(worker: Extracting, task: ExtractTask) -> Extracted:
+    outcome = worker.run(task.journey, task)
+    assert isinstance(outcome.record, Extracted)
+    assert outcome.ended == "named"
+    return outcome.record
+
+
+def wait(worker: Extracting, tasks: Sequence[ExtractTask]) -> list[float]:
+    """For how many seconds each is told to wait."""
+    seconds = []
+    for task in tasks:
+        with pytest.raises(NotYet) as told:
+            worker.run(task.journey, task)
+        seconds.append(told.value.wait)
+    return seconds
+
+
+def woken(client: redis.Redis, tasks: Sequence[ExtractTask]) -> list[bool]:
+    return [client.zscore(PARKED, EXTRACT.entry(task, task.journey).id) == 0 for task in tasks]
+
+
+def test_ten_memories_are_asked_about_in_one_call_and_each_message_brings_its_own(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer, redis_client: redis.Redis
+) -> None:
+    some, worker = tasks(*(f"Word{letter}" for letter in "abcdefghij")), make()
+
+    assert wait(worker, some[:-1]) == pytest.approx([60] * 9, abs=5)
+    last = named(worker, some[-1])
+    assert woken(redis_client, some[:-1]) == [True] * 9
+    others = [named(worker, task) for task in some[:-1]]
+
+    assert len(chat.conversations) == 1
+    assert [one.concepts["0"] for one in (*others, last)] == [(f"Word{letter}",) for letter in "abcdefghij"]
+    assert [one.journey for one in others] == [task.journey for task in some[:-1]]
+    assert sum(one.usage.prompt_tokens for one in (*others, last)) == 103
+    assert (last.usage.prompt_tokens, others[0].usage.prompt_tokens) == (13, 10)
+
+
+def test_what_has_waited_long_enough_is_asked_about_with_those_that_are_there(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    some = tasks("Owl", "Elk", "Cat")
+    wait(make(), some)
+
+    found = [named(make(wait=0), task) for task in some]
+
+    assert [one.concepts["0"] for one in found] == [("Owl",), ("Elk",), ("Cat",)]
+    assert len(chat.conversations) == 1
+
+
+def test_those_of_another_submitter_pay_for_themselves(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    own, other = tasks("Owl", "Elk"), tasks("Cat", submitter="bob")
+    wait(make(), [*own, *other])
+
+    named(make(wait=0), own[0])
+
+    [(_, asked)] = chat.conversations
+    assert [one["prompt"] for one in json.loads(asked.content)["memories"].values()] == ["What of Owl", "What of Elk"]
+
+
+def test_what_the_model_will_not_speak_of_keeps_nobody_else_from_their_concepts(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    some = tasks("Owl", BAD, "Elk")
+    wait(make(), some)
+
+    assert named(make(wait=0), some[0]).concepts["0"] == ("Owl",)
+    with pytest.raises(RefusedReply):
+        make().run(some[1].journey, some[1])
+    assert named(make(), some[2]).concepts["0"] == ("Elk",)
+    assert len(chat.conversations) == 4, "together, and each by itself"
+
+
+def test_where_the_model_is_away_all_wait_again_and_are_asked_about_together_later(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    some = tasks("Owl", "Elk")
+    wait(make(), some)
+
+    chat.away = True
+    with pytest.raises(TryAgain):
+        make(wait=0).run(some[0].journey, some[0])
+    chat.away = False
+
+    assert [named(make(wait=0), task).concepts["0"] for task in reversed(some)] == [("Elk",), ("Owl",)]
+    assert len(chat.conversations) == 1
+
+
+def test_a_batch_whose_worker_was_killed_is_begun_again_and_one_that_is_under_way_is_not(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer, ledger: Ledger,
+    redis_client: redis.Redis,
+) -> None:  # fmt: skip
+    first, second = tasks("Owl", "Elk")
+    entry = EXTRACT.entry(first, first.journey)
+    batches = Batches(redis_client, ledger, 0)
+    wait(make(), [first, second])
+    ledger.open(entry)
+    ledger.begin(entry, "a worker")
+    assert [one.task for one in batches.gather(first)] == [first, second]
+
+    assert wait(make(wait=0), [second]) == [2]
+    redis_client.delete("memshare:lives")  # as the sweeper does when the worker is gone
+
+    assert named(make(wait=0), second).concepts["0"] == ("Elk",)
+    assert len(chat.conversations) == 1
+
+
+def test_what_is_forgotten_while_it_waits_is_not_asked_about(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    some = tasks("Owl", "Elk")
+    gone = some[1].model_copy(update={"memory_id": UUID(int=9), "journey": "gone"})
+    worker = make()
+    wait(worker, some)
+
+    assert worker.run("gone", gone).ended == "gone"
+    named(make(wait=0), some[0])
+
+    assert len(json.loads(chat.conversations[0][-1].content)["memories"]) == 2 < MOST
