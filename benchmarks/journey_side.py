@@ -128,6 +128,8 @@ def _count_as_learnt(client: Client) -> None:
     """Say that the pool had a lesson of each memory: nobody learns here, and in a pool in use few become lessons."""
     request = _part("memory", "door.messages").RecallRequest(pool="poem", text=WHO[0], k=1)
     embedding = client.memories.recall(request).embedding
+    if embedding is None:
+        raise SystemExit("A recall brought no vector of its text.")
     settled = client.ledger.done().get("settle", 0)
     state = _part("memory", "recall.retriever").retriever_key("poem", embedding.encoder, "state")
     with closing(_part("broker", "connection").connect(client.settings.redis)) as redis:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.progress import Progress
 
+from memshare.cli.condition_options import ScoreFrom
 from memshare.cli.curate.change_memories import login_name
-from memshare.cli.curate.find_memories import ScoreFrom
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.files.exports import note_export

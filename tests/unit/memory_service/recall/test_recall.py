@@ -255,9 +255,7 @@ def test_before_anything_was_learnt_unproven_memories_leave_room_for_proven_ones
     assert [hit.proven for hit in hits] == [False, True, True]
 
 
-def test_proven_memories_take_one_search(
-    recall: Recall, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_proven_memories_take_one_search(recall: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(recall, *(memory(f"red lamp {number}") for number in range(30)))
     limits = searched(recall, monkeypatch)
 
