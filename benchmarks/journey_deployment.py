@@ -20,7 +20,7 @@ from memshare.operate.supervisor import CALLS_AN_ANSWER
 
 SIDE = Path(__file__).with_name("journey_side.py")
 ROOT = Path(__file__).parents[1]
-RECALLS = 200
+RECALLS_ASKED = 200
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Deployment:
 
     def recall_ms(self) -> float:
         """What the door takes for a recall while nothing else runs, in ms: the median."""
-        self._write({"what": "recalls", "count": RECALLS})
+        self._write({"what": "recalls", "count": RECALLS_ASKED})
         return float(self._read()["recall_ms"])
 
     def _write(self, what: dict[str, Any]) -> None:

@@ -55,10 +55,20 @@ class Hop(Generic[M, R]):
         """A message that follows from another one; `journey` as in `NextMessage`."""
         return NextMessage(self, body, journey)
 
-    def entry(self, body: M, journey: str, priority: Priority = 3, **more: Any) -> Entry:
-        """A message as the ledger has it, not yet signed; it is the same one however often it is made."""
+    def entry(
+        self,
+        body: M,
+        journey: str,
+        priority: Priority = 3,
+        *,
+        begins: bool | None = None,
+        decides: bool | None = None,
+    ) -> Entry:
+        """A message as the ledger has it, not yet signed; it is the same one however often it is made.
+
+        `begins` and `decides` as in `Entry`; None: as is usual for this hop.
+        """
         own = bool(self.journey_at)
-        fields = {"begins": self.begins and not own, "has_result": self.has_result, "decides": self.kept is not None}
         return Entry(
             id=str(derived_id(journey, self.name)) if own else journey,
             task=self.task,
@@ -67,7 +77,9 @@ class Hop(Generic[M, R]):
             journey=journey,
             stage=self.name,
             priority=priority,
-            **(fields | more),
+            has_result=self.has_result,
+            begins=self.begins and not own if begins is None else begins,
+            decides=self.kept is not None if decides is None else decides,
         )
 
 
