@@ -79,11 +79,11 @@ def objects(values: Object, chart: Path = CHART, name: str = "demo") -> list[Obj
     return [found for text in render(values, chart, name).values() for found in _documents(text)]
 
 
-def of_kind(values: Object, kind: str) -> dict[str, Object]:
+def of_kind(values: Object, kind: str, chart: Path = CHART) -> dict[str, Object]:
     """The objects of one kind by their names without the release's."""
     return {
         found["metadata"]["name"].removeprefix("demo-memshare").removeprefix("-"): found
-        for found in objects(values)
+        for found in objects(values, chart)
         if found["kind"] == kind
     }
 
