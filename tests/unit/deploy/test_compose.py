@@ -123,6 +123,16 @@ def test_every_setting_is_one_that_there_is() -> None:
     assert "MEMSHARE_REDIS_URL" in used
 
 
+def test_what_the_example_of_an_environment_names_reaches_every_worker() -> None:
+    named = set(
+        re.findall(r"^# ((?:MEMSHARE|OTEL|OPENAI|MISTRAL)_\w+)=", (COMPOSE.parent / ".env.example").read_text(), re.M)
+    )
+
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in named
+    for one in workers().values():
+        assert named <= one["environment"].keys()
+
+
 def test_redis_loses_nothing_and_flower_asks_who_you_are() -> None:
     services = compose()["services"]
     redis = " ".join(services["redis"]["command"])
