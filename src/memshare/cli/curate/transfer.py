@@ -27,7 +27,6 @@ from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import BATCH
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.recall.retriever import standings_key
 from memshare_memory.recall.standings import Standings
 from memshare_memory.stores.store import Where
 
@@ -114,6 +113,8 @@ def _worth(client: Client, least: float | None) -> Callable[[Memory], bool]:
     """Whether the submitter of a memory is worth enough to its pool; of whom nothing is known, that is 0."""
     if least is None:
         return lambda _: True
+    from memshare_memory.recall.retriever import standings_key  # brings numpy, which no other export needs
+
     with connected(client.settings) as redis_client:
         encoder = encoder_in_use(client.settings, redis_client)
         pools = client.memories.stats().by_pool
