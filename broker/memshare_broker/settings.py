@@ -125,9 +125,7 @@ class Settings(BaseSettings):
         description="Whether the trainer [consolidates](retriever.md) by itself, with up to 20,000 memories in "
         "all pools.",
     )
-    concepts: bool = Field(
-        default=True, description="Whether each new memory gets its [concepts](concepts.md); ten share a call."
-    )
+    concepts: bool = Field(default=True, description="Whether memories get [concepts](concepts.md); ten share a call.")
     concepts_wait: float = Field(
         default=60, ge=0, le=3_600, description="Seconds that a memory waits at most for others to share a call with."
     )

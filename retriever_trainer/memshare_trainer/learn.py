@@ -18,7 +18,7 @@ from memshare_broker.wire.comparisons import CompareTask, Said
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
-from memshare_memory.recall.conflicts import Conflicts, Verdict
+from memshare_memory.recall.conflicts import Conflicts
 from memshare_trainer.change import Change, Head, Update
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learner import FEWEST_HELD_OUT, FEWEST_OUTCOMES, Learner
@@ -75,11 +75,7 @@ class LearnStage:
         except (DoesNotFit, NoModelSet) as error:
             return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
         if labels.compared is not None:
-            conflicts = Conflicts(self._client)
-            for rival in task.rivals:
-                claims = labels.compared.contradicted.get(rival)
-                verdict: Verdict = "agree" if claims is None else "contradict"
-                conflicts.judge(task.pool, labels.compared.memory_id, rival, verdict, claims)
+            Conflicts(self._client).note(task.pool, labels.compared, task.rivals)
         helping = sum(label < UNDECIDED for label in labels.values)
         misleading = sum(label > UNDECIDED for label in labels.values)
         record = Lesson(

@@ -26,7 +26,7 @@ from memshare_broker.wire.offers import OfferedPair
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
-from memshare_memory.recall.conflicts import Conflicts, Verdict
+from memshare_memory.recall.conflicts import Conflicts
 from memshare_scorer.contradiction import compare
 from memshare_scorer.grading import Pair, grade, is_checked
 from memshare_scorer.known_agents import KnownAgents
@@ -123,10 +123,7 @@ class Comparing:
             return Outcome(nothing, ended="no model")
         with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             compared = compare(chat, task)
-        for other in task.others:
-            claims = compared.contradicted.get(other.id)
-            verdict: Verdict = "agree" if claims is None else "contradict"
-            self.conflicts.judge(task.pool, task.memory.id, other.id, verdict, claims)
+        self.conflicts.note(task.pool, compared, [other.id for other in task.others])
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)

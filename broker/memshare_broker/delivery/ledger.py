@@ -173,9 +173,8 @@ class Ledger:
     def lift(self, hold: str) -> int:
         """Let the messages that this holds back go on at once; returns how many."""
         self._client.set(LIFTED + hold, 1, ex=LIFTED_SECONDS)
-        held = {one.id: 0.0 for one in self.parked() if one.hold == hold}
-        if held:
-            self._client.zadd(PARKED, held, xx=True)
+        held = [one.id for one in self.parked() if one.hold == hold]
+        self.wake(held)
         return len(held)
 
     def is_in_hand(self, message_id: str) -> bool:

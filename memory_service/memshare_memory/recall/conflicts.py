@@ -10,6 +10,7 @@ from uuid import UUID
 
 import redis
 
+from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Message
 
 Verdict = Literal["agree", "contradict", "dismissed", "confirmed"]
@@ -49,6 +50,12 @@ class Conflicts:
             if claims:
                 self._client.hset(claims_key(pool), _both(one, other), claims)
             self._link(keys=[links_key(pool)], args=[str(one), str(other), _MARK_OF[verdict]])
+
+    def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
+        """Note what a model said of a memory and each of those with which it was compared."""
+        for other in others:
+            claims = compared.contradicted.get(other)
+            self.judge(pool, compared.memory_id, other, "agree" if claims is None else "contradict", claims)
 
     def judged(self, pool: str, memory: UUID) -> set[UUID]:
         """The memories with which one was compared already."""
