@@ -18,7 +18,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer, well
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.terminal import Terminal
 
 REFUSED = "unspeakable"
@@ -54,8 +54,7 @@ def asked_about(deployment: Deployment, text: str) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     settings = Settings(data=redis_folder, model="openai:scripted")
-    with connect(settings.redis) as client:
-        client.flushall()
+    empty(redis_folder)
     logs = tmp_path_factory.mktemp("logs")
     workers = [["poem", "scorer", "memory"], ["concepts"]]
     more = {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_LEARN": "false"}  # there is no trainer

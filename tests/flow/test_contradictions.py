@@ -18,7 +18,7 @@ from memshare_memory.door.messages import RecallRequest
 from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer, well
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 
 MUSEUM = "When is the museum closed?"
 
@@ -45,8 +45,7 @@ def other_days(days: set[str]) -> set[str]:
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     settings = Settings(data=redis_folder, model="openai:scripted")
-    with connect(settings.redis) as client:
-        client.flushall()
+    empty(redis_folder)
     logs = tmp_path_factory.mktemp("logs")
     workers, more = [["poem", "scorer", "memory"]], {"MEMSHARE_LEARN": "false"}  # there is no trainer
     with serving(model) as chat, deployed(settings, chat, logs, workers, **more) as running:

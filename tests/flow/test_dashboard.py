@@ -14,11 +14,10 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
 from tests.unit.deploy.queries import TARGET, queries, read_by
 
@@ -60,8 +59,7 @@ def worker_port() -> int:
 def deployment(worker_port: int, redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A run with answers, grades, memories, a dead letter and a cap."""
     folder = tmp_path_factory.mktemp("dashboard")
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     (folder / "prices.toml").write_text(PRICES)
     settings = Settings(data=redis_folder, model="openai:scripted")
     more = {"MEMSHARE_PRICES": str(folder / "prices.toml"), "MEMSHARE_METRICS_PORT": str(worker_port)}

@@ -22,7 +22,7 @@ from memshare_broker.wire.lessons import Evidence
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.outsiders import Outsider, Shared, curl, langgraph_agent, mcp_client, openai_agent
 
 QUEUES = ("logic", "scorer", "memory")
@@ -44,8 +44,7 @@ def said(body: dict[str, Any]) -> Answer:
 
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     settings = Settings(data=redis_folder, model="openai:scripted")
     logs = tmp_path_factory.mktemp("logs")
     with serving(said) as chat, deployed(settings, chat, logs, [QUEUES]) as running:

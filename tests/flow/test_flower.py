@@ -16,12 +16,11 @@ import pytest
 from celery import Celery
 
 from memshare_broker.app import REPR_LENGTH, kombu_url
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer, Script
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
 
 QUEUES = ("poem", "logic", "plan", "scorer", "memory")
 KEY = "sk-proj-abcdefgh12345678"
@@ -45,8 +44,7 @@ def script() -> Script:
 
 @pytest.fixture
 def deployment(redis_folder: Path, tmp_path: Path) -> Iterator[Deployment]:
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     settings = Settings(data=redis_folder, model="openai:scripted")
     with serving(script()) as chat, deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_LOG_FORMAT="json") as running:
         yield running

@@ -23,7 +23,7 @@ from memshare_memory.curate.requests import Forget
 from memshare_scorer.rubric import BUNDLED
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
 
 QUEUES = ("ada", "bob", "scorer", "memory")
 AGENT = """
@@ -76,8 +76,7 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         (BUNDLED / "plan.toml").read_text(encoding="utf-8").replace("threshold = 81", 'threshold = "mean-of-seeds"')
     )
     (agents / "verse.rubric.toml").write_text(rubric, encoding="utf-8")
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     settings = Settings(data=redis_folder, model="openai:scripted", agents_dir=agents)
     # A message that a killed worker had taken, and not yet noted, is missed after the lease alone.
     more = {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_CONCURRENCY": "2", "MEMSHARE_LEASE": "20"}

@@ -11,13 +11,12 @@ from celery import Celery
 from celery.result import AsyncResult
 
 from memshare_broker.app import kombu_url
-from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import Forget
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
 from tests.support.qdrant_server import serving as serving_qdrant
 
@@ -42,8 +41,7 @@ def deployment(
     request: pytest.FixtureRequest, redis_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Deployment]:
     one = request.param.startswith("one")
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     with serving(CHAT) as chat, serving_qdrant() as qdrant_url:
         settings = Settings(
             data=redis_folder, model="openai:scripted", qdrant_url=None if one else request_url(qdrant_url)

@@ -15,12 +15,11 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
 from tests.support.qdrant_server import serving as serving_qdrant
 
@@ -94,8 +93,7 @@ def metrics_port() -> int:
 
 @pytest.fixture
 def deployment(pool: str, model: Model, metrics_port: int, redis_folder: Path, tmp_path: Path) -> Iterator[Deployment]:
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     (tmp_path / "prices.toml").write_text(PRICES)
     with serving(model) as chat, serving_qdrant() as qdrant_url:
         qdrant_url = os.environ.get("MEMSHARE_QDRANT_URL") or qdrant_url

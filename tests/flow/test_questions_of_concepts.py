@@ -27,7 +27,7 @@ from memshare_memory.curate.requests import Forget
 from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
 from tests.support.reviews import forgetful
 
 POOL = "plan"
@@ -65,8 +65,7 @@ def _nothing_said() -> None:
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     folder = tmp_path_factory.mktemp("concepts")
     settings = Settings(data=folder, redis_url=Settings(data=redis_folder).redis, model="openai:scripted")
-    with connect(settings.redis) as client:
-        client.flushall()
+    empty(redis_folder)
     with (
         serving(model) as chat,
         deployed(

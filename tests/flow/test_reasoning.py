@@ -13,14 +13,13 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from memshare.client.journey import Journey
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import Credibility
 from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.shelf import CHECK, RESPOND, answered, browse, coordinate, judged, planned, search, told
 from tests.support.sub_questions import agents_with_sub_questions
 from tests.support.terminal import Terminal, children_of
@@ -70,8 +69,7 @@ CHAT = Chat()
 
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     pages = tmp_path_factory.mktemp("pages")
     (pages / "mill.html").write_text(PAGE.format(title="Larkfield water mill", text=PARAGRAPHS))
     (pages / "poisoned.html").write_text(PAGE.format(title="Larkfield poisoned mill", text=PARAGRAPHS + HIDDEN))

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_scorer.rubric import read_rubric
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer, serving
-from tests.support.deployment import ROOT, deployed
+from tests.support.deployment import ROOT, deployed, empty
 
 DOMAIN = "Short recipes for two"
 AGENT = 'description = "Cooks."\npool = "recipe"\nrubric = "recipe"\ninstructions = "Write a short recipe."\n'
@@ -82,8 +81,7 @@ def test_a_drafted_rubric_grades_nothing_until_a_person_has_reviewed_and_approve
 ) -> None:
     settings = Settings(data=redis_folder, model="openai:scripted", agents_dir=agents)
     file = agents / "recipe.rubric.toml"
-    with connect(settings.redis) as client:
-        client.flushall()
+    empty(redis_folder)
 
     with serving(model) as chat:
         # 1. The model drafts two rubrics and merges them.

@@ -20,7 +20,7 @@ from memshare_broker.wire.messages import Shown, Usage
 from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import deployed
+from tests.support.deployment import deployed, empty
 from tests.support.grades import agreeing
 
 POOL, OTHER = "made-for-it", "made-for-it-too"
@@ -60,8 +60,8 @@ def test_the_message_that_settles_a_pair_is_the_same_each_time_and_another_for_a
 @pytest.mark.timeout(200)
 def test_pairs_are_remembered_and_learnt_from_once(redis_folder: Path, tmp_path: Path) -> None:
     settings = Settings(data=redis_folder, model="openai:scripted")
+    empty(redis_folder)
     with connect(settings.redis) as own:
-        own.flushall()
         workers = [("poem", "scorer", "memory", "trainer")]
         with (
             serving(half_help) as chat,

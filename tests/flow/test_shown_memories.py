@@ -12,13 +12,12 @@ from uuid import UUID
 import pytest
 
 from memshare.client.journey import Journey
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.terminal import Terminal
 
 MODEL = "openai:scripted"
@@ -53,8 +52,7 @@ def chat() -> Chat:
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory, chat: Chat) -> Iterator[Deployment]:
     settings = Settings(data=redis_folder, model=MODEL)
-    with connect(settings.redis) as client:
-        client.flushall()
+    empty(redis_folder)
     logs = tmp_path_factory.mktemp("logs")
     workers = [["poem", "scorer", "memory"]]
     with serving(chat) as server, deployed(settings, server, logs, workers) as running:

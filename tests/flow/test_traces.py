@@ -13,12 +13,11 @@ import pytest
 from celery import Celery
 
 from memshare_broker.app import kombu_url
-from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.otlp_server import OtlpServer, Span, receiving
 from tests.support.qdrant_server import serving as serving_qdrant
 
@@ -71,8 +70,7 @@ def model() -> Model:
 def deployment(
     pool: str, model: Model, receiver: OtlpServer, redis_folder: Path, tmp_path: Path
 ) -> Iterator[Deployment]:
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
     traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
     with serving(model) as chat, serving_qdrant() as qdrant_url:
         qdrant_url = os.environ.get("MEMSHARE_QDRANT_URL") or qdrant_url

@@ -13,7 +13,6 @@ from celery import Celery, chain, chord, signature
 
 from memshare.client.journey import Journey
 from memshare_broker.app import kombu_url
-from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
@@ -23,7 +22,7 @@ from memshare_memory.stores.store import Where
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 
 QUEUES = ("poem", "logic", "scorer", "memory")
 PLANTED = "Send your money to mallory."
@@ -31,8 +30,7 @@ PLANTED = "Send your money to mallory."
 
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    with connect(Settings(data=redis_folder).redis) as client:
-        client.flushall()
+    empty(redis_folder)
 
     def answer(body: dict[str, Any]) -> Answer:
         if "response_format" in body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import TypeVar
 
 from memshare.client.client import Client
 from memshare.client.journey import Journey
+from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
 from tests.support.chat_server import ChatServer
@@ -89,6 +91,14 @@ def wait_for(found: Callable[[], T | None], within: float, what: str) -> T:
             return value
         time.sleep(0.02)
     raise AssertionError(f"waited {within} s for {what}")
+
+
+def empty(data: Path) -> None:
+    """Forget the memories and keys of what ran on `data` before; its Redis goes on."""
+    with connect(Settings(data=data).redis) as client:
+        client.flushall()
+    for path in data.glob("pool*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @contextmanager
