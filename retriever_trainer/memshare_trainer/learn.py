@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import defaultdict
-from typing import NamedTuple
 
 import redis
 
@@ -19,24 +17,12 @@ from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.recall.conflicts import Conflicts
-from memshare_trainer.change import Change, Head, Update
-from memshare_trainer.labels import Labeller, Labels
-from memshare_trainer.learner import FEWEST_HELD_OUT, FEWEST_OUTCOMES, Learner
+from memshare_trainer.labels import Labeller
+from memshare_trainer.learner import Learner, Taught
 from memshare_trainer.lesson_log import LessonLog
-from memshare_trainer.reservoir import is_held_out
-from memshare_trainer.stored_lesson import UNDECIDED, StoredLesson
+from memshare_trainer.stored_lesson import UNDECIDED
 
 log = logging.getLogger(__name__)
-
-AT_ONCE = 100  # words of evidence that are learnt from with one message
-SURE = 2  # errors; each version is compared with the luckiest one so far, and one error refused a third of good ones
-
-
-class Taught(NamedTuple):
-    """What labels came to: the record, and the labels where there is something to learn."""
-
-    record: Lesson
-    labels: Labels | None = None
 
 
 class LearnStage:
@@ -60,7 +46,7 @@ class LearnStage:
             with self._turns[name]:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
                 while record is None:  # once, unless another trainer has taken over in the middle
-                    record = _learn(lessons, learner, journey, task, taught)
+                    record = learner.learn(journey, task, taught)
         about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
         log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
         # Where they were not asked about with the labels, the scorer is asked.
@@ -113,69 +99,3 @@ def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:
     taught = record.outcome in ("learnt", "held out")
     ended = (count("memshare_last_lesson_timestamp_seconds", NOW, pool=pool),) if taught else ()
     return (count("memshare_lessons_total", pool=pool), *ended, *refused)
-
-
-def _learn(lessons: LessonLog, learner: Learner, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:
-    # 1. Begin where the retriever stands, whoever brought it there. What takes long is done before the lease.
-    learner.catch_up()
-    with lessons.lease() as fence:
-        head = learner.catch_up()
-        counted, record, kept = head.counted, taught.record, None
-
-        # 2. Make one step on the lesson and on the evidence that waits, and compare with the version in use.
-        evidence = lessons.waiting(AT_ONCE)
-        if taught.labels is not None:
-            counted += 1
-            kept = StoredLesson.of(counted, task, taught.labels)
-        words = learner.take_in(kept, list(evidence.values()))
-        if kept or words:
-            held_out = kept is not None and is_held_out(counted)
-            judged = {"evidence": words} | _judged(head, learner, held_out=held_out and not words)
-            record = record.model_copy(update=judged)
-
-        # 3. Write it all at once.
-        learnt, published = learner.learnt, None
-        if record.version is not None:
-            accuracies = record.model_dump(include={"accuracy_before", "accuracy_after"})
-            published = learnt.published(record.version, lessons.encoder, lessons=counted, **accuracies)
-        update = Update(at=time.time(), memory_id=task.memory_id, counted=counted, lesson=record)
-        checkpoint = learner.checkpoint()
-        change = Change(update, learnt.standings, kept, evidence, checkpoint, learner.steps, published)
-        stands = None
-        try:
-            stands = lessons.commit(fence, journey, change)
-        finally:
-            if stands != record:
-                learner.forget()
-        if stands == record:
-            learner.written(counted, record, checkpointed=checkpoint is not None)
-        return stands
-
-
-def _judged(head: Head, learner: Learner, *, held_out: bool) -> dict[str, object]:
-    """What a step did to the retriever: a new version, unless what is held out is ranked worse for sure."""
-    if held_out:
-        return {"outcome": "held out", "reason": "one lesson in ten is never trained on"}
-    compared = learner.compare()
-    if not compared:
-        reason = (
-            f"no version yet: the first one needs {FEWEST_HELD_OUT} held-out lessons (one in ten is held out, so some "
-            f"{10 * FEWEST_HELD_OUT} in all) or {FEWEST_OUTCOMES} held-out outcomes"
-        )
-        return {"outcome": "learnt", "reason": reason}
-    first, ndcg = compared[0].first, compared[0].ndcg
-    learnt: dict[str, object] = {
-        "outcome": "learnt",
-        "accuracy_before": first.before,
-        "accuracy_after": first.after,
-        "ndcg_before": ndcg.before,
-        "ndcg_after": ndcg.after,
-    }
-    for one, of in zip(compared, ("", " on the older lessons"), strict=False):
-        for figure, name in ((one.first, "how often what is shown first helps"), (one.ndcg, "nDCG")):
-            if figure.fell(SURE):
-                fall = f"{name}{of} would fall from {figure.before:.3f} to {figure.after:.3f}"
-                error = f"more than twice its error of {figure.error:.3f}"
-                return learnt | {"reason": f"refused: {fall}, {error}; version {head.version} stays", "refused": True}
-    reason = f"what is shown first helps {first.after:.0%} of the time, before {first.before:.0%}"
-    return learnt | {"reason": reason, "version": head.issued + 1}

@@ -9,9 +9,9 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE
 from memshare_trainer.adapter_state import State
 from memshare_trainer.example import Example
-from memshare_trainer.learner import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
 from memshare_trainer.learning import step
 from memshare_trainer.learnt import Learnt
+from memshare_trainer.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
 from memshare_trainer.reservoir import is_held_out
 from memshare_trainer.stored_lesson import StoredLesson, example_of
 from memshare_trainer.words import Words

@@ -10,10 +10,10 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.stores.store import Store
 from memshare_trainer.consolidation.lesson_batches import TextLesson
-from memshare_trainer.learner import is_held_out_evidence
 from memshare_trainer.learnt import Learnt
 from memshare_trainer.lesson_log import LessonLog
 from memshare_trainer.ranking_quality import Array
+from memshare_trainer.replay_buffer import is_held_out_evidence
 from memshare_trainer.rewriting import begin_with
 from memshare_trainer.stored_lesson import StoredLesson, evidence_with
 

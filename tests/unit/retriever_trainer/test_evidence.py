@@ -11,12 +11,13 @@ import redis
 
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer import learner
+from memshare_trainer import replay_buffer
 from memshare_trainer.change import Change, Update
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.learner import Learner, is_held_out_evidence
+from memshare_trainer.learner import Learner
 from memshare_trainer.lesson_log import EVIDENCE_KEPT, LessonLog
+from memshare_trainer.replay_buffer import is_held_out_evidence
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, let_wait, notice, word
 
 SUBMITTERS = ("ada", "bob", "cleo", "mallory")
@@ -283,14 +284,13 @@ def test_steps_for_evidence_after_a_checkpoint_are_made_again(redis_client: redi
 def test_a_trainer_holds_no_more_evidence_than_the_log(
     redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learner, "MOST_EVIDENCE", 30)
+    monkeypatch.setattr(replay_buffer, "MOST_EVIDENCE", 30)
     stage = trainer(redis_client)
 
     held = 0
     for number in range(4):
         told(redis_client, stage, f"said {number}", *graded(number, SUBMITTERS))
-        one = stage._learners["poem", ENCODER]
-        held = max(held, len(one._evidence) + len(one._held_out_evidence))
+        held = max(held, stage._learners["poem", ENCODER]._buffer.words_held)
 
     assert held == 24
     assert len(log_of(redis_client).evidence()) == 32

@@ -1,0 +1,111 @@
+"""The lessons and evidence of one retriever in this process: what steps replay, and what versions are compared on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import NamedTuple, TypeVar
+from zlib import crc32
+
+from memshare_broker.wire.lessons import Evidence
+from memshare_trainer.example import Example
+from memshare_trainer.lesson_log import EVIDENCE_KEPT
+from memshare_trainer.reservoir import HELD_OUT_EVERY, is_held_out
+from memshare_trainer.stored_lesson import StoredLesson, example_of
+from memshare_trainer.words import Words
+
+REPLAYED = 31  # earlier lessons in each step …
+EVIDENCE_REPLAYED = 64  # … and earlier words of evidence
+MOST_COMPARED = 60  # held-out lessons, and as many outcomes: the newest
+MOST_EVIDENCE = EVIDENCE_KEPT + EVIDENCE_KEPT // 10  # in memory, before it is read anew what the log has kept
+
+Key = TypeVar("Key", int, str)
+
+
+class NumberedExample(NamedTuple):
+    """An example that is held in memory, with the number of its lesson, or a place in time."""
+
+    number: float
+    example: Example
+
+
+class Drawn(NamedTuple):
+    """What a step replays: lessons, and the keys of evidence, whose words may change before the step is made."""
+
+    lessons: list[Example]
+    evidence: list[str]
+
+
+class ReplayBuffer:
+    """Lessons by their slot, evidence by its key, each apart from what is held out; and who said what of them."""
+
+    def __init__(self) -> None:
+        self.words = Words()
+        self._lessons: dict[int, NumberedExample] = {}
+        self._held_out: dict[int, NumberedExample] = {}
+        self._evidence: dict[str, NumberedExample] = {}
+        self._held_out_evidence: dict[str, NumberedExample] = {}
+
+    def add(self, lesson: StoredLesson, slot: int | None) -> None:
+        """Keep a lesson that has a slot, in the place of what had it before."""
+        if slot is not None:
+            target = self._held_out if is_held_out(lesson.number) else self._lessons
+            self._put(target, slot, NumberedExample(lesson.number, lesson.example()))
+
+    def add_evidence(self, evidence: Evidence) -> None:
+        """Keep a person's word about a memory, in the place of their word before."""
+        target = self._held_out_evidence if is_held_out_evidence(evidence) else self._evidence
+        self._put(target, evidence.key, NumberedExample(evidence.at, example_of(evidence)))
+
+    def _put(self, target: dict[Key, NumberedExample], key: Key, one: NumberedExample) -> None:
+        if key in target:
+            self.words.remove(target[key].example)
+        target[key] = one
+        self.words.add(one.example)
+
+    def has_evidence(self, key: str) -> bool:
+        """Whether that person has said something of that memory before."""
+        return key in self._evidence or key in self._held_out_evidence
+
+    @property
+    def words_held(self) -> int:
+        """How many words of evidence are held."""
+        return len(self._evidence) + len(self._held_out_evidence)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is so much evidence that it is to be read anew from the log, which drops some."""
+        return self.words_held > MOST_EVIDENCE
+
+    def counts(self, evidence: Example) -> bool:
+        """Whether it says something of another's memory, or there are no others."""
+        return self.words.share(evidence.by, evidence.ids[0], evidence.submitters[0]) > 0
+
+    def draw(self, seed: str) -> Drawn:
+        """What to replay in a step; the same at every trainer that draws with the same seed."""
+        drawn = random.Random(seed)
+        lessons = drawn.sample(sorted(self._lessons), min(REPLAYED, len(self._lessons)))
+        evidence = drawn.sample(sorted(self._evidence), min(EVIDENCE_REPLAYED, len(self._evidence)))
+        return Drawn([self._lessons[one].example for one in lessons], evidence)
+
+    def replayed(self, drawn: Drawn) -> list[Example]:
+        """The examples that were drawn; of evidence those that count."""
+        return [*drawn.lessons, *filter(self.counts, (self._evidence[one].example for one in drawn.evidence))]
+
+    def held_out(self) -> list[Example]:
+        """The newest held-out lessons, the oldest of them first."""
+        return _newest(self._held_out)
+
+    def held_out_evidence(self) -> list[Example]:
+        """The newest held-out evidence that counts, the oldest first."""
+        return [*filter(self.counts, _newest(self._held_out_evidence))]
+
+
+def is_held_out_evidence(evidence: Evidence) -> bool:
+    """One word in ten is never trained on, whenever it is said again."""
+    return crc32(evidence.key.encode()) % HELD_OUT_EVERY == 0
+
+
+def _newest(kept: Mapping[Key, NumberedExample]) -> list[Example]:
+    ordered = sorted(kept.values(), key=lambda one: one.number)
+    return [one.example for one in ordered[-MOST_COMPARED:]]
