@@ -21,9 +21,7 @@ from memshare_broker.wire.messages import Embedding, Message
 from memshare_memory.memory import Memory
 from memshare_memory.pool.refill_job import Refilled, RefillJob
 from memshare_memory.recall.recall import sparse_of
-from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.open_store import open_store, put_in_use
-from memshare_memory.stores.server_store import ServerStore
+from memshare_memory.stores.open_store import open_folder, open_store, put_in_use
 from memshare_memory.stores.store import Layout, Store, Vectors
 
 BATCH = 256
@@ -73,9 +71,9 @@ def refill(settings: Settings, job: RefillJob, lines: Iterator[bytes]) -> Refill
     return Refilled(written=len(written), left_out=left_out)
 
 
-def _open(settings: Settings, job: RefillJob, layout: Layout) -> EdgeStore | ServerStore:
+def _open(settings: Settings, job: RefillJob, layout: Layout) -> Store:
     if job.folder is not None:
-        return EdgeStore.open(Path(job.folder), layout, "memshare restore")
+        return open_folder(Path(job.folder), layout, "memshare restore")
     return open_store(settings, layout, "memshare restore", beside=True)
 
 

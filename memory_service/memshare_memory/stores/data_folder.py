@@ -42,6 +42,11 @@ def in_use(data: Path) -> Path:
     return named
 
 
+def has_pool(data: Path) -> bool:
+    """Whether there is a pool, with memories or without."""
+    return layout_of(in_use(data)) is not None
+
+
 def pool_id(data: Path) -> str:
     """The id of the pool in a data folder, whatever it is re-encoded to; made at the first call."""
     path = data / _ID

@@ -5,19 +5,16 @@ Qdrant's client, which takes most of a second to import, is imported where the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from memshare_broker.settings import Settings
 from memshare_memory.stores import data_folder
 from memshare_memory.stores.edge_folder import layout_of
 from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Layout
-
-if TYPE_CHECKING:
-    from memshare_memory.stores.server_store import ServerStore
+from memshare_memory.stores.store import Layout, Store
 
 
-def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool = False) -> EdgeStore | ServerStore:
+def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool = False) -> Store:
     """The pool on the Qdrant server of the settings, else the one in the data folder; close it at the end.
 
     `owner` says what this process is, for the next one that wants to open the same folder. `beside` opens the
@@ -28,6 +25,11 @@ def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool =
 
         return ServerStore.open(settings.qdrant_url, _key(settings), layout, beside=beside)
     folder = data_folder.folder_for(settings.data, layout) if beside else data_folder.in_use(settings.data)
+    return open_folder(folder, layout, owner)
+
+
+def open_folder(folder: Path, layout: Layout, owner: str) -> Store:
+    """The embedded pool of a folder, made where there is none; close it at the end. Raises `Damaged`."""
     return EdgeStore.open(folder, layout, owner)
 
 

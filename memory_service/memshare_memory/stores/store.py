@@ -154,6 +154,10 @@ class Store(Protocol):
         """Those that were left out so far."""
         ...
 
+    def close(self) -> None:
+        """Let go of what it holds; it is not used again."""
+        ...
+
     def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
         """Write memories, each in place of one with the same id.
 

@@ -25,8 +25,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest
 from memshare_memory.memory import Memory
 from memshare_memory.pool.salvaged import Salvaged
-from memshare_memory.stores.data_folder import in_use
-from memshare_memory.stores.edge_folder import layout_of
+from memshare_memory.stores.data_folder import has_pool
 
 SHOWN = 20  # damaged memories
 
@@ -86,7 +85,7 @@ def check(
 
 
 def _require_pool(data: Path) -> None:
-    if layout_of(in_use(data)) is None:
+    if not has_pool(data):
         raise BadInput(
             f"There is no pool in {str(data)!r}, and no memory service runs on it. MEMSHARE_DATA names another folder;"
             " `memshare up` begins a pool in this one."
