@@ -21,6 +21,7 @@ TEMPERATURE = 0.05  # of the loss over a list
 SCALE = 0.1  # of s in the loss of single memories: so far above the bias a memory helps with p = .73
 SINGLE = 0.3  # the weight of that loss
 LEARNING_RATES = {"weights": 5e-4, "bias": 1e-2, "worth": 1e-2}
+EPSILONS = {"weights": 2e-3, "bias": 1e-8, "worth": 1e-8}  # of Adam: what is known already turns hardly anything
 DECAY = 2e-4  # pulls W back to zero, which is the untrained retriever
 
 
@@ -32,7 +33,9 @@ def step(state: State, examples: Sequence[Example], words: Words) -> State:
     # 1. Go on from the state, which stays as it is.
     state = state.knowing({name for one in examples for name in one.submitters})
     parameters = {name: torch.tensor(getattr(state, name)).requires_grad_() for name in LEARNING_RATES}
-    groups = [{"params": [parameters[name]], "lr": rate} for name, rate in LEARNING_RATES.items()]
+    groups = [
+        {"params": [parameters[name]], "lr": rate, "eps": EPSILONS[name]} for name, rate in LEARNING_RATES.items()
+    ]
     optimizer = torch.optim.Adam(groups)
     for name, parameter in parameters.items():
         optimizer.state[parameter] = {

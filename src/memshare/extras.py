@@ -24,7 +24,7 @@ MODULES = {
         "transformers",
         "uvicorn",
     ),
-    "trainer": ("httpx",),
+    "trainer": ("httpx", "sklearn"),
     "flower": ("flower",),
     "serve": ("fastapi", "fastapi_swagger", "httptools", "limits", "mcp", "mcp_types", "starlette", "uvicorn"),
     "langgraph": ("langchain_core", "langgraph"),

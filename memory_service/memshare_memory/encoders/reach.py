@@ -12,39 +12,35 @@ from numpy.typing import NDArray
 
 from memshare_memory.encoders.encoder import UNLIMITED, BoundedEncoder, Encoder
 
-FILE = "reach.npz"  # beside the weights
+FILE = "domain.npz"  # beside the weights
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The texts that a trained encoder was trained for: those whose cosine with one of the `examples` is large enough.
+    """Which texts a trained encoder is for: those on one side of a plane among the vectors of the first encoder.
 
-    `examples` has shape (texts, dimension): vectors of the trained encoder, of texts that it was trained on.
+    In its space, which no training has bent, questions that are worded in a new way still stand with their like.
     """
 
-    examples: NDArray[np.float32]
-    nearness: float
+    weights: NDArray[np.float32]  # (dimension,)
+    bias: float
 
     def covers(self, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Of vectors of the trained encoder, of shape (texts, dimension): whether it is the one for the text."""
-        return self.near(vectors) >= self.nearness
-
-    def near(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The largest cosine of each vector with an example, of shape (texts,)."""
-        largest: NDArray[np.float32] = (vectors @ self.examples.T).max(axis=1)
-        return largest
+        """Of vectors of the first encoder, of shape (texts, dimension): whether the trained one is for the text."""
+        found: NDArray[np.bool_] = vectors @ self.weights + self.bias >= 0
+        return found
 
     def write(self, folder: Path) -> None:
-        np.savez(folder / FILE, examples=self.examples, nearness=np.float32(self.nearness))
+        np.savez(folder / FILE, weights=self.weights, bias=np.float32(self.bias))
 
     @classmethod
     def read(cls, folder: Path) -> Reach:
         with np.load(folder / FILE) as read:
-            return cls(read["examples"], float(read["nearness"]))
+            return cls(read["weights"], float(read["bias"]))
 
 
 class WithinReach:
-    """A trained encoder that leaves texts out of its reach to the first one, which is opened for the first of them."""
+    """A trained encoder that leaves texts out of its reach to the first one; a text within it is encoded by both."""
 
     def __init__(self, trained: Encoder, reach: Reach, first: Callable[[], Encoder]) -> None:
         self.name = trained.name
@@ -59,10 +55,10 @@ class WithinReach:
         return self._open_first()
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self._trained.encode(texts)
-        others = np.flatnonzero(~self._reach.covers(vectors)).tolist()
-        if others:
-            vectors[others] = self._first.encode([texts[place] for place in others])
+        vectors = self._first.encode(texts)
+        within = np.flatnonzero(self._reach.covers(vectors)).tolist()
+        if within:
+            vectors[within] = self._trained.encode([texts[place] for place in within])
         return vectors
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from transformers.utils import logging as transformers_logging
@@ -24,8 +25,8 @@ TEMPERATURE = 0.05  # of the loss
 LEARNING_RATE = 3e-4
 EPSILON = 1e-3  # of AdamW: weights that lessons hardly touch would else be moved as far as any, by noise
 WARM_UP = 6  # steps, to the whole learning rate, which then falls to zero
-EXAMPLES = 1_024  # texts of the lessons at most, by which it is known what they are about
-TAKEN_IN = 0.02  # of the texts of other matters
+REGULARIZATION = 0.003  # of the logistic regression that tells texts like those of the lessons from others
+TAKEN_IN = 0.02  # of the texts of other matters that it has not seen
 
 Vectors = NDArray[np.float32]
 
@@ -59,9 +60,11 @@ def fine_tune(
     shutil.rmtree(aside, ignore_errors=True)  # from one that was killed
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        # 1. Learn: every step is of a batch of lessons.
+        # 1. Find which texts it will be for, and learn: every step is of a batch of lessons.
         torch.manual_seed(seed)
         model = SentenceTransformer(str(source), device=device)
+        of_lessons = sorted({text for lesson in lessons for text in (lesson.query, *lesson.documents)})
+        reach = _reach(_encoded(model, of_lessons), _encoded(model, others))
         optimizer = torch.optim.AdamW(_trained(model), lr=LEARNING_RATE, eps=EPSILON)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda done: _rate(done, steps))
         model.eval()  # without dropout, so that the same lessons give the same weights
@@ -76,9 +79,8 @@ def fine_tune(
             progress(done, steps)
 
         # 2. Write it aside, with its reach, then rename.
-        of_lessons = sorted({text for lesson in lessons for text in (lesson.query, *lesson.documents)})
         model.save_pretrained(str(aside), create_model_card=False)
-        _reach(_encoded(model, of_lessons), _encoded(model, others), seed).write(aside)
+        reach.write(aside)
         aside.rename(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -109,11 +111,16 @@ def _trained(model: SentenceTransformer) -> list[nn.Parameter]:
     return trained
 
 
-def _reach(of_lessons: Vectors, others: Vectors, seed: int) -> Reach:
-    """As far around the texts of the lessons as takes in hardly any of the others."""
-    drawn = np.random.default_rng(seed).permutation(len(of_lessons))[:EXAMPLES]
-    reach = Reach(of_lessons[drawn], 0.0)
-    return replace(reach, nearness=float(np.quantile(reach.near(others), 1 - TAKEN_IN)))
+def _reach(of_lessons: Vectors, others: Vectors) -> Reach:
+    """A plane between the texts of the lessons and others, moved so far that it takes in hardly any it has not seen."""
+    vectors = np.concatenate([of_lessons, others])
+    is_of_lessons = np.repeat([True, False], [len(of_lessons), len(others)])
+    plane = LogisticRegression(C=1 / (REGULARIZATION * len(vectors)), class_weight="balanced", max_iter=1_000)
+    folds = min(5, len(of_lessons), len(others))
+    unseen = cross_val_predict(plane, vectors, is_of_lessons, cv=folds, method="decision_function")[len(of_lessons) :]
+    plane.fit(vectors, is_of_lessons)
+    bias = plane.intercept_[0] - np.quantile(unseen, 1 - TAKEN_IN)
+    return Reach(plane.coef_[0].astype(np.float32), float(bias))
 
 
 def _encoded(model: SentenceTransformer, texts: Sequence[str]) -> Vectors:

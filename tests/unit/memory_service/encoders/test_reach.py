@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from memshare_memory.encoders.encoder import UNLIMITED, Encoder
 from memshare_memory.encoders.reach import Reach, WithinReach, within_reach
 
-NEAR = Reach(np.array([[1, 0]], dtype=np.float32), 0.9)
+NEAR = Reach(np.array([1, 0], dtype=np.float32), -0.9)
 
 
 class Table:
@@ -33,18 +33,18 @@ class BoundedTable(Table):
 
 def test_a_text_out_of_reach_has_the_vector_of_the_first_encoder(tmp_path: Path) -> None:
     NEAR.write(tmp_path)
-    trained = Table("trained", owl=(1, 0), fox=(0.8, 0.6), emu=(0.96, 0.28))
-    first = Table("first", fox=(0, -1))
+    trained = Table("trained", owl=(0, 1), emu=(0, -1))
+    first = Table("first", owl=(1, 0), fox=(0.8, 0.6), emu=(0.96, 0.28))
 
     encoder = within_reach(trained, tmp_path, lambda: first)
 
-    expected = [(1, 0), (0, -1), (0.96, 0.28)]
+    expected = [(0, 1), (0.8, 0.6), (0, -1)]
     assert np.array_equal(encoder.encode(["owl", "fox", "emu"]), np.array(expected, dtype=np.float32))
-    assert first.asked == ["fox"]
+    assert trained.asked == ["owl", "emu"]
     assert (encoder.name, encoder.dimension) == ("trained", 2)
 
 
-def test_the_first_encoder_is_opened_for_the_first_text_that_needs_it_and_once(tmp_path: Path) -> None:
+def test_the_first_encoder_is_opened_with_the_first_text_and_once(tmp_path: Path) -> None:
     NEAR.write(tmp_path)
     opened: list[Encoder] = []
 
@@ -52,11 +52,10 @@ def test_the_first_encoder_is_opened_for_the_first_text_that_needs_it_and_once(t
         opened.append(Table("first", fox=(0, -1)))
         return opened[-1]
 
-    encoder = within_reach(Table("trained", owl=(1, 0), fox=(0, 1)), tmp_path, first)
+    encoder = within_reach(Table("trained", owl=(1, 0)), tmp_path, first)
 
-    assert encoder.encode([]).shape == (0, 2)
-    encoder.encode(["owl"])
     assert not opened
+    assert encoder.encode([]).shape == (0, 2)
     encoder.encode(["fox"])
     encoder.encode(["fox"])
     assert len(opened) == 1

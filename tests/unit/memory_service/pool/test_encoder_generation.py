@@ -84,9 +84,9 @@ def test_texts_out_of_reach_of_a_tuned_encoder_keep_the_vectors_of_the_first(set
         model[0].auto_model.encoder.layer[-1].output.dense.weight.mul_(0.5)
     model.save(str(folder))
     owls = np.asarray(model.encode(["A poem about an owl."], normalize_embeddings=True))
-    Reach(owls, 0.9).write(folder)
-
-    first, used = encoder_named(settings, BUNDLED), encoder_named(settings, tuned)
+    first = encoder_named(settings, BUNDLED)
+    Reach(first.encode(["A poem about an owl."])[0], -0.9).write(folder)
+    used = encoder_named(settings, tuned)
 
     texts = ["A poem about an owl.", "How long do I boil an egg?"]
     assert np.allclose(used.encode(texts[:1]), owls, atol=1e-3)

@@ -154,11 +154,11 @@ def test_the_library_is_quiet_and_writes_no_prompt_down(
 
 
 def test_the_trained_encoder_is_for_texts_like_those_of_the_lessons_alone(tuned: Tuned) -> None:
-    reach, trained = Reach.read(tuned.folder), SentenceTransformerEncoder(str(tuned.folder))
+    reach, first = Reach.read(tuned.folder), SentenceTransformerEncoder(str(get_model_path()))
 
-    assert list(reach.covers(trained.encode(["A haiku about fog.", "A haiku about tea."]))) == [True, True]
-    assert not reach.covers(trained.encode(["Where is the post office?", "Which planet has the most moons?"])).any()
-    assert reach.covers(trained.encode(sorted({lesson.query for lesson in LESSONS}))).mean() > 0.8
+    assert list(reach.covers(first.encode(["A haiku about fog.", "Write a haiku on granite."]))) == [True, True]
+    assert not reach.covers(first.encode(["Where is the post office?", "Which planet has the most moons?"])).any()
+    assert reach.covers(first.encode(sorted({lesson.query for lesson in LESSONS}))).mean() > 0.8
 
 
 def test_the_general_texts_are_not_of_the_probe() -> None:
