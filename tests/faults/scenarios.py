@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 
 from tests.faults import breaking, breaking_backup, breaking_concepts, breaking_memory, breaking_queues
@@ -13,10 +12,11 @@ from tests.faults.hosts import no_hosts
 from tests.faults.impostor import GARBAGE
 from tests.faults.model import any_of_them, broken, cut_off, garbage, hanging, overloaded
 from tests.faults.run import Scenario
+from tests.support.qdrant_server import NAMED
 
 
 def not_ours() -> str | None:
-    return "the server of MEMSHARE_QDRANT_URL is not ours to freeze" if os.environ.get("MEMSHARE_QDRANT_URL") else None
+    return "the server of MEMSHARE_TEST_QDRANT_URL is not ours to freeze" if NAMED else None
 
 
 SCENARIOS = (

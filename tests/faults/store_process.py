@@ -1,4 +1,4 @@
-"""The store of a run: the Qdrant stand-in as a process of its own, or the server at MEMSHARE_QDRANT_URL."""
+"""The store of a run: the Qdrant stand-in as a process of its own, or the server of MEMSHARE_TEST_QDRANT_URL."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def store_process(url: str | None, log: Path) -> Iterator[StoreProcess]:
         return
     with log.open("ab") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.qdrant_server"],
+            [sys.executable, "-m", "tests.support.qdrant_stand_in"],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=file,

@@ -22,7 +22,7 @@ from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.otlp_server import OtlpServer, Span, receiving
-from tests.support.qdrant_server import serving as serving_qdrant
+from tests.support.qdrant_server import emptied
 
 QUEUES = (("poem",), ("scorer",), ("memory",), ("trainer",))
 CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -75,8 +75,7 @@ def deployment(
 ) -> Iterator[Deployment]:
     empty(redis_folder)
     traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
-    with serving(model) as chat, serving_qdrant() as qdrant_url:
-        qdrant_url = os.environ.get("MEMSHARE_QDRANT_URL") or qdrant_url
+    with serving(model) as chat, emptied() as qdrant_url:
         settings = Settings(data=redis_folder, model="openai:scripted", qdrant_url=qdrant_url)
         with deployed(settings, chat, tmp_path, [], **traced) as running:
             for queues in QUEUES:
