@@ -125,11 +125,11 @@ class QdrantProcess:
             assert time.monotonic() < deadline, f"no answer at {self.url}"
             time.sleep(0.05)
 
-    def send(self, sign: signal.Signals) -> None:
-        """Send it a signal; one that was killed is gone when this returns."""
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal; one that ends it has done so when this returns."""
         assert self._process is not None
-        self._process.send_signal(sign)
-        if sign in (signal.SIGKILL, signal.SIGTERM):
+        self._process.send_signal(sig)
+        if sig in (signal.SIGKILL, signal.SIGTERM):
             self._process.wait(60)
 
     @contextmanager
@@ -139,7 +139,7 @@ class QdrantProcess:
         try:
             yield self
         finally:
-            self.send(signal.SIGKILL)
+            self.send_signal(signal.SIGKILL)
 
     def _is_ready(self) -> bool:
         with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
