@@ -125,6 +125,11 @@ class QdrantProcess:
             assert time.monotonic() < deadline, f"no answer at {self.url}"
             time.sleep(0.05)
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def send_signal(self, sig: int) -> None:
         """Send it a signal; one that ends it has done so when this returns."""
         assert self._process is not None
