@@ -63,9 +63,11 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Note which Qdrant a test has; its process may not be the one that sums up."""
-    if place := qdrant_server.in_use():
-        item.user_properties.append(("qdrant", place))
-    return (yield)
+    qdrant_server.begin_test()
+    try:
+        return (yield)
+    finally:
+        item.user_properties += [("qdrant", place) for place in qdrant_server.seen]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -40,11 +40,14 @@ class Place(NamedTuple):
 
 
 _in_use: list[str] = []
+seen: set[str] = set()
+"""What the test that runs now has had for a Qdrant, in words; `begin_test` forgets that of the test before."""
 
 
-def in_use() -> str | None:
-    """What the test that runs now has for a Qdrant, in words; None where it has none."""
-    return _in_use[-1] if _in_use else None
+def begin_test() -> None:
+    """Another test begins; its fixtures may have had a Qdrant for a while."""
+    seen.clear()
+    seen.update(_in_use)
 
 
 @contextmanager
@@ -61,6 +64,7 @@ def emptied() -> Iterator[str]:
                 held.enter_context(FileLock(_lock_of(url)))  # other test processes use it, too
             empty(url)
         _in_use.append(place.what if place else STAND_IN)
+        seen.update(_in_use)
         held.callback(_in_use.pop)
         yield url
 

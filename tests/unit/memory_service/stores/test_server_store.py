@@ -155,14 +155,14 @@ def test_every_field_of_a_condition_has_an_index_and_the_pool_is_the_tenant() ->
 
 def test_a_foreign_collection_behind_the_alias_is_not_touched() -> None:
     with emptied() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
-        client.create_collection("theirs", models.VectorParams(size=4, distance=models.Distance.DOT))
-        pointing = models.CreateAlias(collection_name="theirs", alias_name="memshare")
+        client.create_collection("memshare_theirs", models.VectorParams(size=4, distance=models.Distance.DOT))
+        pointing = models.CreateAlias(collection_name="memshare_theirs", alias_name="memshare")
         client.update_collection_aliases([models.CreateAliasOperation(create_alias=pointing)])
 
-        with pytest.raises(BadInput, match=r"'theirs' at http.* does not say what it was made for"):
+        with pytest.raises(BadInput, match=r"'memshare_theirs' at http.* does not say what it was made for"):
             ServerStore.open(url, None, LAYOUT)
 
-        assert client.get_collection("theirs").payload_schema == {}
+        assert client.get_collection("memshare_theirs").payload_schema == {}
 
 
 @pytest.mark.parametrize("version", ["1.16.3", "1.9.0", "0.11.1"])
