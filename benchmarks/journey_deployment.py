@@ -6,9 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,11 +25,12 @@ RECALLS_ASKED = 200
 
 @dataclass(frozen=True)
 class Worker:
-    """One worker process: its part of the system, its queues, and how many tasks it runs at once."""
+    """One worker process: its part of the system, its queues, how many tasks it runs at once, and its own settings."""
 
     name: str
     queues: tuple[str, ...]
     threads: int
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,17 @@ class Deployment:
     def __init__(self, process: subprocess.Popen[str], chat: Running) -> None:
         self._process = process
         self._chat = chat
-        self._pids: dict[str, list[int]] = self._read()["pids"] | {"chat server": [chat.process.pid]}
+        self.pids: dict[str, list[int]] = self._read()["pids"] | {"chat server": [chat.process.pid]}
 
     def run(self, what: str, count: int, latency: float) -> Ran:
         """Run so many journeys with a model that takes so many seconds."""
         set_latency(self._chat.url, latency)
         self._write({"what": what, "count": count})
         self._read()
-        before = {name: cpu_seconds(pids) for name, pids in self._pids.items()}
+        before = {name: cpu_seconds(pids) for name, pids in self.pids.items()}
         self._write({})
         told = self._read()
-        used = {name: cpu_seconds(pids) - before[name] for name, pids in self._pids.items()}
+        used = {name: cpu_seconds(pids) - before[name] for name, pids in self.pids.items()}
         return Ran(told["rate"], {name: seconds * 1000 / count for name, seconds in used.items()}, told["compared"])
 
     def recall_ms(self) -> float:
@@ -89,7 +90,9 @@ class Deployment:
 
 
 @contextmanager
-def deployed(tree: Path | None, data: Path, workers: Sequence[Worker], chat: Running) -> Iterator[Deployment]:
+def deployed(
+    tree: Path | None, data: Path, workers: Sequence[Worker], chat: Running, settings: Mapping[str, str] | None = None
+) -> Iterator[Deployment]:
     """Redis and these workers run while the block does, with the code of a tree, or with this one's for none."""
     root = tree or ROOT
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
@@ -99,6 +102,7 @@ def deployed(tree: Path | None, data: Path, workers: Sequence[Worker], chat: Run
         "MEMSHARE_CONCEPTS": "false",  # they are no hop of the journey, and a tree of before has none
         "OPENAI_BASE_URL": chat.url,
         "OPENAI_API_KEY": "benchmark",
+        **(settings or {}),
     }
     place = {"data": str(data), "workers": [asdict(one) for one in workers]}
     process = subprocess.Popen(

@@ -10,6 +10,7 @@ knows of a tree only what stayed the same: `Client`, `memshare worker`, and how 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -104,7 +105,8 @@ def main() -> None:
 def _start(worker: Mapping[str, Any], log: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "memshare", "worker", *worker["queues"], "--concurrency", str(worker["threads"])]
     with log.open("wb") as file:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+        environment = os.environ | worker.get("settings", {})
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
 
 def _part(part: str, module: str) -> Any:

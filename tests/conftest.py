@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from memshare.operate.supervisor import processors
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
+from tests.support import qdrant_server
 
 # Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
 # a test of the trainer that takes a third of a second took five minutes.
@@ -58,6 +60,28 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(12, max(2, processors() * 3 // 2))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note which Qdrant a test has; its process may not be the one that sums up."""
+    qdrant_server.begin_test()
+    try:
+        return (yield)
+    finally:
+        item.user_properties += [("qdrant", place) for place in qdrant_server.seen]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which Qdrant the tests had, and how many saw a real one."""
+    reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
+    places = Counter(value for one in reports for name, value in one.user_properties if name == "qdrant")
+    if not places:
+        return
+    seen = sum(count for place, count in places.items() if place != qdrant_server.STAND_IN)
+    terminalreporter.write_line(f"Qdrant was {', '.join(sorted(places))}: {seen} tests saw a real server.")
+    if not seen:
+        terminalreporter.write_line("For a real one put `qdrant` on the PATH, or set MEMSHARE_TEST_QDRANT_URL.")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick", action="store_true", help="Leave out tests that use Redis, a pool or torch, or are slow."
@@ -86,7 +110,7 @@ EXPORTS = "MEMSHARE_EXPORTS"
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting and no API key of the machine reaches a test."""
     for name in list(os.environ):
-        if name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_")) and name not in ("MEMSHARE_QDRANT_URL", EXPORTS):
+        if name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_")) and name != EXPORTS:
             monkeypatch.delenv(name)
 
 

@@ -19,9 +19,12 @@ log = logging.getLogger(__name__)
 PREFIX = "memshare:worker:"
 INCARNATIONS_THERE = "memshare:workers"
 """Set: the incarnation of each worker that has announced itself and has not withdrawn."""
+VANISHED = "memshare:workers:vanished"
+"""Sorted set: incarnations of workers that have vanished, by the time at which that was noticed."""
 INVENTED = "memshare:invented_kinds"
 """Hash: agent → as JSON its kinds of tasks whose answers are made up; null is a task without a kind."""
 INTERVAL, LIFETIME = 5.0, 20  # seconds
+NOTICED_FOR = 3 * INTERVAL
 WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
 
 
@@ -90,10 +93,21 @@ def vanished(client: redis.Redis, there: Iterable[Presence]) -> set[str]:
     return announced - {worker.life for worker in there}
 
 
-def forget(client: redis.Redis, incarnations: Collection[str]) -> None:
-    """Let incarnations no longer count as vanished."""
-    if incarnations:
-        client.srem(INCARNATIONS_THERE, *incarnations)
+def forget(client: redis.Redis, incarnations: Collection[str], now: float) -> None:
+    """Let incarnations no longer count as vanished, once that was noticed `NOTICED_FOR` seconds ago.
+
+    A worker that is started again under its name at once, as in a container, is missed while what it had is younger
+    than what is looked for: so it is looked for more than once.
+    """
+    if not incarnations:
+        return
+    client.zadd(VANISHED, dict.fromkeys(incarnations, now), nx=True)
+    long_gone = [str(one) for one in client.zrangebyscore(VANISHED, "-inf", now - NOTICED_FOR)]
+    if long_gone:
+        with client.pipeline() as step:
+            step.srem(INCARNATIONS_THERE, *long_gone)
+            step.zrem(VANISHED, *long_gone)
+            step.execute()
 
 
 def shorten_presences(client: redis.Redis) -> None:

@@ -1,4 +1,4 @@
-"""One suite over every store: embedded, in memory, over REST against a stand-in, and a real server."""
+"""One suite over every store: embedded, and on a server."""
 
 from __future__ import annotations
 

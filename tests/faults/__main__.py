@@ -17,6 +17,7 @@ from tests.faults.run import Result, Scenario, forget, run
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.table import print_document, print_table, progress
 from tests.faults.verdict import failings
+from tests.support.qdrant_server import NAMED
 
 TASKS, SHORT_TASKS = 1_000, 60
 SHORT_SIZE = 0.2
@@ -45,7 +46,7 @@ def run_all(scenarios: Sequence[Scenario], tasks: int, size: float) -> list[Resu
         for number, scenario in enumerate(scenarios, 1):
             progress.print(f"{number}/{len(scenarios)} {scenario.name}: {scenario.breaks} …", highlight=False)
             started = time.monotonic()
-            result = run(scenario, tasks, os.environ.get("MEMSHARE_QDRANT_URL"), size)
+            result = run(scenario, tasks, NAMED, size)
             wrong = failings(result)
             words = result.skipped or "; ".join(wrong) or "as it must be"
             progress.print(f"    {words} ({time.monotonic() - started:.0f} s)", highlight=False)

@@ -33,6 +33,20 @@ def kill_memory(cluster: Cluster, size: float) -> int:
     return struck
 
 
+def kill_replicas(cluster: Cluster, size: float) -> int:
+    """One of the memory services is killed at any moment, then the next one; the other one goes on meanwhile."""
+    chance = random.Random(7)
+    replicas = [name for name in cluster.fleet.names if name.startswith("memory")]
+    struck = 0
+    for number in range(max(1, round(KILLS * size))):
+        cluster.wait_until_ready()
+        time.sleep(chance.uniform(0, 1))
+        struck += bool(cluster.open_messages())
+        cluster.fleet.end(replicas[number % len(replicas)], signal.SIGKILL)
+    cluster.wait_until_ready()
+    return struck
+
+
 def replace_memory(cluster: Cluster, size: float) -> int:
     """The memory service is gone and something else answers at its socket, until it takes its place back.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -33,6 +34,7 @@ from tests.support.chat_server import serving
 
 KINDS = ("poem", "logic", "scorer", "memory", "trainer")
 DOOR_PORT, DOOR_TOKEN = 8077, "only-for-this-run"
+URL = "MEMSHARE_MEMORY_URL"
 READY_WITHIN = 180  # seconds
 LEASE = 30  # seconds
 ENVIRONMENT = {
@@ -66,6 +68,8 @@ class Setup:
     """There is a worker that names the concepts of memories."""
     up: bool = False
     """`memshare up` runs everything, and its own Redis."""
+    replicas: int = 1
+    """How many memory services there are, behind one address."""
     hosts: bool = False
     """Redis and each worker have a host of their own, with an address of its own; so has the memory service."""
 
@@ -159,7 +163,7 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
             direct.set(SWEEPING, "held")
 
         def reached(url: str) -> str:
-            return up.enter_context(gate(url, net.gateway)) if net else url
+            return up.enter_context(gate(net.gateway, url)) if net else url
 
         environment = ENVIRONMENT | preloaded | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
         environment |= {"MEMSHARE_QDRANT_URL": reached(store.url)} if store else {}
@@ -167,16 +171,33 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
         redis_url = slow.url if slow else settings.redis_url
         environment |= {"MEMSHARE_REDIS_URL": redis_url} if redis_url else {}
         environment |= _door_on(net.hosts["memory"]) if net else {}
-        fleet = Up(environment, folder) if setup.up else Fleet(environment, folder, net.hosts if net else None)
+        doors = _doors(setup.replicas) if setup.replicas > 1 else {}
+        if doors:
+            address = up.enter_context(gate("127.0.0.1", *(one[URL] for one in doors.values())))
+            environment |= {URL: address, "MEMSHARE_MEMORY_TOKEN": DOOR_TOKEN}
+        fleet = Up(environment, folder) if setup.up else Fleet(environment, folder, net.hosts if net else None, doors)
         up.callback(fleet.stop)
         made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock, net)
         for name in ("up",) if setup.up else (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
             fleet.add(name)
+        for name in doors.keys() - {"memory"}:
+            fleet.add(name, "memory")
         made.require_ready()
         if setup.spare:  # after the others, so that its door is the one that is asked
             fleet.add("spare", *KINDS)
             made.require_ready()
         yield made
+
+
+def _doors(replicas: int) -> dict[str, dict[str, str]]:
+    """The settings of each memory service beside another: where it serves, and the token."""
+    names = ["memory", *(f"memory-{number}" for number in range(2, replicas + 1))]
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            at = f"127.0.0.1:{free.getsockname()[1]}"
+        found[name] = {"MEMSHARE_MEMORY_LISTEN": at, URL: f"http://{at}", "MEMSHARE_MEMORY_TOKEN": DOOR_TOKEN}
+    return found
 
 
 def _door_on(host: Host) -> dict[str, str]:

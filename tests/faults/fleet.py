@@ -36,14 +36,21 @@ class Worker:
 class Fleet:
     """Worker processes by name. `ended` counts those that the run has ended, `crashes` names all others that ended.
 
-    A worker runs on the host of its name where there is one.
+    A worker runs on the host of its name where there is one, and with the settings that are its `own`.
     """
 
-    def __init__(self, environment: Mapping[str, str], logs: Path, hosts: Mapping[str, Host] | None = None) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        logs: Path,
+        hosts: Mapping[str, Host] | None = None,
+        own: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
         self.ended = 0
         self.crashes: list[str] = []
         self._environment, self._logs = environment, logs
         self._hosts = hosts or {}
+        self._own = own or {}
         self._workers: dict[str, Worker] = {}
         self._lock = threading.RLock()
         self._over = threading.Event()
@@ -106,7 +113,8 @@ class Fleet:
             worker.process.wait()
 
     def _started(self, name: str, queues: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        return start_memshare(["worker", *queues], self._logs / f"{name}.log", self._environment, self._hosts.get(name))
+        environment = {**self._environment, **self._own.get(name, {})}
+        return start_memshare(["worker", *queues], self._logs / f"{name}.log", environment, self._hosts.get(name))
 
     def _keep(self) -> None:
         while not self._over.wait(LOOK_EVERY):

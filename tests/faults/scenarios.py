@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import signal
 
 from tests.faults import breaking, breaking_backup, breaking_concepts, breaking_memory, breaking_queues
@@ -13,10 +13,15 @@ from tests.faults.hosts import no_hosts
 from tests.faults.impostor import GARBAGE
 from tests.faults.model import any_of_them, broken, cut_off, garbage, hanging, overloaded
 from tests.faults.run import Scenario
+from tests.support.qdrant_server import NAMED
 
 
 def not_ours() -> str | None:
-    return "the server of MEMSHARE_QDRANT_URL is not ours to freeze" if os.environ.get("MEMSHARE_QDRANT_URL") else None
+    return "the server of MEMSHARE_TEST_QDRANT_URL is not ours to freeze" if NAMED else None
+
+
+def no_server() -> str | None:
+    return not_ours() or (None if shutil.which("qdrant") else "there is no `qdrant` on the PATH")
 
 
 SCENARIOS = (
@@ -92,6 +97,24 @@ SCENARIOS = (
     ),
     Scenario("Redis full", "its folder has no room for 30 s", breaking.fill_disk, Setup(disk="redis"), missing=no_disk),
     Scenario("store away", "for 30 s", breaking.store_away, missing=not_ours),
+    Scenario(
+        "store killed",
+        "a real Qdrant by kill -9, and started again, over and over",
+        breaking.kill_store,
+        quick=True,
+        strikes=breaking.ROUNDS,
+        missing=no_server,
+        load_goes_on=True,
+    ),
+    Scenario(
+        "replica killed",
+        "one of two memory services on one server by kill -9, 25 times, while tasks keep coming",
+        breaking_memory.kill_replicas,
+        Setup(latency=0.05, replicas=2),
+        quick=True,
+        strikes=25,
+        load_goes_on=True,
+    ),
     Scenario(
         "pool full",
         "the embedded pool's folder, for 30 s",

@@ -1,13 +1,16 @@
-"""The store of a run: the Qdrant stand-in as a process of its own, or the server at MEMSHARE_QDRANT_URL."""
+"""The store of a run, as a process of its own: `qdrant` from the PATH, else the stand-in; or a server that is named."""
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from qdrant_client import QdrantClient
 
@@ -16,14 +19,21 @@ from memshare_memory.memory import Memory
 from memshare_memory.stores.points import WHOLE
 from memshare_memory.stores.server_collection import ALIAS
 from tests.faults.worker_process import ROOT
+from tests.support.qdrant_server import QdrantProcess, empty
 
 PAGE = 256
+
+
+class Ends(Protocol):
+    """A process that takes signals."""
+
+    def send_signal(self, sig: int, /) -> None: ...
 
 
 class StoreProcess:
     """A Qdrant at `url`; without a process of its own it cannot be frozen."""
 
-    def __init__(self, url: str, process: subprocess.Popen[str] | None) -> None:
+    def __init__(self, url: str, process: Ends | None) -> None:
         self.url = url
         self._process = process
 
@@ -36,6 +46,13 @@ class StoreProcess:
             yield
         finally:
             self._process.send_signal(signal.SIGCONT)
+
+    def restart(self, away: float) -> None:
+        """Kill the server, and start it again with its data after so many seconds."""
+        assert isinstance(self._process, QdrantProcess), "only a real server keeps its data"
+        self._process.send_signal(signal.SIGKILL)
+        time.sleep(away)
+        self._process.start()
 
     def memories(self) -> list[Memory]:
         """All that is in the store, as the server itself gives it."""
@@ -52,14 +69,20 @@ class StoreProcess:
 
 @contextmanager
 def store_process(url: str | None, log: Path) -> Iterator[StoreProcess]:
-    """A fresh stand-in, or the server at `url`, emptied of what memshare has there."""
+    """A fresh server or stand-in, or the server at `url`, emptied of what memshare has there."""
     if url:
-        _empty(url)
+        empty(url)
         yield StoreProcess(url, None)
+        return
+    if shutil.which("qdrant"):
+        folder = log.with_suffix("")
+        folder.mkdir()
+        with QdrantProcess(folder).running() as server:
+            yield StoreProcess(server.url, server)
         return
     with log.open("ab") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.qdrant_server"],
+            [sys.executable, "-m", "tests.support.qdrant_stand_in"],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=file,
@@ -73,11 +96,3 @@ def store_process(url: str | None, log: Path) -> Iterator[StoreProcess]:
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def _empty(url: str) -> None:
-    client = QdrantClient(url=url, timeout=60, check_compatibility=False)
-    for alias in client.get_aliases().aliases:
-        if alias.alias_name == ALIAS:
-            client.delete_collection(alias.collection_name)
-    client.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -11,6 +10,7 @@ from tests.faults.count import Count
 from tests.faults.run import Result, forget, run
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.verdict import failings
+from tests.support.qdrant_server import NAMED
 
 TASKS, SIZE = 60, 0.2
 GOOD = Result(
@@ -31,7 +31,7 @@ GOOD = Result(
 def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name: str) -> None:
     scenario = next(one for one in SCENARIOS if one.name == name)
 
-    result = run(scenario, TASKS, os.environ.get("MEMSHARE_QDRANT_URL"), SIZE)
+    result = run(scenario, TASKS, NAMED, SIZE)
 
     assert failings(result) == [], result
     assert result.count is not None

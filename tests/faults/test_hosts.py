@@ -11,6 +11,7 @@ from tests.faults.hosts import network, no_hosts
 from tests.faults.run import forget, run
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.verdict import failings
+from tests.support.qdrant_server import NAMED
 
 TASKS, SIZE = 60, 0.2
 
@@ -24,7 +25,7 @@ def _hosts() -> None:
 def test_a_host_that_was_cut_off_works_again_without_a_restart_and_nothing_is_lost() -> None:
     scenario = next(one for one in SCENARIOS if one.name == "host cut off")
 
-    result = run(scenario, TASKS, os.environ.get("MEMSHARE_QDRANT_URL"), SIZE)
+    result = run(scenario, TASKS, NAMED, SIZE)
 
     assert failings(result) == [], result
     assert result.struck == 1  # its worker was missed, and came back as the same process

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.faults.run import forget, run
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.verdict import failings
+from tests.support.qdrant_server import NAMED
 
 TASKS, SIZE = 60, 0.2
 
@@ -17,7 +16,7 @@ TASKS, SIZE = 60, 0.2
 def test_nothing_is_lost_stored_twice_or_answered_from_garbage_while_the_memory_service_is_away(name: str) -> None:
     scenario = next(one for one in SCENARIOS if one.name == name)
 
-    result = run(scenario, TASKS, os.environ.get("MEMSHARE_QDRANT_URL"), SIZE)
+    result = run(scenario, TASKS, NAMED, SIZE)
 
     assert failings(result) == [], result
     assert result.count is not None

@@ -18,7 +18,7 @@ from memshare_llm.limits.budget import Budget, Cap, Holder
 from memshare_llm.limits.usage import UsageLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
-from tests.support.qdrant_server import serving as serving_qdrant
+from tests.support.qdrant_server import emptied
 
 QUEUES = ("poem", "plan", "scorer", "memory")
 POEM = Holder("agent", "poem")
@@ -103,7 +103,7 @@ def test_a_rate_limit_of_all_workers_makes_tasks_wait_and_none_fails(
 ) -> None:
     limit = "openai:scripted=6 requests"
     workers = [("poem",), ("plan",), ("memory",)]
-    with serving_qdrant() as qdrant_url, serving() as chat, contextlib.ExitStack() as running:
+    with emptied() as qdrant_url, serving() as chat, contextlib.ExitStack() as running:
         settings = Settings(data=redis_folder, model="openai:scripted", qdrant_url=qdrant_url)
         deployment = running.enter_context(deployed(settings, chat, tmp_path, workers, MEMSHARE_RATE_LIMITS=limit))
         client = deployment.client

@@ -1,8 +1,8 @@
 """The whole journey, on real workers: all in one process on the embedded engine, and one process a queue."""
 
 import json
-import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
-from tests.support.qdrant_server import serving as serving_qdrant
+from tests.support.qdrant_server import emptied
 
 QUEUES = ("poem", "logic", "plan", "scorer", "memory", "trainer")
 
@@ -42,18 +42,11 @@ def deployment(
 ) -> Iterator[Deployment]:
     one = request.param.startswith("one")
     empty(redis_folder)
-    with serving(CHAT) as chat, serving_qdrant() as qdrant_url:
-        settings = Settings(
-            data=redis_folder, model="openai:scripted", qdrant_url=None if one else request_url(qdrant_url)
-        )
+    with serving(CHAT) as chat, nullcontext() if one else emptied() as qdrant_url:
+        settings = Settings(data=redis_folder, model="openai:scripted", qdrant_url=qdrant_url)
         workers = [QUEUES] if one else [(queue,) for queue in QUEUES]
         with deployed(settings, chat, tmp_path_factory.mktemp("logs"), workers) as running:
             yield running
-
-
-def request_url(stand_in: str) -> str:
-    """A real server where there is one, else the stand-in."""
-    return os.environ.get("MEMSHARE_QDRANT_URL") or stand_in
 
 
 @pytest.fixture(autouse=True)

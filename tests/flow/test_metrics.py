@@ -1,7 +1,6 @@
 """Metrics of a run with known numbers are exactly those numbers: with threads, with prefork, and after a restart."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
-from tests.support.qdrant_server import serving as serving_qdrant
+from tests.support.qdrant_server import emptied
 
 SCORES = {"poem 1": 90, "poem 2": 95, "poem 3": 40, "poem 4": 100, "poem 5": 70, "poem 6": 90} | {
     "logic 1": 100, "logic 2": 85, "logic 3": 10, "logic 4": 90, "logic 5": 55,
@@ -95,8 +94,7 @@ def metrics_port() -> int:
 def deployment(pool: str, model: Model, metrics_port: int, redis_folder: Path, tmp_path: Path) -> Iterator[Deployment]:
     empty(redis_folder)
     (tmp_path / "prices.toml").write_text(PRICES)
-    with serving(model) as chat, serving_qdrant() as qdrant_url:
-        qdrant_url = os.environ.get("MEMSHARE_QDRANT_URL") or qdrant_url
+    with serving(model) as chat, emptied() as qdrant_url:
         settings = Settings(data=redis_folder, model="openai:scripted", qdrant_url=qdrant_url)
         more = {
             "MEMSHARE_MODEL_SCORER": "openai:grader",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -98,3 +99,22 @@ def test_services_wait_for_redis_say_so_once_without_its_password_and_end_well_w
     for log in said.values():
         assert log.read_text().count(told) == 1
         assert PASSWORD not in log.read_text()
+
+
+def test_services_that_log_in_json_say_nothing_in_plain_text(
+    environment: dict[str, str], port: int, tmp_path: Path
+) -> None:
+    environment |= {"MEMSHARE_LOG_FORMAT": "json"}
+    said = {name: tmp_path / f"{name}.log" for name in ("worker", "celery", "serve")}
+    with ExitStack() as running:
+        processes = {name: running.enter_context(started(SERVICES[name], environment, said[name])) for name in said}
+        for log in said.values():
+            wait_for(lambda log=log: "does not answer" in log.read_text(), WITHIN, "each to say that it waits")
+        options = ("--port", str(port), "--requirepass", "another", "--save", "", "--dir", str(tmp_path))
+        server = running.enter_context(subprocess.Popen([server_binary(), *options], stdout=subprocess.DEVNULL))
+        running.callback(server.terminate)
+        assert {process.wait(WITHIN) for process in processes.values()} == {1}
+
+    for log in said.values():
+        lines = [json.loads(line) for line in log.read_text().splitlines()]  # raises where one is plain text
+        assert "password" in lines[-1]["message"]

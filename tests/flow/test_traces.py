@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
+import httpx2
 import pytest
 from celery import Celery
 
@@ -19,7 +22,7 @@ from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.otlp_server import OtlpServer, Span, receiving
-from tests.support.qdrant_server import serving as serving_qdrant
+from tests.support.qdrant_server import emptied
 
 QUEUES = (("poem",), ("scorer",), ("memory",), ("trainer",))
 CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -72,8 +75,7 @@ def deployment(
 ) -> Iterator[Deployment]:
     empty(redis_folder)
     traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
-    with serving(model) as chat, serving_qdrant() as qdrant_url:
-        qdrant_url = os.environ.get("MEMSHARE_QDRANT_URL") or qdrant_url
+    with serving(model) as chat, emptied() as qdrant_url:
         settings = Settings(data=redis_folder, model="openai:scripted", qdrant_url=qdrant_url)
         with deployed(settings, chat, tmp_path, [], **traced) as running:
             for queues in QUEUES:
@@ -152,3 +154,27 @@ def test_a_redelivered_task_stays_in_its_trace_and_links_the_one_of_its_client(
     assert {span.trace for span in receiver.spans} == {UUID(sent.id).hex}
     sent.forget()
     app.close()
+
+
+def test_what_is_asked_of_serve_is_in_the_trace_of_who_asks(
+    receiver: OtlpServer, redis_folder: Path, tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
+    environment |= {"MEMSHARE_DATA": str(redis_folder), "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+    said = tmp_path / "serve.log"
+    with said.open("wb") as file:
+        command = [sys.executable, "-m", "memshare", "serve", "--port", "0", "--json"]
+        serve = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
+    try:
+        url = json.loads(wait_for(lambda: said.read_bytes().endswith(b"\n") and said.read_text(), 60, "serve"))["url"]
+        for path in ("/v1/agents", "/v1/memories/00000000-0000-0000-0000-000000000001"):
+            httpx2.get(url + path, headers={"traceparent": CLIENT})
+    finally:
+        serve.terminate()
+        serve.wait(30)
+
+    found = {span.name: span for span in receiver.spans}
+    assert {"GET /v1/agents", "GET /v1/memories/{memory_id}"} <= set(found)
+    _, trace, asker, _ = CLIENT.split("-")
+    assert {(span.trace, span.parent) for span in found.values()} == {(trace, asker)}
+    assert found["GET /v1/agents"].attributes["http.response.status_code"] == 200

@@ -1,178 +1,165 @@
-"""A stand-in for a Qdrant server, for tests alone: the in-memory client behind the REST calls we make.
+"""The Qdrant that tests use: the one that is named, one on the PATH, one in a container, or else the stand-in.
 
-`python -m tests.support.qdrant_server --port 0` prints its URL and serves until it is stopped. It keeps
-nothing on disk, holds one lock for everything and is slow; a pool belongs into a real Qdrant.
+`MEMSHARE_TEST_QDRANT_URL` names one; its collections that begin with `memshare` are removed.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
-from urllib.parse import urlsplit
+import atexit
+import functools
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
-from qdrant_client import QdrantClient, models
-from qdrant_client.http.models import CreateFieldIndex, PointsList
+from filelock import FileLock
+from qdrant_client import QdrantClient
 
-from tests.support.locked_qdrant import locked_qdrant
+from memshare.operate.child import ends_with_parent
+from tests.support import qdrant_container, qdrant_stand_in
 
-Body = dict[str, Any]
-Call = Callable[[QdrantClient, str, Body], object]
-
-
-def _create(client: QdrantClient, name: str, body: Body) -> bool:
-    asked = models.CreateCollection.model_validate(body)
-    return client.create_collection(
-        name,
-        vectors_config=asked.vectors,
-        sparse_vectors_config=asked.sparse_vectors,
-        metadata=asked.metadata,
-    )
+NAMED = os.environ.get("MEMSHARE_TEST_QDRANT_URL")  # before a test takes the settings of the machine away
+READY_WITHIN = 60.0  # seconds
+STAND_IN = "its stand-in"
 
 
-def _add_concepts(client: QdrantClient, name: str, body: Body) -> object:
-    return client.create_vector_name(name, "concepts", models.SparseVectorNameConfig.model_validate(body))
+class Place(NamedTuple):
+    """A real server: what it is, in words, and its address."""
+
+    what: str
+    url: str
 
 
-def _aliases(client: QdrantClient, _: str, body: Body) -> bool:
-    return client.update_collection_aliases(models.ChangeAliasesOperation.model_validate(body).actions)
+_in_use: list[str] = []
+seen: set[str] = set()
+"""What the test that runs now has had for a Qdrant, in words; `begin_test` forgets that of the test before."""
 
 
-def _index(client: QdrantClient, name: str, body: Body) -> object:
-    asked = CreateFieldIndex.model_validate(body)
-    return client.create_payload_index(name, asked.field_name, asked.field_schema)
-
-
-def _upsert(client: QdrantClient, name: str, body: Body) -> object:
-    asked = PointsList.model_validate(body)
-    return client.upsert(name, asked.points, update_mode=asked.update_mode)
-
-
-def _query(client: QdrantClient, name: str, body: Body) -> object:
-    asked = models.QueryRequestBatch.model_validate(body).searches
-    return client.query_batch_points(name, asked)
-
-
-def _scroll(client: QdrantClient, name: str, body: Body) -> object:
-    asked = models.ScrollRequest.model_validate(body)
-    found, following = client.scroll(
-        name,
-        scroll_filter=asked.filter,
-        limit=asked.limit or 10,
-        offset=asked.offset,
-        with_payload=asked.with_payload or False,
-        with_vectors=asked.with_vector or False,
-        order_by=asked.order_by,
-    )
-    return models.ScrollResult(points=found, next_page_offset=following)
-
-
-def _retrieve(client: QdrantClient, name: str, body: Body) -> object:
-    asked = models.PointRequest.model_validate(body)
-    return client.retrieve(
-        name, asked.ids, with_payload=bool(asked.with_payload), with_vectors=asked.with_vector or False
-    )
-
-
-def _facet(client: QdrantClient, name: str, body: Body) -> object:
-    asked = models.FacetRequest.model_validate(body)
-    return client.facet(name, asked.key, facet_filter=asked.filter, limit=asked.limit or 10)
-
-
-def _batch(client: QdrantClient, name: str, body: Body) -> object:
-    return client.batch_update_points(name, models.UpdateOperations.model_validate(body).operations)
-
-
-def _delete(client: QdrantClient, name: str, body: Body) -> object:
-    selector: models.PointsSelector = TypeAdapter(models.PointsSelector).validate_python(body)
-    return client.delete(name, selector)
-
-
-_COLLECTION = r"/collections/(?P<name>[^/]+)"
-ROUTES: list[tuple[str, str, Call]] = [
-    ("GET", r"/aliases", lambda client, _, __: client.get_aliases()),
-    ("POST", r"/collections/aliases", _aliases),
-    ("GET", _COLLECTION, lambda client, name, _: client.get_collection(name)),
-    ("PUT", _COLLECTION, _create),
-    ("DELETE", _COLLECTION, lambda client, name, _: client.delete_collection(name)),
-    ("PUT", _COLLECTION + "/index", _index),
-    ("PUT", _COLLECTION + "/vectors/concepts", _add_concepts),
-    ("PUT", _COLLECTION + "/points", _upsert),
-    ("POST", _COLLECTION + "/points/query/batch", _query),
-    ("POST", _COLLECTION + "/points/scroll", _scroll),
-    ("POST", _COLLECTION + "/points/delete", _delete),
-    ("POST", _COLLECTION + "/points/batch", _batch),
-    ("POST", _COLLECTION + "/points", _retrieve),
-    ("POST", _COLLECTION + "/facet", _facet),
-]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Answers in Qdrant's envelope: `result` or `status.error`."""
-
-    protocol_version = "HTTP/1.1"
-    client: QdrantClient
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: a test's output is its own."""
-
-    def _answer(self) -> None:
-        text = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        path = urlsplit(self.path).path
-        for method, pattern, call in ROUTES:
-            match = re.fullmatch(pattern, path)
-            if match and method == self.command:
-                name = match.groupdict().get("name", "")
-                try:
-                    result = call(self.client, name, json.loads(text or b"{}"))
-                except ValidationError as error:
-                    return self._send(400, {"status": {"error": f"Format error in JSON body: {error}"}})
-                except ValueError as error:
-                    return self._send(_status(str(error)), {"status": {"error": str(error)}})
-                plain = TypeAdapter(Any).dump_python(result, mode="json")
-                return self._send(200, {"result": plain, "status": "ok", "time": 0.0})
-        return self._send(404, {"status": {"error": f"The stand-in has no {self.command} {path}"}})
-
-    do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815
-
-    def _send(self, status: int, content: Body) -> None:
-        data = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-
-def _status(error: str) -> int:
-    if "already exists" in error:
-        return 409
-    return 404 if "not found" in error else 400
+def begin_test() -> None:
+    """Another test begins; its fixtures may have had a Qdrant for a while."""
+    seen.clear()
+    seen.update(_in_use)
 
 
 @contextmanager
-def serving(port: int = 0) -> Iterator[str]:
-    """A stand-in with nothing in it, at the URL that is yielded."""
-    handler = type("Handler", (_Handler,), {"client": locked_qdrant()})
-    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+def emptied() -> Iterator[str]:
+    """A Qdrant with nothing of memshare's in it, at the address that is yielded; one test of a process has it."""
+    assert not _in_use, "another fixture of this process has it"
+    with ExitStack() as held:
+        place = real()
+        if place is None:
+            url = held.enter_context(qdrant_stand_in.serving())
+        else:
+            url = place.url
+            if url == NAMED:
+                held.enter_context(FileLock(_lock_of(url)))  # other test processes use it, too
+            empty(url)
+        _in_use.append(place.what if place else STAND_IN)
+        seen.update(_in_use)
+        held.callback(_in_use.pop)
+        yield url
+
+
+@functools.cache
+def real() -> Place | None:
+    """The real server of this process, started if need be; None where there is none."""
+    if NAMED:
+        return Place("the server of MEMSHARE_TEST_QDRANT_URL", NAMED)
+    running = ExitStack()
+    atexit.register(running.close)
+    if shutil.which("qdrant"):
+        folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="memshare-qdrant-")))
+        return Place("a server from the PATH", running.enter_context(QdrantProcess(folder).running()).url)
+    with suppress(qdrant_container.NoContainer):
+        return Place("a server in a container", running.enter_context(qdrant_container.running()))
+    return None
+
+
+def empty(url: str) -> None:
+    """Remove what memshare has on a server."""
+    with closing(QdrantClient(url=url, timeout=60, check_compatibility=False)) as client:
+        for one in client.get_collections().collections:
+            if one.name.startswith("memshare"):
+                client.delete_collection(one.name)
+
+
+class QdrantProcess:
+    """The `qdrant` of the PATH with a folder of its own, on a port that stays the same when it is started again."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self._folder = folder
+        self._port, grpc_port = _free_port(), _free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._environment = {
+            "QDRANT__SERVICE__HOST": "127.0.0.1",
+            "QDRANT__SERVICE__HTTP_PORT": str(self._port),
+            "QDRANT__SERVICE__GRPC_PORT": str(grpc_port),
+            "QDRANT__STORAGE__STORAGE_PATH": str(folder / "storage"),
+            "QDRANT__STORAGE__SNAPSHOTS_PATH": str(folder / "snapshots"),
+            "QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1",
+            "QDRANT__TELEMETRY_DISABLED": "true",
+            "QDRANT__LOG_LEVEL": "WARN",
+            **environment,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and return when it answers."""
+        with (self._folder / "qdrant.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["qdrant", "--disable-telemetry"],
+                cwd=self._folder,
+                env=os.environ | self._environment,
+                stdout=log,
+                stderr=log,
+                preexec_fn=ends_with_parent(signal.SIGKILL),
+            )
+        deadline = time.monotonic() + READY_WITHIN
+        while not self._is_ready():
+            assert self._process.poll() is None, (self._folder / "qdrant.log").read_text()
+            assert time.monotonic() < deadline, f"no answer at {self.url}"
+            time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal; one that ends it has done so when this returns."""
+        assert self._process is not None
+        self._process.send_signal(sig)
+        if sig in (signal.SIGKILL, signal.SIGTERM):
+            self._process.wait(60)
+
+    @contextmanager
+    def running(self) -> Iterator[QdrantProcess]:
+        """It runs while the block does."""
+        self.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield self
         finally:
-            server.shutdown()
-            thread.join()
+            self.send_signal(signal.SIGKILL)
+
+    def _is_ready(self) -> bool:
+        with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+        return False
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="A stand-in for a Qdrant server, for tests alone.")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    with serving(parser.parse_args().port) as url:
-        print(url, flush=True)
-        threading.Event().wait()
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _lock_of(url: str) -> Path:
+    return Path(tempfile.gettempdir()) / f"memshare-qdrant-{hashlib.sha256(url.encode()).hexdigest()[:16]}.lock"

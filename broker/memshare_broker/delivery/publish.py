@@ -20,6 +20,7 @@ from memshare_broker.observe.masking import shortened
 from memshare_broker.wire.signing import SIGNATURE
 
 ACKNOWLEDGED = "memshare_acknowledged"  # property of a message in a worker's memory: a script has acknowledged it
+REFUSED = "memshare_refused"  # such a property: Redis did not take what the run did, so the message goes back
 PERSISTENT = 2  # kombu's word for a message that outlives its server
 _base64 = Base64()
 

@@ -17,7 +17,7 @@ from celery.utils.time import get_exponential_backoff_interval
 from redis.exceptions import ResponseError
 
 from memshare_broker.app import REPR_LENGTH
-from memshare_broker.connection import is_outage
+from memshare_broker.connection import DOWN, is_outage
 from memshare_broker.delivery import stage_trace
 from memshare_broker.delivery.admission import may_come, refuse, unsigned
 from memshare_broker.delivery.celery_result import revoked, success
@@ -26,7 +26,7 @@ from memshare_broker.delivery.entry import Cancelled, Entry
 from memshare_broker.delivery.hops import M
 from memshare_broker.delivery.incoming import DUE, read_message
 from memshare_broker.delivery.ledger import Facts, IdTaken, Ledger
-from memshare_broker.delivery.publish import ACKNOWLEDGED, outgoing
+from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, outgoing
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
 from memshare_broker.observe.logs import ids
@@ -70,10 +70,12 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
         try:
             record = _work(task, stage, services(), args, kwargs)
-        except ResponseError as error:
-            # Redis takes no writes, as on a full disk, so Celery could not store a failure either and would forget that
-            # the task has ended: its place would stay taken for ever. The ledger keeps the message open.
+        except (ResponseError, *DOWN) as error:
+            # Redis takes no writes, as on a full disk, or is away: Celery could not store a failure either and would
+            # forget that the task has ended, so that its place would stay taken for ever. The message goes back.
             log.exception("Redis refuses what the task did; it is run again.", extra=ids(task_id=task.request.id))
+            if task.request.properties is not None:
+                task.request.properties[REFUSED] = True
             raise Ignore from error
         return record if stage.hop.has_result else None  # nobody waits for the others; the journey has what they did
 

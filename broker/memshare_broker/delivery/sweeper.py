@@ -74,7 +74,7 @@ def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterat
             raise
         except Exception:
             log.exception("The queue %r cannot be swept; the others are.", queue)
-    forget(client, gone)
+    forget(client, gone, _now(client))
 
 
 def _sweep_queue(

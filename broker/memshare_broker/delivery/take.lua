@@ -2,6 +2,9 @@
 -- the ledger, which misses it at once when the worker is killed.
 -- ARGV: delivery tag; time by the clock of the worker; what kombu keeps; id of the message; incarnation of the worker.
 local tag, at, held, id, incarnation = unpack(ARGV)
+-- A Redis that is full refuses a script whose first write needs room, and not one that has begun to write: what is taken
+-- off its queue is noted all the same.
+redis.call('HDEL', key.unacked, tag)
 redis.call('ZADD', key.unacked_index, at, tag)
 redis.call('HSET', key.unacked, tag, held)
 if redis.call('HEXISTS', key.messages, id) == 1 then redis.call('HSET', key.incarnations, id, incarnation) end

@@ -50,7 +50,18 @@ class Json(logging.Formatter):
 
 
 def set_up(form: Literal["text", "json"]) -> None:
+    """Log in this form on standard error, Python's warnings too."""
+    handler = logging.StreamHandler()
+    line = "[%(asctime)s: %(levelname)s/%(name)s] %(message)s"
+    handler.setFormatter(Json() if form == "json" else Text(line, use_color=False))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)
+
+
+def set_up_worker(form: Literal["text", "json"]) -> None:
     """Let this process's worker log in this form, Celery's own lines too; call it before Celery's logging."""
+    if form == "json":
+        set_up(form)  # also what is said until Celery's logging is there
 
     def formatted(logger: logging.Logger, format: str, colorize: bool, **_: Any) -> None:  # noqa: A002 - Celery's
         for handler in logger.handlers:
@@ -59,6 +70,16 @@ def set_up(form: Literal["text", "json"]) -> None:
     signals.after_setup_logger.connect(formatted, weak=False)
     if form == "json":
         signals.after_setup_task_logger.connect(formatted, weak=False)
+
+
+def is_json() -> bool:
+    """Whether this process logs in JSON by now: then nothing else belongs on standard error."""
+    return any(isinstance(one.formatter, Json) for one in logging.getLogger().handlers)
+
+
+def leave_to_celery() -> None:
+    """Let Celery make the handlers of this process's worker, in a file where it is told to."""
+    logging.getLogger().handlers.clear()
 
 
 def _ids_of(record: logging.LogRecord) -> dict[str, str]:

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 Value = str | bool | int | float | None
 NOTHING: Mapping[str, Value] = {}
+SERVER_FAULT = 500  # the first status of HTTP that is the server's own fault
 _making = threading.Lock()
 
 
@@ -64,6 +65,28 @@ def span(name: str, about: Mapping[str, Value] = NOTHING, *, client: bool = Fals
         return
     with _current(sdk, name, SpanKind.CLIENT if client else SpanKind.INTERNAL, about):
         yield
+
+
+@contextmanager
+def request(headers: Mapping[str, str], about: Mapping[str, Value]) -> Iterator[Callable[[str, int], None]]:
+    """The span of a request that is answered here, in the trace of who asks, if its headers name one.
+
+    Call what is yielded with the name of what was asked and the status of the answer.
+    """
+    sdk = _sdk()
+    if sdk is None:
+        yield lambda _name, _status: None
+        return
+
+    def answered(name: str, status: int) -> None:
+        made = trace.get_current_span()
+        made.update_name(name)
+        made.set_attribute("http.response.status_code", status)
+        if status >= SERVER_FAULT:
+            made.set_status(StatusCode.ERROR)
+
+    with _current(sdk, "request", SpanKind.SERVER, about, TraceContextTextMapPropagator().extract(headers, Context())):
+        yield answered
 
 
 def note(about: Mapping[str, Value]) -> None:

@@ -15,10 +15,10 @@ import kombu
 from celery.app.amqp import AMQP
 from kombu.transport import redis as kombu_redis
 from kombu.transport import virtual
-from kombu.utils.json import dumps
+from kombu.utils.json import dumps, loads
 from redis.exceptions import ResponseError
 
-from memshare_broker.delivery.publish import ACKNOWLEDGED
+from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED
 from memshare_broker.delivery.scripts import run_script
 from memshare_broker.presence import WORKER_INCARNATION
 from memshare_broker.wire.envelope import UNREADABLE, read_envelope
@@ -29,18 +29,19 @@ log = logging.getLogger(__name__)
 class QoS(kombu_redis.QoS):
     """Notes what is taken for kombu and for the ledger in one step; a commit acknowledges by itself."""
 
-    _to_give_back: ClassVar[set[str]] = set()
-    """Delivery tags that this process does not work on and could not give back, on whatever channel."""
+    _to_give_back: ClassVar[dict[str, str]] = {}
+    """Delivery tags that this process does not work on and could not give back, on whatever channel: with what kombu
+    would note of the message, where Redis may never have heard of it; else with nothing."""
 
     def append(self, message: Any, delivery_tag: str) -> None:
         place = message.delivery_info
         held = dumps([message._raw, place["exchange"], place["routing_key"]])
         message_id = (message.headers or {}).get("id") or ""
         channel: Any = self.channel  # the stubs know of no clients
-        self._to_give_back.add(delivery_tag)  # unless Redis says that it is noted: the connection may break on the way
+        self._to_give_back[delivery_tag] = held  # unless Redis says that it is noted: it may not hear of it, or refuse
         with channel.conn_or_acquire() as client:
             run_script(client, "take", delivery_tag, time.time(), held, message_id, WORKER_INCARNATION)
-        self._to_give_back.discard(delivery_tag)
+        del self._to_give_back[delivery_tag]
         virtual.QoS.append(self, message, delivery_tag)
 
     def ack(self, delivery_tag: str) -> None:
@@ -48,31 +49,51 @@ class QoS(kombu_redis.QoS):
         if message is not None and ACKNOWLEDGED in message.properties:
             virtual.QoS.ack(self, delivery_tag)
             return
+        if message is not None and REFUSED in message.properties:
+            self._to_give_back[delivery_tag] = ""
+            virtual.QoS.ack(self, delivery_tag)
+            return
         try:
             super().ack(delivery_tag)
         except ResponseError:
             # Redis takes no writes, as on a full disk, and the connection stands. A message that counted as running
             # here for ever would take the place of others.
-            self._to_give_back.add(delivery_tag)
+            self._to_give_back[delivery_tag] = ""
             virtual.QoS.ack(self, delivery_tag)
             raise
 
     def restore_unacked(self, client: Any = None) -> None:
         """Give everything back, as a channel does that is closed, perhaps because Redis does not answer."""
         held = list(self._delivered or ())
-        self._to_give_back.update(held)
+        self._to_give_back.update(dict.fromkeys(held, ""))
         for tag in held:
             self.restore_by_tag(tag, client)
-            self._to_give_back.discard(tag)
+            del self._to_give_back[tag]
         if self._delivered:
             self._delivered.clear()
 
     def restore_visible(self, *args: Any, **kwargs: Any) -> None:
         """Give back what was held for too long, and what could not be given back before: every few seconds."""
-        for tag in list(self._to_give_back):
-            self.restore_by_tag(tag)
-            self._to_give_back.discard(tag)
+        for tag, held in list(self._to_give_back.items()):
+            if held:
+                self._restore_unnoted(tag, held)
+            else:
+                self.restore_by_tag(tag)
+            self._to_give_back.pop(tag, None)
         super().restore_visible(*args, **kwargs)
+
+    def _restore_unnoted(self, tag: str, held: str) -> None:
+        """Give back a message that was taken off its queue, of which Redis may or may not have noted that."""
+        channel: Any = self.channel
+        with channel.conn_or_acquire() as client:
+            if client.hexists(self.unacked_key, tag):
+                self.restore_by_tag(tag, client)
+                return
+            message, exchange, routing_key = loads(held)
+            with client.pipeline() as step:
+                step.zrem(self.unacked_index_key, tag)
+                channel._do_restore_message(message, exchange, routing_key, step)
+                step.execute()
 
 
 class _OneClient:

@@ -79,6 +79,9 @@ def worker_app(*parts: Part) -> Celery:
         if instance.app is app and instance.hostname == default_nodename(""):
             # Two on a machine would have one name, under which each says that it is there.
             instance.hostname = nodename(f"celery-{os.getpid()}", gethostname())
+        if instance.app is app:
+            with _clear_exit():
+                logs.set_up_worker(load_settings().log_format)
 
     @signals.worker_init.connect(weak=False)
     def build(sender: Any, **_: Any) -> None:
@@ -88,7 +91,6 @@ def worker_app(*parts: Part) -> Celery:
             logging.getLogger(chatty).setLevel(logging.WARNING)
         with _clear_exit():
             settings = load_settings()
-            logs.set_up(settings.log_format)
             sender.quiet |= settings.log_format == "json"  # the banner is no JSON
             forget(settings.heartbeat)
             if settings.metrics_port is not None:
@@ -105,6 +107,7 @@ def worker_app(*parts: Part) -> Celery:
             if not _forks(sender.pool_cls):  # torch must not be forked once warm
                 for part in serving:
                     part.warm(settings, served)
+        logs.leave_to_celery()
 
     @signals.worker_shutting_down.connect(weak=False)
     def end(how: str, **_: Any) -> None:
@@ -148,7 +151,10 @@ class _clear_exit:  # noqa: N801 - reads as a statement
         if isinstance(error, KeyboardInterrupt):  # such as while it waits for Redis
             raise SystemExit(130) from None
         if isinstance(error, MemshareError):
-            print(f"memshare: {error}", file=sys.stderr)
+            if logs.is_json():
+                log.error("%s", error)
+            else:
+                print(f"memshare: {error}", file=sys.stderr)
             raise SystemExit(2 if isinstance(error, BadInput) else 1) from error
         if isinstance(error, Exception):
             log.exception("The worker could not be built.")

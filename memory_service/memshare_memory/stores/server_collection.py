@@ -90,8 +90,8 @@ def _metadata_of(info: models.CollectionInfo, name: str, alias: str, address: st
         return StoreMetadata.model_validate(info.config.metadata)
     except ValidationError as error:
         raise BadInput(
-            f"{_place(name, address)} does not say what it was made for: it is not memshare's, or the server is older"
-            f" than 1.16. Point the alias {alias!r} elsewhere, or give MEMSHARE_QDRANT_URL another server."
+            f"{_place(name, address)} does not say what it was made for: it is not memshare's. Point the alias"
+            f" {alias!r} elsewhere, or give MEMSHARE_QDRANT_URL another server."
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
@@ -17,6 +18,13 @@ _LATER = (408, 425, 429)
 
 _TIMEOUT = 10  # seconds
 
+USED = {
+    (1, 16): "metadata of a collection, and the constant of reciprocal rank fusion",
+    (1, 17): "writing a point only where it is there already (update_mode)",
+}
+"""What memshare uses that older servers pass over or refuse, by the version that brought it."""
+OLDEST = max(USED)
+
 
 @contextmanager
 def connected(url: str, api_key: str | None) -> Iterator[QdrantClient]:
@@ -30,6 +38,7 @@ def connected(url: str, api_key: str | None) -> Iterator[QdrantClient]:
         raise BadInput(f"MEMSHARE_QDRANT_URL={url!r} is no address like http://HOST:6333: {error}.") from error
     try:
         with answering(url):
+            _require_version(client, url)
             yield client
     except TryAgain as error:
         client.close()
@@ -43,6 +52,19 @@ def connected(url: str, api_key: str | None) -> Iterator[QdrantClient]:
     except BaseException:
         client.close()
         raise
+
+
+def _require_version(client: QdrantClient, url: str) -> None:
+    """Raise `BadInput` for a server that passes over what it does not know, such as how a memory is to be written."""
+    version = client.info().version
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found is None or tuple(map(int, found.groups())) >= OLDEST:
+        return  # what has a version of another form is somebody's own build
+    lacking = "; ".join(f"{call} (since {major}.{minor})" for (major, minor), call in USED.items())
+    raise BadInput(
+        f"The Qdrant server at {url} has the version {version!r}, and memshare uses {lacking}. Upgrade it to"
+        f" {OLDEST[0]}.{OLDEST[1]} or newer, one minor version at a time, or give MEMSHARE_QDRANT_URL another server."
+    )
 
 
 @contextmanager

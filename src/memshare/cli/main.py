@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from pathlib import Path
@@ -95,6 +96,10 @@ def _drop_output() -> None:
 
 def _fail(error: MemshareError) -> None:
     from memshare.terminal.console import errors, styled
+    from memshare_broker.observe.logs import is_json
 
-    errors.print(styled(("memshare:", "bold red"), f" {error}"), soft_wrap=True)
+    if is_json():
+        logging.getLogger("memshare").error("%s", error)
+    else:
+        errors.print(styled(("memshare:", "bold red"), f" {error}"), soft_wrap=True)
     sys.exit(2 if isinstance(error, BadInput) else 1)

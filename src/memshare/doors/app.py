@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 from fastapi.routing import APIRoute
-from starlette.routing import Route
 
 from memshare.doors.backend import Backend
 from memshare.doors.body import LARGEST_BODY
 from memshare.doors.entrance import Entrance
+from memshare.doors.health import health_routes
 from memshare.doors.mcp_door.http import McpDoor
 from memshare.doors.problems import Problem, add_handlers
 from memshare.doors.routes.calls import call_routes
@@ -26,11 +26,6 @@ brings in, and a token sees its own pools alone: what is not yours is a 404.
 
 def _name(route: APIRoute) -> str:
     return route.name
-
-
-async def _health(_: Request) -> Response:
-    """For probes, without a token: whether this process answers. It asks nobody else."""
-    return Response("ok", media_type="text/plain")
 
 
 def rest_app(backend: Backend) -> FastAPI:
@@ -49,7 +44,7 @@ def rest_app(backend: Backend) -> FastAPI:
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
     app.include_router(call_routes())
-    app.router.routes += [mcp.route, Route("/health", _health, methods=["GET"]), *page_routes()]
+    app.router.routes += [mcp.route, *health_routes(backend.health), *page_routes()]
 
     described = app.openapi
 

@@ -14,6 +14,7 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 from memshare.client.client import Client
 from memshare.client.errors import NotFound, TooLarge, TooManyRequests
 from memshare.doors.caller import Caller
+from memshare.doors.health import Health
 from memshare.doors.recall_log import Recalls
 from memshare.doors.tokens import Tokens
 from memshare_broker.connection import connect, reaching
@@ -34,6 +35,7 @@ class Backend:
         self.settings = settings
         self.client = Client(settings)
         self.redis = connect(settings.redis, tries=1)
+        self.health = Health(settings)
         self.tokens = Tokens(self.redis)
         self.recalls = Recalls(self.redis, settings.keep_days)
         self.requests = RequestLimit(self.redis, settings.request_limit)
@@ -88,6 +90,7 @@ class Backend:
     def close(self) -> None:
         self.client.close()
         self.redis.close()
+        self.health.close()
 
 
 class RequestLimit:

@@ -6,7 +6,7 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memshare.doors.authentication import authenticate
 from memshare.doors.backend import Backend
@@ -14,6 +14,7 @@ from memshare.doors.body import Bodies, Gone, with_body
 from memshare.doors.problems import headers_of, problem_of, status_of
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
+from memshare_broker.observe import tracing
 
 REST, MCP = "/v1/", "/mcp"
 REFUSED = -32000  # the first code of JSON-RPC that is a server's own
@@ -35,6 +36,18 @@ class Entrance:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
+        with tracing.request(request.headers, {"http.request.method": request.method}) as answered:
+
+            async def send_noted(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    route = getattr(scope.get("route"), "path", MCP)  # without the ids of the path
+                    answered(f"{request.method} {route}", message["status"])
+                await send(message)
+
+            await self._let_in(request, receive, send_noted)
+
+    async def _let_in(self, request: Request, receive: Receive, send: Send) -> None:
+        scope = request.scope
         try:
             caller = await run_in_threadpool(authenticate, self._backend, request)
             body = await self._bodies.read(receive, caller.name)
@@ -44,6 +57,7 @@ class Entrance:
             return
         else:
             request.state.caller = caller
+            tracing.note({"memshare.submitter": caller.name})
             await self._app(scope, with_body(body, receive), send)
 
 

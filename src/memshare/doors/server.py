@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
-from typing import Literal
 
 import uvicorn
+from starlette.concurrency import run_in_threadpool
 
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
@@ -16,7 +15,7 @@ from memshare.doors.this_machine import OF_CONNECTION
 from memshare_broker.errors import BadInput
 from memshare_broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded
 from memshare_broker.http_bounds.connection_count import count_for_this_process
-from memshare_broker.observe.logs import Json, Text
+from memshare_broker.observe import tracing
 
 BACKLOG = 2048
 KEEP_ALIVE = 75  # seconds that a connection may be idle
@@ -50,6 +49,14 @@ def run(backend: Backend, listening: socket.socket) -> None:
     server_of(backend).run(sockets=[listening])
 
 
+class Server(uvicorn.Server):
+    """Sends the last traces before it ends, which it does by the signal that it got."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        await run_in_threadpool(tracing.end)
+
+
 class Connection(BoundedConnection):
     """A connection whose requests share what was found out about it."""
 
@@ -74,12 +81,4 @@ def server_of(backend: Backend) -> uvicorn.Server:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=END_WITHIN,
     )
-    return uvicorn.Server(config)
-
-
-def set_up_logs(form: Literal["text", "json"]) -> None:
-    """Log as the workers do, on standard error; the audit log is part of it."""
-    handler = logging.StreamHandler()
-    line = "[%(asctime)s: %(levelname)s/%(name)s] %(message)s"
-    handler.setFormatter(Json() if form == "json" else Text(line, use_color=False))
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    return Server(config)

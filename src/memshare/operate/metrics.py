@@ -47,7 +47,7 @@ class SharedMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("memshare_up", "Whether Redis answers.")
         unreadable = Unreadable()
-        parts = (self._counted, self._queues, self._pools, self._retrievers, self._caps)
+        parts = (self._memory, self._counted, self._queues, self._pools, self._retrievers, self._caps)
         found: list[Metric] = []
         try:
             for part in parts:
@@ -61,6 +61,12 @@ class SharedMetrics(Collector):
         yield up
         yield from found
         yield unreadable.metric()
+
+    def _memory(self, _unreadable: Unreadable) -> Iterator[Metric]:
+        memory = self._client.info("memory")
+        most = float(memory["maxmemory"])
+        about = "Share of its maxmemory that Redis has used; nothing where it has none."
+        yield _gauge("memshare_redis_memory_used_ratio", about, [], {(): memory["used_memory"] / most} if most else {})
 
     def _counted(self, unreadable: Unreadable) -> Iterator[Metric]:
         with self._client.pipeline(transaction=False) as ask:

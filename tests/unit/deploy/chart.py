@@ -11,6 +11,7 @@ import yaml
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 CHART = DEPLOY / "helm" / "memshare"
+PRODUCTION = DEPLOY / "helm" / "production.yaml"
 QUEUES = {"poem", "logic", "plan", "reasoning", "scorer", "concepts", "memory", "trainer"}
 
 Object = dict[str, Any]
@@ -65,6 +66,7 @@ VARIANTS: dict[str, Object] = {
     "own agents": OWN_AGENT,
     "everything on": ALL_ON,
     "everything off": ALL_OFF,
+    "production": yaml.safe_load(PRODUCTION.read_text()),
 }
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from memshare_broker.delivery.keys import open_key
+from memshare_broker.delivery.keys import since_key
 from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import (
     ALL_OFF,
@@ -101,10 +101,10 @@ def test_agents_scale_to_zero_and_there_is_never_a_second_trainer() -> None:
     assert workers(ALL_OFF)["poem"]["spec"]["replicas"] == 1
 
 
-def test_a_scaler_counts_the_ledger_and_what_other_clients_send() -> None:
+def test_a_scaler_counts_what_runs_or_could_and_what_other_clients_send() -> None:
     triggers = of_kind({}, "ScaledObject")["poem"]["spec"]["triggers"]
 
-    assert [one["metadata"]["listName"] for one in triggers] == [open_key("poem"), "poem"]
+    assert [one["metadata"]["listName"] for one in triggers] == [since_key("poem"), "poem"]
 
 
 def test_kubernetes_waits_longer_than_a_worker_takes_to_end() -> None:
@@ -205,8 +205,8 @@ def test_every_setting_that_the_chart_sets_is_one_that_there_is(variant: str) ->
 def test_a_pod_is_reached_only_by_those_that_a_policy_names() -> None:
     policies = of_kind(ALL_ON, "NetworkPolicy")
 
-    assert policies["deny"]["spec"]["policyTypes"] == ["Ingress"]
-    assert "ingress" not in policies["deny"]["spec"]
+    assert policies["deny"]["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert not {"ingress", "egress"} & set(policies["deny"]["spec"])
     assert {"podSelector": {"matchLabels": {"app": "shop"}}} in policies["redis"]["spec"]["ingress"][0]["from"]
     assert "flower" in policies
     assert "flower" not in of_kind({}, "NetworkPolicy")  # nobody but a port-forward
@@ -229,8 +229,9 @@ def test_workers_reach_an_external_redis_and_qdrant_but_not_the_clouds_metadata(
     for rule in egress:
         assert rule["to"], "a rule without it would let everyone out"
     blocks = [to["ipBlock"] for rule in egress for to in rule["to"] if "ipBlock" in to]
-    assert len(blocks) == 3
-    assert all("169.254.0.0/16" in block["except"] for block in blocks)
+    assert {"cidr": "169.254.20.10/32"} in blocks  # a DNS cache of the node; no more of these addresses
+    assert len(blocks) == 4
+    assert all("169.254.0.0/16" in block["except"] for block in blocks if block["cidr"] == "0.0.0.0/0")
 
 
 def test_the_notes_say_which_secret_to_make() -> None:

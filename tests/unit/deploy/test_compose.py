@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from memshare_broker.settings import Settings
@@ -21,8 +22,15 @@ def compose() -> dict[str, Any]:
     return yaml.safe_load(COMPOSE.read_text())
 
 
-def workers() -> dict[str, Any]:
-    return {name: one for name, one in compose()["services"].items() if one.get("command", [""])[0] == "worker"}
+def services(profile: str = "embedded") -> dict[str, Any]:
+    """What `docker compose up` starts with a profile."""
+    return {name: one for name, one in compose()["services"].items() if profile in one.get("profiles", [profile])}
+
+
+def workers(profile: str = "embedded") -> dict[str, Any]:
+    """By their queues."""
+    started = services(profile).values()
+    return {one["command"][1]: one for one in started if one.get("command", [""])[0] == "worker"}
 
 
 def check_schema(file: Path) -> subprocess.CompletedProcess[str]:
@@ -40,9 +48,35 @@ def test_the_file_fits_the_compose_specification(tmp_path: Path) -> None:
     assert check_schema(tmp_path / "broken.yaml").returncode == 1
 
 
-def test_every_queue_has_a_service_that_can_be_scaled() -> None:
-    assert {one["command"][1] for one in workers().values()} == QUEUES == set(workers())
-    for name, one in workers().items():
+def test_the_pool_is_embedded_unless_the_environment_says_otherwise() -> None:
+    example = (COMPOSE.parent / ".env.example").read_text()
+    [profile] = re.findall(r"^COMPOSE_PROFILES=(.*)$", example, re.M)
+    profiles = {name for one in compose()["services"].values() for name in one.get("profiles", [])}
+
+    assert (profile, profiles) == ("embedded", {"embedded", "qdrant"})
+    assert "qdrant" not in services("embedded")
+    assert "qdrant" in services("qdrant")
+
+
+@pytest.mark.parametrize("queue", ["memory", "trainer"])
+def test_an_embedded_pool_outlives_its_containers_and_is_the_same_for_both(queue: str) -> None:
+    one = workers("embedded")[queue]
+
+    assert "data:/data" in one["volumes"]
+    assert not [mount for mount in one["tmpfs"] if mount.startswith("/data")]
+    assert "data" in compose()["volumes"]
+    assert "MEMSHARE_QDRANT_URL" not in one["environment"]
+
+
+@pytest.mark.parametrize("profile", ["embedded", "qdrant"])
+def test_every_queue_has_a_service_that_can_be_scaled(profile: str) -> None:
+    started = [one for one in services(profile).values() if one.get("command", [""])[0] == "worker"]
+
+    assert len(started) == len(QUEUES)
+    assert set(workers(profile)) == QUEUES
+    for name, one in workers(profile).items():
+        reached = services(profile).keys() | set(one.get("networks", {}).get("default", {}).get("aliases", []))
+        assert name in reached  # by this name others ask it, and Prometheus
         assert "container_name" not in one
         assert "ports" not in one or name == "memory"  # a second container could not have the same one
 
@@ -81,25 +115,24 @@ def test_passwords_have_no_default_and_stand_in_the_example() -> None:
 
 
 def test_only_workers_get_the_keys_of_models_and_the_token_of_the_memory_service() -> None:
-    services = compose()["services"]
-
     keys = {"OPENAI_API_KEY", "MISTRAL_API_KEY", "MEMSHARE_SECRET", "MEMSHARE_MEMORY_TOKEN", "MEMSHARE_MEMORY_URL"}
     assert all(keys <= set(one["environment"]) for one in workers().values())
     for name in ("flower", "metrics"):
-        assert "MEMSHARE_REDIS_URL" in services[name]["environment"]
-        assert not keys & set(services[name]["environment"])
+        assert "MEMSHARE_REDIS_URL" in services()[name]["environment"]
+        assert not keys & set(services()[name]["environment"])
 
 
-def test_only_what_has_the_pool_gets_to_qdrant_and_has_the_full_image() -> None:
-    heavy = {name for name, one in workers().items() if "MEMSHARE_QDRANT_URL" in one["environment"]}
-    services = compose()["services"]
+@pytest.mark.parametrize("profile", ["embedded", "qdrant"])
+def test_only_what_has_the_pool_gets_to_qdrant_and_has_the_full_image(profile: str) -> None:
+    heavy = {"memory", "trainer"}
+    found = services(profile) | workers(profile)
 
-    assert heavy == {"memory", "trainer"}
     for name in QUEUES | {"serve", "flower", "metrics"}:
-        target = "full" if name in heavy else "light"
-        assert services[name]["build"]["target"] == target
-        assert services[name]["image"].endswith("-full}") is (name in heavy)
-        assert ("qdrant" in services[name]["depends_on"]) is (name in heavy)
+        asks_qdrant = profile == "qdrant" and name in heavy
+        assert found[name]["build"]["target"] == ("full" if name in heavy else "light")
+        assert found[name]["image"].endswith("-full}") is (name in heavy)
+        assert ("qdrant" in found[name]["depends_on"]) is asks_qdrant
+        assert ("MEMSHARE_QDRANT_URL" in found[name]["environment"]) is asks_qdrant
 
 
 def test_the_memory_service_listens_where_the_others_ask_and_where_this_machine_does() -> None:
@@ -128,21 +161,22 @@ def test_what_the_example_of_an_environment_names_reaches_every_worker() -> None
         re.findall(r"^# ((?:MEMSHARE|OTEL|OPENAI|MISTRAL)_\w+)=", (COMPOSE.parent / ".env.example").read_text(), re.M)
     )
 
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in named
-    for one in workers().values():
-        assert named <= one["environment"].keys()
+    assert {"OTEL_EXPORTER_OTLP_ENDPOINT", "MEMSHARE_GRACE"} <= named
+    for profile in ("embedded", "qdrant"):
+        for one in workers(profile).values():
+            assert named <= one["environment"].keys()
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in services()["serve"]["environment"]  # it sends traces, too
 
 
 def test_redis_loses_nothing_and_flower_asks_who_you_are() -> None:
-    services = compose()["services"]
-    redis = " ".join(services["redis"]["command"])
+    redis = " ".join(services()["redis"]["command"])
 
     assert "--appendonly yes" in redis
     assert "--maxmemory-policy noeviction" in redis
     assert re.search(r"--maxmemory \S+", redis)  # or it is killed where it should refuse
     assert "requirepass" in redis
-    assert "FLOWER_BASIC_AUTH" in services["flower"]["environment"]
-    assert "--read_only=True" in services["flower"]["command"]
+    assert "FLOWER_BASIC_AUTH" in services()["flower"]["environment"]
+    assert "--read_only=True" in services()["flower"]["command"]
 
 
 def test_every_file_that_is_mounted_is_there() -> None:

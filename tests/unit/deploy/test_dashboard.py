@@ -12,6 +12,7 @@ from tests.unit.deploy.queries import TARGET, dashboard, panels, queries, read_b
 
 NOT_COUNTED = {
     "memshare_up": set(),
+    "memshare_redis_memory_used_ratio": set(),
     "memshare_workers": {"queue"},
     "memshare_queue_open": {"queue"},
     "memshare_queue_waiting": {"queue"},

@@ -11,11 +11,13 @@ from pathlib import Path
 import redis
 import typer
 
+from memshare.cli.lazy_commands import load
 from memshare.cli.main import app
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from tests.unit.deploy.chart import DEPLOY
 from tests.unit.deploy.queries import rules
+from tests.unit.deploy.test_compose import workers
 
 GUIDE = (DEPLOY / "README.md").read_text(encoding="utf-8")
 
@@ -55,6 +57,17 @@ def test_every_command_that_the_guide_and_the_alerts_name_is_there() -> None:
         assert first in known, words
         if any(one.startswith(f"{first} ") for one in known) and second:
             assert f"{first} {second}" in known, words
+
+
+def test_the_backup_of_containers_uses_services_and_options_that_there_are() -> None:
+    script = block("memshare backup")
+
+    for profile in ("embedded", "qdrant"):
+        asked = set(re.findall(r"(?:exec|run)(?: --?\S+(?: sh)?)* (memory)\b", script))
+        assert asked <= workers(profile).keys()
+    for words in (["backup", "/tmp/b.zip"], ["restore", "--replace", "--yes", "/tmp/b.zip"]):
+        assert " ".join(["memshare", *words[:-1], "/tmp/backup.zip"]) in script
+        load(words[0]).make_context(words[0], words[1:])  # raises for an option that there is not
 
 
 def test_the_passwords_of_compose_reach_the_commands_of_this_machine(tmp_path: Path) -> None:

@@ -123,6 +123,9 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
                 "memshare.cli.run.serve",
                 "memshare.cli.run.token",
                 "memshare.doors.app",
+                "memshare_concepts.clusters.clustering",
+                "memshare_concepts.gaps.gaps",
+                "memshare_concepts.reviews.card",
             ],
         ),
         (
@@ -132,6 +135,7 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
                 "memshare_memory.worker",
                 "memshare_trainer.worker",
                 "memshare.cli.learn.retriever_status",
+                "memshare_concepts.gaps.gaps",
             ],
         ),
     ],

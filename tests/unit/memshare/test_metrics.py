@@ -71,6 +71,16 @@ def test_an_empty_redis_has_every_metric_and_no_values(redis_client: redis.Redis
         assert f"# TYPE {name} {kind}" in text
 
 
+def test_how_full_redis_is_is_told_where_it_has_a_bound(redis_client: redis.Redis) -> None:
+    redis_client.config_set("maxmemory", 4 * redis_client.info("memory")["used_memory"])
+    try:
+        [share] = scrape(redis_client)["memshare_redis_memory_used_ratio"].values()
+    finally:
+        redis_client.config_set("maxmemory", 0)
+
+    assert share == pytest.approx(0.25, abs=0.1)
+
+
 def test_a_queue_is_told_by_what_waits_is_set_aside_and_is_oldest(ledger: Ledger, redis_client: redis.Redis) -> None:
     for name in ("t1", "t2", "t3"):
         ledger.open(entry(name))

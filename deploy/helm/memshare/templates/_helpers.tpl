@@ -131,11 +131,59 @@ redis://{{ $login }}{{ $external.host }}:{{ int $external.port }}/{{ int $extern
 {{- end }}
 {{- end }}
 
-{{/* A process reads these files when it starts: its pods roll when they change. */}}
-{{- define "memshare.filesAnnotation" -}}
-{{- if or .Values.agentFiles .Values.prices -}}
+{{/*
+A process reads these files and Secrets when it starts: its pods roll with the next `helm upgrade` after a change.
+(dict "root" $ "files" .Values.agentFiles "secrets" list of {name, key}). What the chart makes itself never changes, and
+where manifests are rendered without the cluster no Secret is seen.
+*/}}
+{{- define "memshare.annotations" -}}
+{{- $root := .root }}
+{{- $seen := list }}
+{{- range .secrets }}
+{{- with get ((lookup "v1" "Secret" $root.Release.Namespace .name).data | default dict) .key }}
+{{- $seen = append $seen . }}
+{{- end }}
+{{- end }}
+{{- if or .files $seen -}}
 annotations:
-  memshare/files: {{ list .Values.agentFiles .Values.prices | toJson | sha256sum }}
+  {{- with .files }}
+  memshare/files: {{ . | toJson | sha256sum }}
+  {{- end }}
+  {{- with $seen }}
+  memshare/secrets: {{ . | toJson | sha256sum }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The Secrets of somebody's own that a part reads, as a list under `of`: (dict "root" $ "part" "worker" "queue" "poem") */}}
+{{- define "memshare.ownSecrets" -}}
+{{- $values := .root.Values }}
+{{- $own := list $values.redis.secret }}
+{{- if has .part (list "worker" "serve") }}
+{{- $own = concat $own (list $values.memoryService.secret $values.signing.secret) }}
+{{- end }}
+{{- if eq .part "worker" }}
+{{- range $key := list "OPENAI_API_KEY" "MISTRAL_API_KEY" }}
+{{- $own = append $own (dict "name" $values.models.secret "key" $key) }}
+{{- end }}
+{{- if include "memshare.hasPool" .queue }}{{ $own = append $own $values.qdrant.secret }}{{ end }}
+{{- end }}
+{{- if eq .part "flower" }}{{ $own = append $own $values.flower.secret }}{{ end }}
+{{- $named := list }}
+{{- range $own }}{{ if .name }}{{ $named = append $named . }}{{ end }}{{ end }}
+{{- dict "of" $named | toJson }}
+{{- end }}
+
+{{/* The annotations of a pod of memshare's own image: the same arguments. */}}
+{{- define "memshare.podAnnotations" -}}
+{{- $files := list }}
+{{- if or .root.Values.agentFiles .root.Values.prices }}{{ $files = list .root.Values.agentFiles .root.Values.prices }}{{ end }}
+{{- include "memshare.annotations" (dict "root" .root "files" $files "secrets" (include "memshare.ownSecrets" . | fromJson).of) }}
+{{- end }}
+
+{{- define "memshare.priority" -}}
+{{- with .Values.priorityClassName -}}
+priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
 
@@ -144,6 +192,7 @@ runAsNonRoot: true
 runAsUser: 10001
 runAsGroup: 10001
 fsGroup: 10001
+fsGroupChangePolicy: OnRootMismatch # or each start goes over every file of a volume
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
@@ -169,8 +218,8 @@ capabilities: {drop: [ALL]}
 {{- end }}
 
 {{- define "memshare.volumes" -}}
-- {name: data, emptyDir: {}}
-- {name: tmp, emptyDir: {}}
+- {name: data, emptyDir: {sizeLimit: 2Gi}} # an encoder's export
+- {name: tmp, emptyDir: {sizeLimit: 1Gi}}
 {{- if .Values.agentFiles }}
 - name: agents
   configMap: {name: {{ include "memshare.name" . }}-agents}

@@ -32,7 +32,7 @@
 {{- end }}
 {{- end }}
 {{- with include "memshare.agentsEnv" .root }}{{ . | nindent 0 }}{{ end }}
-{{- if $values.documents.claim }}
+{{- if and $values.documents.claim (has .queue $values.documents.agents) }}
 - {name: MEMSHARE_DOCUMENTS, value: /documents}
 {{- end }}
 {{- if include "memshare.redisTls" .root }}

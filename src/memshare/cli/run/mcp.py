@@ -6,7 +6,7 @@ import contextlib
 
 from memshare.doors.backend import Backend
 from memshare.doors.mcp_door.server import find_caller, run_stdio
-from memshare.doors.server import set_up_logs
+from memshare_broker.observe.logs import set_up
 from memshare_broker.settings import load_settings
 
 
@@ -22,5 +22,5 @@ def mcp() -> None:
     with contextlib.closing(Backend(settings)) as backend:
         backend.check()
         find_caller(backend, token)
-        set_up_logs(settings.log_format)
+        set_up(settings.log_format)
         run_stdio(backend, token)

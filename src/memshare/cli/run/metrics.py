@@ -14,6 +14,7 @@ from memshare.operate.metrics import SharedMetrics
 from memshare.terminal.console import console, print_json
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
+from memshare_broker.observe.logs import set_up
 from memshare_broker.settings import load_settings
 
 REPLY_WITHIN = 3.0  # seconds for Redis; Prometheus itself waits ten
@@ -30,6 +31,7 @@ def metrics(
     Example: memshare metrics --port 9464
     """
     settings = load_settings()
+    set_up(settings.log_format)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(SharedMetrics(connect(settings.redis, tries=0, timeout=REPLY_WITHIN)))
     if once:
@@ -40,7 +42,7 @@ def metrics(
     except OSError as error:
         raise BadInput(f"{host}:{port} cannot be listened on: {error.strerror}. Give another with --port.") from error
     url = f"http://{host}:{port}/metrics"
-    if as_json:
+    if as_json or settings.log_format == "json":
         print_json({"ready": True, "url": url})
     else:
         console.print(f"Metrics on {url}. Ctrl-C ends it.")

@@ -10,9 +10,10 @@ import typer
 from memshare.cli.options import Json
 from memshare.client.address import PORT
 from memshare.doors.backend import Backend
-from memshare.doors.server import listen, run, set_up_logs
+from memshare.doors.server import listen, run
 from memshare.terminal.console import console, print_json
 from memshare_broker.connection import wait_for_redis
+from memshare_broker.observe.logs import set_up
 from memshare_broker.settings import load_settings
 
 
@@ -26,7 +27,7 @@ def serve(
     Example: memshare serve --port 8780
     """
     settings = load_settings()
-    set_up_logs(settings.log_format)
+    set_up(settings.log_format)
     with contextlib.closing(Backend(settings)) as backend, listen(host, port) as listening:
         wait_for_redis(settings.redis)
         backend.check()

@@ -10,6 +10,7 @@ import contextlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -106,6 +107,7 @@ def _require_fitting(settings: Settings, client: redis.Redis, archive: Archive, 
             " 20 s."
         )
     data_folder.require_closed(settings.data)
+    _require_room_for_agents(settings, archive)
     if replace or client.exists(RESTORING):
         return
     if is_used(client) or not data_folder.is_empty(settings.data):
@@ -113,9 +115,8 @@ def _require_fitting(settings: Settings, client: redis.Redis, archive: Archive, 
             "This deployment has memories or tasks of its own. Restore into an empty one, or give --replace to put the"
             " backup in the place of what is there."
         )
-    for name in archive.names(AGENTS):
-        file = agents_folder(settings) / name.removeprefix(AGENTS)
-        if file.exists() and file.read_bytes() != archive.read(name):
+    for _, file in _other_agents(settings, archive):
+        if file.exists():
             raise BadInput(f"{str(file)!r} differs from the one of the backup: move it, or give --replace.")
 
 
@@ -143,8 +144,30 @@ def _refill(settings: Settings, archive: Archive, job: RefillJob, progress: Prog
 
 
 def _agents(settings: Settings, archive: Archive) -> list[str]:
-    """Write the user's agents and rubrics; returns their files."""
-    files = [(name, agents_folder(settings) / name.removeprefix(AGENTS)) for name in archive.names(AGENTS)]
-    for name, file in files:
+    """Write the user's agents and rubrics where they are not there already; returns the files of all."""
+    for name, file in _other_agents(settings, archive):
         archive.unpack(name, file)
-    return [str(file) for _, file in files]
+    return [str(agents_folder(settings) / name.removeprefix(AGENTS)) for name in archive.names(AGENTS)]
+
+
+def _other_agents(settings: Settings, archive: Archive) -> list[tuple[str, Path]]:
+    """The agents and rubrics of the backup that are not in their folder as they were."""
+    named = [(name, agents_folder(settings) / name.removeprefix(AGENTS)) for name in archive.names(AGENTS)]
+    return [(name, file) for name, file in named if not file.exists() or file.read_bytes() != archive.read(name)]
+
+
+def _require_room_for_agents(settings: Settings, archive: Archive) -> None:
+    """Raise `BadInput` where agents are to be written to a folder that takes none, such as one of a container."""
+    if not (others := _other_agents(settings, archive)):
+        return
+    folder = agents_folder(settings)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        names = ", ".join(file.name for _, file in others)
+        raise BadInput(
+            f"The backup has agents that are not in {str(folder)!r} ({names}), and that folder cannot be written:"
+            f" {error.strerror}. Take them out of agents/ of the backup, put them there, and restore again."
+        ) from error

@@ -18,7 +18,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import NotYet
-from memshare_broker.presence import INTERVAL, LIFETIME, PREFIX, Presence, announce, withdraw
+from memshare_broker.presence import INTERVAL, LIFETIME, NOTICED_FOR, PREFIX, VANISHED, Presence, announce, withdraw
 from memshare_broker.settings import Settings
 
 
@@ -201,15 +201,29 @@ def test_what_a_killed_worker_took_and_did_not_note_is_sent_again_long_before_it
     announce(redis_client, Presence(node="n", pid=1, life="of a worker that is there", queues=("poem",)))
     assert sweep(app, redis_client, lease=1000) == [], "it may be on its way to its queue"
 
-    announce(redis_client, Presence(node="again", pid=1, life="another", queues=()))
-    redis_client.delete(PREFIX + "again")
     for entry in (ENTRY, queued, held_):
         redis_client.zincrby(open_key("poem"), -INTERVAL, entry.id)
 
     assert sweep(app, redis_client, lease=1000) == ["t1"]
+    redis_client.zincrby(VANISHED, -NOTICED_FOR, "its life")
+    sweep(app, redis_client, lease=1000)
     redis_client.delete(*lists_of("poem"))
     redis_client.zincrby(open_key("poem"), -INTERVAL, "t1")
-    assert sweep(app, redis_client, lease=1000) == [], "it is looked for once"
+    assert sweep(app, redis_client, lease=1000) == [], "it is not looked for for ever"
+    assert not redis_client.exists(VANISHED)
+
+
+def test_what_a_worker_lost_that_was_started_again_at_once_does_not_wait_for_its_lease(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeper, "TAKEN_WITHIN", 0.2)
+    for life in ("killed", "started by its container"):  # under the same name, as its process has the same number
+        announce(redis_client, Presence(node="poem-7", pid=7, life=life, queues=("poem",)))
+    ledger.open(ENTRY)
+    assert sweep(app, redis_client, lease=1000) == [], "it may be on its way to its queue"
+    redis_client.zincrby(open_key("poem"), -INTERVAL, "t1")
+
+    assert sweep(app, redis_client, lease=1000) == ["t1"]
 
 
 @pytest.mark.usefixtures("killed_worker")

@@ -18,7 +18,7 @@ from memshare_broker.app import kombu_url, list_of, make_app, queue_named
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.publish import ACKNOWLEDGED, publish
+from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, publish
 from memshare_broker.presence import WORKER_INCARNATION
 from memshare_broker.runtime.transport import SentinelTransport, Transport
 from memshare_broker.settings import Settings
@@ -235,4 +235,61 @@ def test_a_message_of_which_a_worker_did_not_hear_that_it_has_it_goes_back(
 
     channel.qos.restore_visible(interval=1)
 
+    assert take(channel).headers["id"] == "t1"
+
+
+@pytest.fixture
+def room(redis_client: redis.Redis) -> Iterator[Callable[[bool], None]]:
+    """Lets Redis have room, or none."""
+
+    def allow(is_room: bool) -> None:
+        redis_client.config_set("maxmemory", 0 if is_room else 1)
+
+    yield allow
+    allow(True)
+
+
+def test_what_is_taken_from_a_full_redis_is_noted_all_the_same(
+    app: Celery, channel: Any, redis_client: redis.Redis, room: Callable[[bool], None]
+) -> None:
+    Ledger(redis_client, keep_days=1).open(ENTRY)
+    publish(app, ENTRY)
+    room(False)
+    with pytest.raises(redis.exceptions.OutOfMemoryError):
+        redis_client.set("more", 1)
+
+    message = take(channel)
+
+    assert redis_client.hkeys(UNACKED) == [message.delivery_tag]
+    assert redis_client.hgetall(INCARNATIONS) == {"t1": WORKER_INCARNATION}
+
+
+def test_a_message_of_which_redis_does_not_note_that_it_was_taken_goes_back_soon(
+    app: Celery, channel: Any, redis_client: redis.Redis
+) -> None:
+    publish(app, ENTRY)
+    redis_client.set(UNACKED, "no hash")
+    with pytest.raises(redis.ResponseError):
+        take(channel)
+    assert redis_client.llen(list_of("poem", ENTRY.priority)) == 0
+    redis_client.delete(UNACKED)
+
+    channel.qos.restore_visible(interval=1)
+
+    assert take(channel).headers["id"] == "t1"
+
+
+def test_a_message_whose_outcome_redis_did_not_take_goes_back_soon(
+    app: Celery, channel: Any, redis_client: redis.Redis
+) -> None:
+    publish(app, ENTRY)
+    channel.qos.prefetch_count = 1
+    message = take(channel)
+
+    message.properties[REFUSED] = True
+    message.ack()
+
+    assert channel.qos.can_consume()
+    assert redis_client.llen(list_of("poem", ENTRY.priority)) == 0
+    channel.qos.restore_visible(interval=1)
     assert take(channel).headers["id"] == "t1"

@@ -17,7 +17,7 @@ from memshare_memory.pool.refill_job import RefillJob
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Where, every, search_one
 from tests.support.memories import LAYOUT, Item, at, remembered
-from tests.support.qdrant_server import serving
+from tests.support.qdrant_server import emptied
 
 ITEMS = [remembered(f"lamp {number}", number) for number in range(300)]
 
@@ -34,7 +34,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Sett
     if request.param == "embedded":
         yield Settings(data=tmp_path, qdrant_url=None), str(tmp_path / "pool")
         return
-    with serving() as url:
+    with emptied() as url:
         yield Settings(data=tmp_path, qdrant_url=url), None
 
 

@@ -13,7 +13,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.stores.open_store import layout_in_use, open_store, put_in_use
 from memshare_memory.stores.store import Layout, Where
 from tests.support.memories import LAYOUT, remembered
-from tests.support.qdrant_server import serving
+from tests.support.qdrant_server import emptied
 
 
 def test_without_an_address_the_pool_is_in_the_data_folder(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_without_an_address_the_pool_is_in_the_data_folder(tmp_path: Path) -> No
 
 
 def test_with_an_address_the_pool_is_on_the_server_and_many_can_have_it_open(tmp_path: Path) -> None:
-    with serving() as url:
+    with emptied() as url:
         settings = Settings(data=tmp_path, qdrant_url=url)
         with closing(open_store(settings, LAYOUT, "one")) as one, closing(open_store(settings, LAYOUT, "two")) as two:
             one.put([remembered("moon")])
@@ -55,7 +55,7 @@ def settings_of_a_place(request: pytest.FixtureRequest, tmp_path: Path) -> Itera
     if request.param == "folder":
         yield Settings(data=tmp_path, qdrant_url=None)
         return
-    with serving() as url:
+    with emptied() as url:
         yield Settings(data=tmp_path, qdrant_url=url)
 
 

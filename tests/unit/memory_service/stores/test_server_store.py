@@ -16,8 +16,9 @@ from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 from memshare_memory.stores.points import KEYWORDS, NUMBERS, WORDS
 from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Where
+from tests.support import qdrant_stand_in
 from tests.support.memories import LAYOUT, remembered
-from tests.support.qdrant_server import serving
+from tests.support.qdrant_server import emptied
 
 
 @contextmanager
@@ -116,12 +117,12 @@ def test_a_busy_server_says_how_long_to_wait() -> None:
 
 
 def test_what_the_server_refuses_is_given_up_with_its_words() -> None:
-    with serving() as url, store_at(url) as store, pytest.raises(GiveUp, match="memshare-x-16 not found"):
+    with emptied() as url, store_at(url) as store, pytest.raises(GiveUp, match="memshare-x-16"):
         store.put([remembered("moon")])
 
 
 def test_a_new_store_can_be_opened_by_many_at_the_same_moment() -> None:
-    with serving() as url, ThreadPoolExecutor(8) as threads:
+    with emptied() as url, ThreadPoolExecutor(8) as threads:
         stores = list(threads.map(lambda _: ServerStore.open(url, None, LAYOUT), range(8)))
         for i, store in enumerate(stores):
             store.put([remembered(f"memory {i}")])
@@ -132,7 +133,7 @@ def test_a_new_store_can_be_opened_by_many_at_the_same_moment() -> None:
 
 
 def test_a_store_whose_making_was_cut_short_is_made_whole() -> None:
-    with serving() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
+    with emptied() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
         with closing(ServerStore.open(url, None, LAYOUT)) as store:
             store.put([remembered("moon")])
         forget = models.DeleteAlias(alias_name="memshare")
@@ -143,7 +144,7 @@ def test_a_store_whose_making_was_cut_short_is_made_whole() -> None:
 
 
 def test_every_field_of_a_condition_has_an_index_and_the_pool_is_the_tenant() -> None:
-    with serving() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
+    with emptied() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
         ServerStore.open(url, None, LAYOUT).close()
         schema = client.get_collection("memshare").payload_schema
 
@@ -153,12 +154,27 @@ def test_every_field_of_a_condition_has_an_index_and_the_pool_is_the_tenant() ->
 
 
 def test_a_foreign_collection_behind_the_alias_is_not_touched() -> None:
-    with serving() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
-        client.create_collection("theirs", models.VectorParams(size=4, distance=models.Distance.DOT))
-        pointing = models.CreateAlias(collection_name="theirs", alias_name="memshare")
+    with emptied() as url, closing(QdrantClient(url=url, check_compatibility=False)) as client:
+        client.create_collection("memshare_theirs", models.VectorParams(size=4, distance=models.Distance.DOT))
+        pointing = models.CreateAlias(collection_name="memshare_theirs", alias_name="memshare")
         client.update_collection_aliases([models.CreateAliasOperation(create_alias=pointing)])
 
-        with pytest.raises(BadInput, match=r"'theirs' at http.* does not say what it was made for"):
+        with pytest.raises(BadInput, match=r"'memshare_theirs' at http.* does not say what it was made for"):
             ServerStore.open(url, None, LAYOUT)
 
-        assert client.get_collection("theirs").payload_schema == {}
+        assert client.get_collection("memshare_theirs").payload_schema == {}
+
+
+@pytest.mark.parametrize("version", ["1.16.3", "1.9.0", "0.11.1"])
+def test_a_server_that_is_too_old_is_refused_with_what_it_lacks_and_the_version_that_is_needed(version: str) -> None:
+    with qdrant_stand_in.serving(version=version) as url, pytest.raises(BadInput) as error:
+        ServerStore.open(url, None, LAYOUT)
+
+    for word in (url, version, "update_mode", "since 1.17", "1.17 or newer"):
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize("version", ["1.17.0", "1.18.3-dev", "2.0.0", "of our own"])
+def test_a_server_that_is_new_enough_is_taken(version: str) -> None:
+    with qdrant_stand_in.serving(version=version) as url:
+        ServerStore.open(url, None, LAYOUT).close()

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 import redis
+from fastapi.testclient import TestClient
 
+from memshare.doors import health
+from memshare.doors.app import rest_app
+from memshare.doors.backend import Backend
+from memshare_broker.settings import Settings
 from tests.unit.memshare.doors.conftest import Tokened
 
 FORMS: dict[str, dict[str, object]] = {
@@ -51,3 +56,29 @@ def test_what_redis_refuses_is_a_503_that_says_so(
     assert refused.headers["content-type"] == "application/problem+json"
     assert why in refused.json()["detail"]
     assert "Redis at unix:" in refused.json()["detail"]
+
+
+def test_health_says_that_redis_takes_no_writes_and_alive_does_not_care(
+    backend: Backend, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "KNOWN_FOR", 0.0)
+    anybody = TestClient(rest_app(backend), client=("192.0.2.7", 50_000))
+    assert (anybody.get("/health").status_code, anybody.get("/health").text) == (200, "ok")
+
+    redis_client.config_set("maxmemory", 1)
+    try:
+        full = anybody.get("/health")
+        assert anybody.get("/alive").status_code == 200
+    finally:
+        redis_client.config_set("maxmemory", 0)
+
+    assert full.status_code == 503
+    assert "maxmemory" in full.text
+    assert anybody.get("/health").status_code == 200
+
+
+def test_health_says_that_redis_is_away_and_not_where_it_is() -> None:
+    with closing(Backend(Settings(redis_url="redis://:hunter2@127.0.0.1:1/0"))) as away:
+        said = TestClient(rest_app(away), client=("192.0.2.7", 50_000)).get("/health")
+
+    assert (said.status_code, said.text) == (503, "Redis does not answer.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from memshare_trainer.learn import LearnStage
 from memshare_trainer.lesson_log import LessonLog
 from tests.support.lessons import FormLabeller
 from tests.support.memories import remembered
-from tests.support.qdrant_server import serving
+from tests.support.qdrant_server import emptied
 
 TUNED = f"{BUNDLED}@0123abcd"
 PROMPTS = [f"{form} {topic}" for form in ("haiku", "recipe", "letter") for topic in ("whale", "tram", "snow", "bread")]
@@ -33,11 +34,11 @@ PROMPTS = [f"{form} {topic}" for form in ("haiku", "recipe", "letter") for topic
 @pytest.fixture(params=["folder", "server"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Iterator[Settings]:
     """A pool of the test's own; its next encoder, with the weights of the bundled one, is there already."""
-    with serving() as url:
+    with emptied() if request.param == "server" else nullcontext() as url:
         own = Settings(
             data=tmp_path,
             redis_url=settings.redis,
-            qdrant_url=url if request.param == "server" else None,
+            qdrant_url=url,
             device="cpu",
         )
         shutil.copytree(bundled_folder(), folder_of(own, TUNED))
