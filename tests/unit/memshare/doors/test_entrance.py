@@ -102,7 +102,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(server: Address, reques
     assert {"script-src": "'self'", "style-src": "'self'", "connect-src": "'self'"}.items() <= policy.items()
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     if status in (400, 403, 404, 405, 431) and b"/mcp" not in request_:
         assert json.loads(answer.body)["status"] == status
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
+from memshare_memory.forget.answers import ForgetPreview
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.recall.lift import Lift
 
@@ -121,5 +122,9 @@ class Memories(Calls[Asked]):
         """
 
     @call("delete_memory", "DELETE", "/v1/memories/{memory_id}", repeatable=False)
-    def forget(self, memory_id: UUID | str) -> Forgotten:
-        """Forget a memory: it stays in the trash for 30 days."""
+    def forget(self, memory_id: UUID | str, *, with_children: bool = False) -> Forgotten:
+        """Forget a memory, and with `with_children` what was derived from it: it stays in the trash for 30 days."""
+
+    @call("preview_forgetting", "GET", "/v1/memories/{memory_id}/forgetting")
+    def preview(self, memory_id: UUID | str, *, with_children: bool = False) -> ForgetPreview:
+        """What forgetting a memory would take with it; nothing is done."""

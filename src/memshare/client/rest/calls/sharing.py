@@ -18,12 +18,14 @@ if TYPE_CHECKING:
         Recalled,
         RubricReply,
         StatsReply,
+        StatusReply,
     )
     from memshare.client.rest.calls.budgets import Budgets
     from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetters
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import Memories
+    from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
@@ -134,6 +136,10 @@ class Sharing(Calls[Asked]):
     def stats(self) -> StatsReply:
         """How many memories your pools have, and how many messages are open."""
 
+    @call("get_status", "GET", "/v1/status", tag=WHAT_THERE_IS)
+    def status(self) -> StatusReply:
+        """What goes on now: models, workers, queues with what waits and why, and how much is accepted."""
+
     @cached_property
     def journeys(self) -> Journeys[Asked]:
         """What became of tasks and pairs."""
@@ -161,6 +167,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.conflicts import ConflictCalls
 
         return ConflictCalls(self._connection)
+
+    @cached_property
+    def needs(self) -> NeedsCalls[Asked]:
+        """What needs a person."""
+        from memshare.client.rest.calls.needs import NeedsCalls
+
+        return NeedsCalls(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:

@@ -1,0 +1,10 @@
+"""The screens that there are, as every page lists them."""
+
+from __future__ import annotations
+
+MENU = (
+    ("/", "Journeys"),
+    ("/inbox", "Needs you"),
+    ("/now", "Now"),
+)
+"""Path and name, in the order of the menu."""
