@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MENU = (
     ("/", "Journeys"),
+    ("/pool", "Pool"),
     ("/inbox", "Needs you"),
     ("/now", "Now"),
 )

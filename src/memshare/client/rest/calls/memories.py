@@ -13,6 +13,7 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.forget.answers import ForgetPreview
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.recall.lift import Lift
+from memshare_memory.stores.store import SortKey
 
 
 class FoundMemory(Message):
@@ -76,11 +77,13 @@ class Memories(Calls[Asked]):
         status: Status | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        order: SortKey | None = None,
+        ascending: bool = False,
         **conditions: Unpack[ConditionArguments],
     ) -> MemoriesReply:
-        """Memories, a page at a time.
+        """Memories, a page at a time, or the first ones in an order: by "created", "score" or "credibility".
 
-        `next` of what comes back is the cursor of the next page.
+        `next` of what comes back is the cursor of the next page; in an order there is none.
         """
 
     @call("post_memory", "POST", "/v1/memories", status=201)

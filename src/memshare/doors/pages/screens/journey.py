@@ -19,6 +19,7 @@ from memshare.doors.pages.visit import PAGES, Screen, Visit
 from memshare_broker.delivery.hops import ANSWER, COMPARE, EXTRACT, LEARN, NOTE_CONCEPTS, QUESTION, SCORE, SETTLE
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Shown, Step, Usage
+from memshare_memory.admit.following import LEAST_FOLLOWED, shares_in_common
 
 HOPS = {
     QUESTION.name: "question",
@@ -55,6 +56,8 @@ class MemoryShown:
     concepts: tuple[str, ...]
     feedback: float | None
     withheld: bool
+    followed: float | None
+    """Its share in the answer, or how much of its own answer stands there; None where there is no answer."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,14 @@ def _memories(backend: Backend, caller: Caller, journey: JourneyReply) -> Iterat
             concepts=tuple(sorted(concepts & _names(found.memory.concepts))) if found else (),
             feedback=journey.feedback.get(one.id),
             withheld=one is journey.withheld,
+            followed=_share(journey, one, found) if one is not journey.withheld else None,
         )
+
+
+def _share(journey: JourneyReply, shown: Shown, found: MemoryReply | None) -> float | None:
+    if shown.share is not None or journey.answer is None or found is None:
+        return shown.share
+    return shares_in_common(journey.answer, [found.memory.answer])[0]
 
 
 def _found(backend: Backend, caller: Caller, memory: UUID) -> tuple[MemoryReply | None, str]:
@@ -139,8 +149,8 @@ def _misled(journey: JourneyReply, memories: Sequence[MemoryShown]) -> UUID | No
     """The memory that a rejected answer followed most."""
     if journey.score is None or journey.score.accepted:
         return None
-    followed = [one for one in memories if one.found and (one.shown.share or 0.0) > 0 and not one.withheld]
-    return max(followed, key=lambda one: one.shown.share or 0.0).shown.id if followed else None
+    there = [one for one in memories if one.found and (one.followed or 0.0) >= LEAST_FOLLOWED]
+    return max(there, key=lambda one: one.followed or 0.0).shown.id if there else None
 
 
 def _tree(steps: Sequence[Step], parent: int | None = None) -> tuple[StepShown, ...]:
