@@ -6,6 +6,7 @@ MENU = (
     ("/", "Journeys"),
     ("/pool", "Pool"),
     ("/inbox", "Needs you"),
+    ("/worth", "Does it help"),
     ("/now", "Now"),
 )
 """Path and name, in the order of the menu."""

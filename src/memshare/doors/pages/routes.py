@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from fastapi_swagger import resources as swagger_ui
 from pydantic import ValidationError
@@ -122,11 +123,12 @@ class Site:
             return Response(str(error), status_of(error), headers_of(error))
         journey = request.query_params.get("journey", "")
 
-        def look() -> str:
-            return state_of(self._backend, caller, journey) if journey else self._pulse.beat()
-
-        ending: Callable[[], bool] = getattr(request.app.state, "is_ending", lambda: False)
-        events = changes(look, lambda: self._needs.count(caller), ending)
+        events = changes(
+            lambda: self._state(caller, journey),
+            request.query_params.get("seen", ""),
+            lambda: self._needs.count(caller),
+            getattr(request.app.state, "is_ending", lambda: False),
+        )
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     async def ask_for_token(self, request: Request) -> Response:
@@ -165,9 +167,13 @@ class Site:
 
     def _show(self, request: Request, shows: Shows) -> Response:
         caller = who_asks(self._backend, request)
-        return self._page(
-            request, caller, shows(Visit(self._backend, caller, request.path_params, request.query_params))
-        )
+        beat = self._pulse.beat()  # before it is looked at, so that no change is missed
+        screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))
+        return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
+
+    def _state(self, caller: Caller, journey: str) -> str:
+        """A text that is another one as soon as what a page follows has changed."""
+        return state_of(self._backend, caller, journey) if journey else self._pulse.beat()
 
     def _refusal(self, request: Request, error: Exception) -> Response:
         """The page that says what went wrong; whoever has to sign in is taken there."""
@@ -179,7 +185,7 @@ class Site:
 
     def _page(self, request: Request, caller: Caller | None, screen: Screen) -> Response:
         note = _note(request)
-        watched = f"?journey={quote(screen.watches, safe='')}" if screen.watches else ""
+        follows = urlencode({"journey": screen.watches, "seen": screen.seen})
         html = rendered(
             screen.template,
             **screen.values,
@@ -188,7 +194,7 @@ class Site:
             url=f"{request.url.path}?{request.url.query}",
             who=caller,
             is_local=caller is not None and caller.name == LOCAL_NAME,
-            stream=f"/pages/stream{watched}" if caller else "",
+            stream=f"/pages/stream?{follows}" if caller else "",
             inbox=self._needs.known(caller) if caller else None,
             note=note,
         )

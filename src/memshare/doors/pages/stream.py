@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from starlette.concurrency import run_in_threadpool
 
 from memshare.client.errors import NotFound
+from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import own_journey
@@ -46,7 +47,7 @@ class Pulse:
                         sorted(self._backend.client.dead_letters.ids()),
                         [one.node for one in self._backend.client.workers()],
                     )
-                self._beat = hashlib.sha256(repr(seen).encode()).hexdigest()
+                self._beat = _digest(repr(seen))
                 self._looked = time.monotonic()
             return self._beat
 
@@ -54,18 +55,23 @@ class Pulse:
 def state_of(backend: Backend, caller: Caller, journey: str) -> str:
     """A text that is another one as soon as anything becomes of a journey."""
     try:
-        return own_journey(backend, caller, journey).model_dump_json()
+        return state_in(own_journey(backend, caller, journey))
     except NotFound:
         return ""
 
 
+def state_in(journey: JourneyReply) -> str:
+    """The same of what is known of the journey already."""
+    return _digest(journey.model_dump_json())
+
+
 async def changes(
-    look: Callable[[], str], count: Callable[[], int | None], is_ending: Callable[[], bool]
+    look: Callable[[], str], seen: str, count: Callable[[], int | None], is_ending: Callable[[], bool]
 ) -> AsyncIterator[str]:
-    """The events of a page: `changed` after each change of what `look` sees, `inbox` with the number of what needs a
-    person, `away` with the reason while something does not answer, and `back` when it does again."""
+    """The events of a page: `changed` whenever `look` sees something else than the page has `seen`, `inbox` with the
+    number of what needs a person, `away` with the reason while something does not answer, and `back` when it does
+    again."""
     begun = said = time.monotonic()
-    last: str | None = None
     inbox: int | None = None
     away = ""
     yield "retry: 1000\n\n"
@@ -81,18 +87,22 @@ async def changes(
             if away:
                 away = ""
                 events += [_event("back", "It answers again."), _event("changed", "")]
-            elif last not in (None, now):
+            elif now != seen:
                 events.append(_event("changed", ""))
             if number != inbox:
                 inbox = number
                 events.append(_event("inbox", "" if number is None else str(number)))
-            last = now
+            seen = now
         if not events and time.monotonic() - said > SAYS_SOMETHING_EVERY:
             events.append(": still here\n\n")
         for event in events:
             said = time.monotonic()
             yield event
         await asyncio.sleep(LOOKS_EVERY)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _event(name: str, data: str) -> str:

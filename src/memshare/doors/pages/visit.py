@@ -33,11 +33,15 @@ class Visit:
 
 @dataclass(frozen=True)
 class Screen:
-    """What a page shows: its template, and the values for it. `watches` is the journey whose changes it follows."""
+    """What a page shows: its template, and the values for it.
+
+    `watches` is the journey whose changes it follows, and `seen` the state in which it shows that.
+    """
 
     template: str
     values: Mapping[str, Any]
     watches: str = ""
+    seen: str = ""
     status: int = 200
 
 

@@ -175,6 +175,10 @@ def nested(path: tuple[str, ...], value: str) -> Any:
     return [inner] if path[0] == "0" else {path[0]: inner}
 
 
+WITHOUT_TEXT = ("/v1/journeys/{journey_id}/again", "/v1/retrievers/{pool}/rollback")
+"""Their bodies have numbers alone."""
+
+
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_half_a_character_is_refused_in_every_field_by_its_name(method: str, path: str, here: TestClient) -> None:
     described: dict[str, Any] = here.get("/openapi.json").json()
@@ -190,7 +194,7 @@ def test_half_a_character_is_refused_in_every_field_by_its_name(method: str, pat
 
         assert response.status_code == 422, (field, response.text)
         assert f"body.{'.'.join(field)} " in response.json()["detail"]
-    assert fields
+    assert fields or path in WITHOUT_TEXT
 
 
 def test_half_a_character_is_refused_in_what_fits_otherwise_and_a_whole_one_is_not(here: TestClient) -> None:

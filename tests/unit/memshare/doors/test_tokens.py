@@ -36,7 +36,8 @@ SECRET = "secret"
 
 FREE = {("GET", "/v1/pools"), ("GET", "/v1/agents"), ("GET", "/v1/rubrics"), ("GET", "/v1/dead-letters"),
         ("GET", "/v1/stats"), ("GET", "/v1/memories"), ("GET", "/v1/conflicts"), ("GET", "/v1/trash"),
-        ("GET", "/v1/budgets")}  # fmt: skip
+        ("GET", "/v1/budgets"), ("GET", "/v1/journeys"), ("GET", "/v1/status"), ("GET", "/v1/needs"),
+        ("GET", "/v1/retrievers")}  # fmt: skip
 """What names nothing: it is answered, without anything of another pool."""
 
 
@@ -78,7 +79,7 @@ def test_a_token_is_given_nothing_of_another_pool(
     named = {"memory_id": of_poem["memory"], "journey_id": of_poem["journey"], "letter_id": of_poem["letter"]}
     if "/trash" in path:
         memory.forget(Forget(ids=(UUID(of_poem["memory"]),)))
-    place = path.format(**named, name="poem")
+    place = path.format(**named, name="poem", pool="poem")
     named_pool = (method, path) in (("GET", "/v1/memories"), ("GET", "/v1/conflicts"))
     queries = [{"pool": "poem"}, {}] if named_pool else [{}]
 

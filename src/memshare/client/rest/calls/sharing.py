@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import Memories
     from memshare.client.rest.calls.needs import NeedsCalls
+    from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
@@ -174,6 +175,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.needs import NeedsCalls
 
         return NeedsCalls(self._connection)
+
+    @cached_property
+    def retrievers(self) -> Retrievers[Asked]:
+        """What retrievers have learnt."""
+        from memshare.client.rest.calls.retrievers import Retrievers
+
+        return Retrievers(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:

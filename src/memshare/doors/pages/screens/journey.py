@@ -15,6 +15,7 @@ from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import own_journey
 from memshare.doors.calls.memories import get as get_memory
+from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Screen, Visit
 from memshare_broker.delivery.hops import ANSWER, COMPARE, EXTRACT, LEARN, NOTE_CONCEPTS, QUESTION, SCORE, SETTLE
 from memshare_broker.errors import TryAgain
@@ -91,6 +92,7 @@ def journey(visit: Visit) -> Screen:
             "may_retry": caller.may("admin"),
         },
         watches=found.id,
+        seen=state_in(found),
     )
 
 
