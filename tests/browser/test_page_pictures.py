@@ -29,6 +29,13 @@ from tests.support.served import served
 
 QUEUES = ("poem", "plan", "logic", "scorer", "memory")
 PLACES = ("Porto", "Ghent", "Leeds", "Bergen", "Lyon", "Turin", "Split", "Bremen", "Oulu", "Cork")
+RIDES = (
+    ("go to the water", 0.8),
+    ("a bus goes to the water", 0.84),
+    ("the tram goes to the water", 0.88),
+    ("the old tram 18 goes to the water", 0.93),
+)
+"""What a plan says after so many examples, and which share of the points it gets."""
 POOR = "The ferry leaves every hour. Ask there."
 FERRY = "The first ferry to Norderney leaves at 06:15 from Norddeich, and it takes dogs on a lead."
 LATE = "The first ferry to Norderney leaves at 08:00; before that there is none."
@@ -43,7 +50,9 @@ def said(body: dict[str, Any]) -> Answer:
     turns = body["messages"]
     asked = turns[-1]["content"]
     if "response_format" in body:
-        share = 0.42 if POOR[:20] in json.dumps(turns) else 0.9 if "tram" in json.dumps(turns) else 0.84
+        text = json.dumps(turns)
+        share = 0.42 if POOR[:20] in text else next((share for ride, share in RIDES if ride in text), 0.84)
+        share += (len(text) % 5 - 2) / 100
         found = ranges(body, share) or {}
         for place, one in enumerate(found.values()):
             one["low"] *= 0.9 + 0.02 * (place % 5)
@@ -53,9 +62,9 @@ def said(body: dict[str, Any]) -> Answer:
         return Answer(text=next((turn["content"] for turn in turns if POOR in turn["content"]), FERRY))
     if "limerick" in asked:
         return Answer(text=LIMERICK)
-    has_example = any(turn["role"] == "assistant" for turn in turns)
+    examples = sum(turn["role"] == "assistant" for turn in turns)
     city = asked.split(" in ")[-1].rstrip(".")
-    ride = "take the tram to the water" if has_example else "go to the water"
+    ride = RIDES[min(examples, len(RIDES) - 1)][0]
     return Answer(text=f"Day one in {city}: the old town on foot, lunch at the market. Day two: {ride}.", delay=0.2)
 
 

@@ -48,6 +48,11 @@ def number(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
+def signed(value: float | None) -> str:
+    """A difference, with its sign."""
+    return "–" if value is None else f"{round(value, 1) + 0.0:+.1f}"
+
+
 def percent(value: float | None) -> str:
     """A share as a percentage."""
     return "–" if value is None else f"{value:.0%}"
@@ -97,7 +102,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (in_field, short, cut, short_id, number, percent, ago, lasting, moment, words, counted):
+    for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, words, counted):
         made.filters[function.__name__] = function
     made.globals["OFFLINE"] = OFFLINE
     made.globals["part"] = made.get_template("parts.html.j2").module

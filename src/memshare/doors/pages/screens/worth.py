@@ -22,7 +22,7 @@ from memshare_broker.errors import BadInput
 
 HERE = "/worth"
 COMPARED = 5  # memories of a query
-GROUP = 20  # graded tasks whose mean is a point of the line
+GROUP = 20  # graded tasks, whose mean is a point of the line
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,11 @@ def _groups(graded: Iterable[BriefJourney]) -> list[Scores]:
 
 
 def _line(graded: Sequence[BriefJourney]) -> str:
-    """The mean of every so many tasks, as the points of an SVG line; y grows downwards, 0 to 100."""
+    """The mean of each task and those before it, as the points of an SVG line; y grows downwards, 0 to 100."""
     points = []
-    for start in range(0, len(graded), GROUP):
-        group = [one.score or 0.0 for one in graded[start : start + GROUP]]
-        x = 100 * (start + len(group) / 2) / len(graded)
-        points.append(f"{x:.2f},{100 - sum(group) / len(group):.2f}")
+    for end in range(GROUP, len(graded) + 1):
+        scores = [one.score or 0.0 for one in graded[end - GROUP : end]]
+        points.append(f"{100 * (end - 0.5) / len(graded):.2f},{100 - sum(scores) / GROUP:.2f}")
     return " ".join(points)
 
 
