@@ -32,6 +32,7 @@ MODULES = {
         "httptools",
         "jinja2",
         "limits",
+        "markupsafe",
         "mcp",
         "mcp_types",
         "starlette",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 import urllib.parse
@@ -24,6 +25,8 @@ from memshare_broker.presence import Presence, announce, withdraw
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Usage
+from memshare_concepts.reviews.card import Card
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.recall.conflicts import Conflicts
 from tests.browser.people import PHONE, looking
@@ -40,7 +43,17 @@ RIDDLE = "What grows shorter the longer it stands?"
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }}"
 HOSTILE = f"{MARKUP}\u202eevil\x1b[2J <b hx-get=/x>bold</b>"
 SERIOUS = ("serious", "critical")
-SCREENS = ("/", "/pool", "/pool?q=lamp", "/inbox", "/worth?query=lamp&pool=logic", "/now", "/trash", "/sign-in")
+SCREENS = (
+    "/",
+    "/pool",
+    "/pool?q=lamp",
+    "/inbox",
+    "/worth?query=lamp&pool=logic",
+    "/now",
+    "/review?pool=logic",
+    "/trash",
+    "/sign-in",
+)
 
 
 def said(body: dict[str, Any]) -> Answer:
@@ -76,7 +89,8 @@ def misled(deployment: Deployment) -> UUID:
 
 
 def add(deployment: Deployment, *answers: str, **fields: Any) -> list[UUID]:
-    new = [NewMemory(pool="logic", prompt=f"About {one}", answer=one, new_pool=True, **fields) for one in answers]
+    given = {"pool": "logic", "new_pool": True, **fields}
+    new = [NewMemory(prompt=f"About {one}", answer=one, **given) for one in answers]
     return deployment.client.memories.add(new)
 
 
@@ -277,6 +291,30 @@ def test_every_screen_can_be_read_by_everybody_and_fits(
             assert serious == [], path
     contradict_no_more(deployment, one, other)
     deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-4"))
+
+
+def test_a_card_is_learnt_on_a_telephone_and_comes_back_another_time(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    [memory] = add(deployment, "sextants measure angles", pool="cards")
+
+    with looking(browser, viewport=PHONE) as watched:
+        page = watched.see("/review?pool=cards", url)
+        expect(page.get_by_text("sextants measure angles", exact=True)).to_be_hidden()
+        page.get_by_text("Show the answer").click()
+        expect(page.locator(".answer")).to_have_text("sextants measure angles")
+        page.get_by_role("button", name="Good").click()
+        expect(page.get_by_text("It comes back in")).to_be_visible()
+        expect(page.get_by_text("Done for today")).to_be_visible()
+        expect(page.locator(".year .level-1")).to_have_count(1)
+
+    assert [one for one, card in cards(deployment).items() if card.reviews[-1].grade == "good"] == [memory]
+
+
+def cards(deployment: Deployment) -> dict[UUID, Card]:
+    """What whoever runs the tests has learnt."""
+    with connect(deployment.settings.redis) as client:
+        return CardStore(client, getpass.getuser()).cards("cards")
 
 
 def test_everything_works_without_scripts(browser: Browser, deployment: Deployment, url: str) -> None:

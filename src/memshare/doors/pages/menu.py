@@ -8,5 +8,6 @@ MENU = (
     ("/inbox", "Needs you"),
     ("/worth", "Does it help"),
     ("/now", "Now"),
+    ("/review", "Review"),
 )
 """Path and name, in the order of the menu."""

@@ -53,6 +53,7 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/rubrics/{name}/approval": {"version": "x"},
         "/v1/conflicts": {"memories": [shelf["poem"], shelf["logic"]], "contradict": True},
         "/v1/memories/{memory_id}": {"answer": "x"},
+        "/v1/reviews": {"pool": "poem", "memory_id": shelf["poem"], "grade": "good"},
     }.get(path, {})
 
 

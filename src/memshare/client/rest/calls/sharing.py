@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.memories import Memories
     from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.retrievers import Retrievers
+    from memshare.client.rest.calls.reviews import ReviewCalls
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
@@ -182,6 +183,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.retrievers import Retrievers
 
         return Retrievers(self._connection)
+
+    @cached_property
+    def reviews(self) -> ReviewCalls[Asked]:
+        """What you learn from a pool."""
+        from memshare.client.rest.calls.reviews import ReviewCalls
+
+        return ReviewCalls(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:
