@@ -386,6 +386,23 @@ def test_who_may_only_look_sees_their_pools_and_changes_nothing(
         expect(page).to_have_url(f"{url}/sign-in")
 
 
+def test_whoever_runs_it_makes_a_token_in_the_page_signs_in_with_it_and_revokes_it(browser: Browser, url: str) -> None:
+    with looking(browser) as watched:
+        page = watched.see("/access", url)
+        page.get_by_label("Name of who gets it").fill("owner")
+        page.get_by_label("admin").check()
+        page.get_by_role("button", name="Make it").click()
+        token = page.locator(".notice code").inner_text()
+        assert token.startswith("msh_owner_")
+        page.get_by_role("link", name="Sign in").click()
+        sign_in(page, token)
+        watched.see("/access", url)
+        assert token not in page.content()
+        page.get_by_role("button", name="Revoke owner").click()
+        expect(page).to_have_url(f"{url}/access")  # there is none any more, so this machine needs none
+        expect(page.locator(".notice.good")).to_contain_text("for its user on this machine alone")
+
+
 def test_a_form_of_another_site_does_nothing(deployment: Deployment, url: str) -> None:
     [memory] = add(deployment, "fog horns sleep")
 

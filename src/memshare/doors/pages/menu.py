@@ -9,5 +9,7 @@ MENU = (
     ("/worth", "Does it help"),
     ("/now", "Now"),
     ("/review", "Review"),
+    ("/agents", "Agents"),
+    ("/access", "Access"),
 )
 """Path and name, in the order of the menu."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         StatsReply,
         StatusReply,
     )
+    from memshare.client.rest.calls.access import Access
     from memshare.client.rest.calls.budgets import Budgets
     from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetters
@@ -141,6 +142,13 @@ class Sharing(Calls[Asked]):
     @call("get_status", "GET", "/v1/status", tag=WHAT_THERE_IS)
     def status(self) -> StatusReply:
         """What goes on now: models, workers, queues with what waits and why, and how much is accepted."""
+
+    @cached_property
+    def access(self) -> Access[Asked]:
+        """Tokens."""
+        from memshare.client.rest.calls.access import Access
+
+        return Access(self._connection)
 
     @cached_property
     def journeys(self) -> Journeys[Asked]:
