@@ -17,16 +17,16 @@ from tests.support.raw_server import RawServer, raw_server
 
 
 @contextmanager
-def served(backend: Backend) -> Iterator[str]:
+def served(backend: Backend, port: int = 0) -> Iterator[str]:
     """Serve on loopback while the block runs; gives the address."""
-    with running(server_of(backend)) as url:
+    with running(server_of(backend), port) as url:
         yield url
 
 
 @contextmanager
-def running(server: uvicorn.Server) -> Iterator[str]:
+def running(server: uvicorn.Server, port: int = 0) -> Iterator[str]:
     """Run a server while the block does; gives the address."""
-    with listen("127.0.0.1", 0) as listening:
+    with listen("127.0.0.1", port) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="serve")
         thread.start()
         try:

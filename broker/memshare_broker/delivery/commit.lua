@@ -12,7 +12,7 @@ if done then return {0, done} end
 -- Another run of the message may have been given up before: what was done stands. Its death stays counted, as that of
 -- a dead letter that is tried again.
 if redis.call('HEXISTS', journey, 'dead') == 1 then unbury() end
-note(stage, record)
+note(stage, record, key.ended .. stage, moment())
 remember(facts)
 redis.call('HINCRBY', key.done, stage, 1)
 strike()

@@ -6,6 +6,11 @@ local open, since = key.open .. queue, key.since .. queue
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 
+-- The time as the journey shows it: Unix time in seconds.
+local function moment()
+  return string.format('%.6f', now)
+end
+
 -- Writes a message down as open. One that is open already only shows a sign of life.
 local function enter(queue, id, entry)
   redis.call('SADD', key.queues, queue)
@@ -76,7 +81,9 @@ end
 
 local function begin_journey(shown, owner)
   if has_begun() then return end
-  note('task', shown, 'submitted', string.format('%.6f', now))
+  note('task', shown, 'submitted', moment())
+  redis.call('ZADD', key.recent, moment(), name)
+  redis.call('ZREMRANGEBYRANK', key.recent, 0, -1001)
   if owner ~= '' then note('owner', '"' .. owner .. '"') end
 end
 

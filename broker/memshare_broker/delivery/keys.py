@@ -38,6 +38,10 @@ DONE = "memshare:done"
 """Hash: stage → how many of its messages ended, ever."""
 JOURNEY = "memshare:journey:"
 """Hash of a journey: what is known of it, by stage."""
+ENDED = "ended "
+"""Of a stage, in a journey: when its message ended, as Unix time in seconds."""
+RECENT = "memshare:recent"
+"""Sorted set: the journeys that began last, a thousand of them, by the time at which they did."""
 KEPT = "memshare:kept"
 """Hash: id of a journey that was opened to be kept → what is known of it for ever, as JSON."""
 SWEEPING = "memshare:sweeping"
@@ -67,6 +71,8 @@ TABLE = {
     "done": DONE,
     "metrics": METRICS,
     "journey": JOURNEY,
+    "ended": ENDED,
+    "recent": RECENT,
     "kept": KEPT,
     "unacked": UNACKED,
     "unacked_index": UNACKED_INDEX,

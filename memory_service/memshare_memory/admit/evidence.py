@@ -9,15 +9,13 @@ from typing import NamedTuple
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import AnsweredTask, Embedding
+from memshare_memory.admit.following import followed
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.reward import Usual, trust
-from memshare_memory.stores.bm25 import tokens
 
 LONGEST_TEXT = 4_000  # characters of a prompt
 CLEAR = 0.5  # of the scale of scores: so far from what is usual, a score says all that it can say
-LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
-RUN = 3  # words in a row
 LEAST_WEIGHT = 0.05  # evidence that weighs less is left out
 
 
@@ -97,17 +95,3 @@ def as_evidence(
         for word in heavy
         if word.memory.id in used
     ]
-
-
-def followed(answer: str, shown: Sequence[str]) -> int | None:
-    """The place of the shown answer that was followed, of equal ones the first; None where none was."""
-    runs = _runs(answer)
-    shares = [len(of & runs) / len(of) if (of := _runs(text)) else 0.0 for text in shown]
-    best = max(shares, default=0.0)
-    return shares.index(best) if best >= LEAST_FOLLOWED else None
-
-
-def _runs(text: str) -> set[tuple[str, ...]]:
-    """All runs of `RUN` words; a shorter text is one run."""
-    words = tokens(text)
-    return {tuple(words[at : at + RUN]) for at in range(max(len(words) - RUN + 1, min(len(words), 1)))}

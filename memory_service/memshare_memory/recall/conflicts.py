@@ -27,10 +27,12 @@ Rivals = dict[UUID, bool]
 
 
 class Conflict(Message):
-    """Two memories that contradict each other, and what they claim, where a model said it."""
+    """Two memories that contradict each other, what they claim, where a model said it, and whether a person has
+    confirmed it."""
 
     memories: tuple[UUID, UUID]
     claims: str | None = None
+    confirmed: bool = False
 
 
 class Conflicts:
@@ -76,7 +78,12 @@ class Conflicts:
         rivals = read_rivals(list(links), links.values())
         found = {(min(one, rival, key=str), max(one, rival, key=str)) for one, of in rivals.items() for rival in of}
         claims = self._client.hgetall(claims_key(pool)) if found else {}
-        return [Conflict(memories=pair, claims=claims.get(_both(*pair))) for pair in sorted(found, key=str)]
+        return [
+            Conflict(
+                memories=(one, other), claims=claims.get(_both(one, other)), confirmed=rivals[one].get(other, False)
+            )
+            for one, other in sorted(found, key=str)
+        ]
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Take out memories that are no more, or say something else by now."""

@@ -22,6 +22,7 @@ from memshare_broker.delivery.hops import (
     Hop,
     R,
 )
+from memshare_broker.delivery.keys import ENDED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.comparisons import Compared
@@ -88,6 +89,8 @@ class Journey(BaseModel):
     cancelled: Cancelled | None = None
     """When and why it was ended before it was through."""
     dead: DeadLetter | None = None
+    hops: dict[str, float] = {}
+    """When each hop ended, as Unix time in seconds."""
 
     @property
     def ended(self) -> bool:
@@ -160,6 +163,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
         cancelled=cancelled,
         dead=dead,
+        hops={name.removeprefix(ENDED): at for name, at in records.items() if name.startswith(ENDED)},
     )
 
 

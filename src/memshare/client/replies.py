@@ -79,6 +79,7 @@ class CriterionReply(Message):
     name: str
     points: float
     kinds: tuple[str, ...] | None
+    description: str = ""
 
 
 class RubricReply(Message):
@@ -99,3 +100,44 @@ class StatsReply(Message):
     by_pool: dict[str, int]
     lift: dict[str, Lift] = Field(description="by pool, where a task was counted")
     open: dict[str, int]
+
+
+class WorkerReply(Message):
+    """A worker process: the queues that it serves, and its models."""
+
+    name: str
+    queues: tuple[str, ...]
+    models: tuple[str, ...]
+
+
+class WaitingReply(Message):
+    """Why some messages wait beside their queue."""
+
+    why: str
+    messages: int
+    until: float = Field(description="when the first of them goes on, as Unix time in seconds")
+
+
+class QueueReply(Message):
+    """A queue now."""
+
+    name: str
+    open: int = Field(description="accepted and not ended")
+    a_minute: int = Field(description="how many ended within the last whole minute")
+    oldest: float = Field(description="age of the oldest open message that is not set aside, in seconds")
+    workers: int
+    waiting: tuple[WaitingReply, ...] = Field(description="set aside, by reason")
+
+
+class StatusReply(Message):
+    """What goes on now. Whoever does not see all pools is told of the queues of its own agents alone."""
+
+    agent_models: dict[str, str] = Field(description="the model of each agent; 'offline' is none")
+    scorer_models: tuple[str, ...]
+    answers_a_minute: int
+    graded: int
+    accepted: int
+    queues: tuple[QueueReply, ...]
+    workers: tuple[WorkerReply, ...]
+    failed_tries: dict[str, int] = Field(description="how many tries failed, ever, by reason")
+    dead_letters: int

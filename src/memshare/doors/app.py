@@ -12,9 +12,9 @@ from memshare.doors.body import LARGEST_BODY
 from memshare.doors.entrance import Entrance
 from memshare.doors.health import health_routes
 from memshare.doors.mcp_door.http import McpDoor
+from memshare.doors.pages.routes import page_routes
 from memshare.doors.problems import Problem, add_handlers
 from memshare.doors.routes.calls import call_routes
-from memshare.doors.routes.pages import page_routes
 from memshare.doors.this_machine import is_same_user
 
 DESCRIPTION = """\
@@ -44,7 +44,7 @@ def rest_app(backend: Backend) -> FastAPI:
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
     app.include_router(call_routes())
-    app.router.routes += [mcp.route, *health_routes(backend.health), *page_routes()]
+    app.router.routes += [mcp.route, *health_routes(backend.health), *page_routes(backend)]
 
     described = app.openapi
 

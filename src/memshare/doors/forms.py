@@ -12,6 +12,7 @@ from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
 from memshare_memory.door.conditions import Conditions
 from memshare_memory.memory import Mode, Status
+from memshare_memory.stores.store import SortKey
 
 LONGEST_KEY = 200  # characters of an idempotency key
 Key = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$")]
@@ -127,14 +128,16 @@ class SearchForm(Conditions):
 
 
 class PageForm(Conditions):
-    """Some memories in the order of their ids."""
+    """Some memories in the order of their ids, or the first ones in another order."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     pool: Label | None = None
     status: Status | None = None
     limit: int = Field(default=50, ge=1, le=500)
-    cursor: UUID | None = Field(default=None, description="`next` of the page before")
+    cursor: UUID | None = Field(default=None, description="`next` of the page before; not with an order")
+    order: SortKey | None = Field(default=None, description="the highest first; there is no next page then")
+    ascending: bool = Field(default=False, description="the lowest first")
 
 
 class MemoryForm(Message):

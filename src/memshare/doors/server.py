@@ -25,12 +25,12 @@ BOUNDS = Bounds(problem, body_within=30.0)
 # What our own pages load is of this server, and nobody shows them in a frame of theirs.
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 HEADERS = [
     ("Content-Security-Policy", CONTENT_POLICY),
     ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"),
+    ("Referrer-Policy", "same-origin"),  # without it, forms do not say whose page they are of
 ]
 """Sent with every answer."""
 
@@ -67,8 +67,9 @@ class Connection(BoundedConnection):
 
 def server_of(backend: Backend) -> uvicorn.Server:
     """The server, not yet running."""
+    app = rest_app(backend)
     config = uvicorn.Config(
-        rest_app(backend),
+        app,
         http=bounded(BOUNDS, count_for_this_process(), Connection),
         headers=HEADERS,
         log_config=None,
@@ -81,4 +82,6 @@ def server_of(backend: Backend) -> uvicorn.Server:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=END_WITHIN,
     )
-    return Server(config)
+    server = Server(config)
+    app.state.is_ending = lambda: server.should_exit  # streams end then, which would keep it waiting
+    return server

@@ -121,11 +121,14 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
                 "data": settings.data,
                 "redis": settings.redis,
                 "flower": supervisor.flower_url,
+                "page": supervisor.serve_url,
                 "rest": supervisor.serve_url,
                 "model": model,
             }
         )
         return
+    if supervisor.serve_url:
+        console.print(styled("Page    ", (supervisor.serve_url, "bold"), "  in a browser: ask, look, decide"))
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
     console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}", soft_wrap=True)
     if supervisor.flower_url:

@@ -1,4 +1,4 @@
-"""`memshare serve`: the REST door for agents of others."""
+"""`memshare serve`: the page for people, and the REST door for agents of others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to serve; others than this machine need a token.")] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
-    """Serve REST and MCP for other agents until Ctrl-C: recall, offer, feedback, tasks, memories.
+    """Serve the page for people, and REST and MCP for other agents, until Ctrl-C.
 
     Example: memshare serve --port 8780
     """
@@ -37,7 +37,7 @@ def serve(
         if as_json or settings.log_format == "json":
             print_json({"url": url, "tokens": has_token})
         else:
-            console.print(f"Serves REST at {url}; {url}/docs describes it. Ctrl-C ends it.", soft_wrap=True)
+            console.print(f"Open {url} in a browser. {url}/docs describes REST. Ctrl-C ends it.", soft_wrap=True)
             if not has_token:
                 console.print(
                     "There is no token yet, so only this user of this machine is served, and may do everything. "

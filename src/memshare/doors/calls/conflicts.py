@@ -24,7 +24,7 @@ def conflicts(backend: BackendNow, caller: CallerNow, pool: Label | None = None)
     there = [one for one in found if known.keys() >= set(one.memories)]
     pairs = [sorted((known[each] for each in one.memories), key=lambda each: -each.credibility.p) for one in there]
     return [
-        Contradiction(memories=(first, second), claims=one.claims)
+        Contradiction(memories=(first, second), claims=one.claims, confirmed=one.confirmed)
         for one, (first, second) in zip(there, pairs, strict=True)
     ]
 

@@ -25,7 +25,7 @@ def dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply
     caller.require("admin")
     with backend.reaching():
         letters = backend.client.dead_letters.all()
-    found = [(letter, _pool_of(backend, letter)) for letter in letters]
+    found = [(letter, pool_of_letter(backend, letter)) for letter in letters]
     return [
         DeadLetterReply(
             id=letter.entry.id, journey=letter.entry.journey, task=letter.entry.task, pool=pool, reason=letter.reason,
@@ -64,12 +64,12 @@ def _own(backend: Backend, caller: Caller, letter_id: str) -> DeadLetter:
             letter = backend.client.dead_letters.get(letter_id)
     except BadInput as error:
         raise unknown from error
-    if not caller.sees(_pool_of(backend, letter)):
+    if not caller.sees(pool_of_letter(backend, letter)):
         raise unknown
     return letter
 
 
-def _pool_of(backend: Backend, letter: DeadLetter) -> str | None:
+def pool_of_letter(backend: Backend, letter: DeadLetter) -> str | None:
     """The pool that a message was about: it says so itself, or its agent does."""
     body: Any = letter.entry.body
     for _ in range(2):

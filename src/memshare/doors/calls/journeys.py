@@ -40,10 +40,15 @@ def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyRep
         journey = backend.client.journey(journey_id)
     except BadInput as error:
         raise _unknown(journey_id) from error
-    pool = journey.pool or backend.pool_of(journey.agent)
-    if not caller.sees(pool) or not (journey.submitter == caller.name or caller.may("curate")):
+    if not is_seen(backend, caller, journey):
         raise _unknown(journey_id)
-    return _reply(journey, pool)
+    return _reply(journey, journey.pool or backend.pool_of(journey.agent))
+
+
+def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
+    """Whether a journey is the caller's own, or of a pool that the caller curates."""
+    pool = journey.pool or backend.pool_of(journey.agent)
+    return caller.sees(pool) and (journey.submitter == caller.name or caller.may("curate"))
 
 
 async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:
@@ -106,4 +111,5 @@ def _reply(journey: Journey, pool: str | None) -> JourneyReply:
         waits=journey.waits.why if journey.waits else None,
         cancelled=journey.cancelled.why if journey.cancelled else None,
         error=journey.dead.error if journey.dead else None,
+        dead_letter=journey.dead.entry.id if journey.dead else None,
     )

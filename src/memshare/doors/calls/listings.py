@@ -115,7 +115,9 @@ def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
 
 def _rubric(rubric: Rubric) -> RubricReply:
     criteria = tuple(
-        CriterionReply(name=one.name, points=one.points, kinds=tuple(one.kinds) if one.kinds else None)
+        CriterionReply(
+            name=one.name, points=one.points, kinds=tuple(one.kinds) if one.kinds else None, description=one.description
+        )
         for one in rubric.criteria
     )
     return RubricReply(

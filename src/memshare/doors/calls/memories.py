@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Header
 from pydantic import Field
 
-from memshare.client.errors import NoMatch, NotFound, Stale
+from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
 from memshare.client.rest.calls.memories import Forgotten, Memories, MemoryReply
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
@@ -20,6 +20,7 @@ from memshare.doors.serving import DESTROYS, serves, tool
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.forget.answers import ForgetPreview
 from memshare_memory.memory import Memory
 from memshare_memory.recall.lift import memory_lift
 
@@ -75,13 +76,24 @@ def edit(
 
 
 @serves(Memories.forget)
-def forget(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> Forgotten:
-    """Take a memory out of its pool; it stays in the trash for 30 days."""
+def forget(backend: BackendNow, caller: CallerNow, memory_id: UUID, with_children: bool = False) -> Forgotten:
+    """Take a memory, or all that was derived from it, too, out of its pool; it stays in the trash for 30 days."""
     caller.require("curate")
     memory = _judged(backend, caller, memory_id).memory
-    ids = backend.client.memories.forget(Forget(ids=(memory_id,)))
+    if with_children:
+        _require_own(caller, memory_id, preview(backend, caller, memory_id, with_children=True))
+    ids = backend.client.memories.forget(Forget(ids=(memory_id,), with_children=with_children))
     audit(caller, "forget", memory_id=memory_id, pool=memory.pool)
     return Forgotten(ids=tuple(ids))
+
+
+@serves(Memories.preview)
+def preview(backend: BackendNow, caller: CallerNow, memory_id: UUID, with_children: bool = False) -> ForgetPreview:
+    """What `forget` would take; of pools that are not the caller's nothing is shown."""
+    caller.require("curate")
+    _judged(backend, caller, memory_id)
+    found = backend.client.memories.forget_preview(Forget(ids=(memory_id,), with_children=with_children))
+    return found.model_copy(update={"examples": tuple(one for one in found.examples if caller.sees(one.pool))})
 
 
 @tool(Memories.forget, "forget", "Forget a memory", DESTROYS)
@@ -98,6 +110,12 @@ def forget_by_model(
 def version_of(memory: Memory) -> str:
     """A short text that is another one as soon as anything of the memory is."""
     return hashlib.sha256(memory.model_dump_json().encode()).hexdigest()[:32]
+
+
+def _require_own(caller: Caller, memory_id: UUID, found: ForgetPreview) -> None:
+    """Raise `Forbidden` where other people's pools would lose memories, too."""
+    if not all(map(caller.sees, found.by_pool)):
+        raise Forbidden(f"Some of what was derived from {str(memory_id)!r} is of pools that are not yours.")
 
 
 def _judged(backend: Backend, caller: Caller, memory_id: UUID) -> JudgedMemory:

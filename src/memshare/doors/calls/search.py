@@ -19,6 +19,7 @@ from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Status
+from memshare_memory.stores.store import Order
 
 
 class Found(Message):
@@ -55,9 +56,14 @@ def search(backend: BackendNow, caller: CallerNow, form: SearchForm) -> SearchRe
 
 @serves(Memories.page)
 def page(backend: BackendNow, caller: CallerNow, form: Annotated[PageForm, Query()]) -> MemoriesReply:
-    """Some memories in the order of their ids, from where the page before ended."""
+    """Some memories in the order of their ids, from where the page before ended, or the first ones in another order."""
     caller.require("recall")
     where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    if form.order is not None:
+        if form.cursor is not None:
+            raise BadInput("A 'cursor' goes with the order of the ids: leave out 'order'.")
+        first = backend.client.memories.first(where, Order(form.order, ascending=form.ascending), form.limit)
+        return MemoriesReply(memories=first, next=None)
     found = backend.client.memories.page(where, form.limit, form.cursor)
     return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
 

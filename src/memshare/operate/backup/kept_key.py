@@ -17,6 +17,7 @@ _RESULT = "celery-task-meta-"
 _FLEETING = (
     PREFIX, INCARNATIONS_THERE, "memshare:gate:", "memshare:settle:", OWNER, SWEEPING, SWEPT, INCARNATIONS, STARTS,
     LIFTED, PACE, "memshare:index:", "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING,
+    "memshare:session:",
 )  # fmt: skip
 _LEASE = ":lease"
 _OF_A_START = (TOKENS, "memshare:encoder", "memshare:pools", "memshare:queues", "memshare:metrics")

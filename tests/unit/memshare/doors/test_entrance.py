@@ -102,7 +102,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(server: Address, reques
     assert {"script-src": "'self'", "style-src": "'self'", "connect-src": "'self'"}.items() <= policy.items()
     assert "unsafe" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     if status in (400, 403, 404, 405, 431) and b"/mcp" not in request_:
         assert json.loads(answer.body)["status"] == status
 
@@ -175,6 +175,10 @@ def nested(path: tuple[str, ...], value: str) -> Any:
     return [inner] if path[0] == "0" else {path[0]: inner}
 
 
+WITHOUT_TEXT = ("/v1/journeys/{journey_id}/again", "/v1/retrievers/{pool}/rollback")
+"""Their bodies have numbers alone."""
+
+
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_half_a_character_is_refused_in_every_field_by_its_name(method: str, path: str, here: TestClient) -> None:
     described: dict[str, Any] = here.get("/openapi.json").json()
@@ -190,7 +194,7 @@ def test_half_a_character_is_refused_in_every_field_by_its_name(method: str, pat
 
         assert response.status_code == 422, (field, response.text)
         assert f"body.{'.'.join(field)} " in response.json()["detail"]
-    assert fields
+    assert fields or path in WITHOUT_TEXT
 
 
 def test_half_a_character_is_refused_in_what_fits_otherwise_and_a_whole_one_is_not(here: TestClient) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from pydantic import Field
+
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 from memshare_memory.curate.requests import ConflictDecision
@@ -15,6 +17,7 @@ class Contradiction(Message):
 
     memories: tuple[JudgedMemory, JudgedMemory]
     claims: str | None
+    confirmed: bool = Field(default=False, description="whether a person has said that they contradict each other")
 
 
 Contradictions = list[Contradiction]

@@ -7,10 +7,15 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare.client.replies import Accepted
 from memshare.client.rest.methods import Asked, Calls, call, stream
+from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.extractions import Extracted
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.lessons import Lesson
 from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Usage
+
+State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 
 
 class JourneyReply(Message):
@@ -18,7 +23,7 @@ class JourneyReply(Message):
 
     id: str
     what: Literal["task", "standard answer", "seed"]
-    state: Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
+    state: State
     ended: bool
     agent: str
     pool: str | None
@@ -41,9 +46,40 @@ class JourneyReply(Message):
     reason: str | None
     lesson: Lesson | None
     feedback: dict[UUID, float]
+    hops: dict[str, float] = Field(description="when each hop ended, as Unix time in seconds")
+    retriever_version: int | None
+    verified: bool | None = Field(description="whether a run in steps ended with a verified answer")
+    parts: dict[UUID, UUID] = Field(description="its sub-questions: the journey of each, by the memory it may become")
+    part_of: str | None = Field(description="the journey whose sub-question it is")
+    compared: Compared | None = Field(description="which memories it contradicts, where it was compared")
+    extracted: Extracted | None = Field(description="which concepts its memory has")
     waits: str | None = Field(description="why it waits beside its queue")
     cancelled: str | None
     error: str | None = Field(description="why it was given up")
+    dead_letter: str | None = Field(description="the id of its dead letter")
+
+
+class BriefJourney(Message):
+    """A journey in a list; of a long prompt its beginning."""
+
+    id: str
+    state: State
+    agent: str
+    kind: str | None
+    submitter: str
+    submitted: float
+    prompt: str
+    model: str | None
+    memories: int = Field(description="how many were shown")
+    score: float | None
+    accepted: bool | None
+    waits: str | None
+
+
+class JourneysReply(Message):
+    """The journeys that began last, the latest first."""
+
+    journeys: tuple[BriefJourney, ...]
 
 
 class Cancelled(Message):
@@ -61,6 +97,18 @@ class Journeys(Calls[Asked]):
         """What became of a task or of a pair so far.
 
         Waits up to `wait` seconds (60 at most) for its end.
+        """
+
+    @call("get_journeys", "GET", "/v1/journeys")
+    def list(self, *, agent: str | None = None, limit: int = 50) -> JourneysReply:
+        """The journeys that began last, among the last thousand of all: yours, or with `curate` those of your pools."""
+
+    @call("repeat_journey", "POST", "/v1/journeys/{journey_id}/again", status=202, repeatable=False)
+    def again(self, journey_id: str, *, memories: int | None = None, remember: bool = True) -> Accepted:
+        """Give the task of a journey to its agent again, in a journey of its own.
+
+        `memories` is how many are shown: with 0 the answer shows what the agent does alone. `remember` is as in
+        `tasks`.
         """
 
     @stream("get_events", "/v1/journeys/{journey_id}/events")

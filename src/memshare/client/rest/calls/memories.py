@@ -10,8 +10,10 @@ from pydantic import Field
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
+from memshare_memory.forget.answers import ForgetPreview
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.recall.lift import Lift
+from memshare_memory.stores.store import SortKey
 
 
 class FoundMemory(Message):
@@ -75,11 +77,13 @@ class Memories(Calls[Asked]):
         status: Status | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        order: SortKey | None = None,
+        ascending: bool = False,
         **conditions: Unpack[ConditionArguments],
     ) -> MemoriesReply:
-        """Memories, a page at a time.
+        """Memories, a page at a time, or the first ones in an order: by "created", "score" or "credibility".
 
-        `next` of what comes back is the cursor of the next page.
+        `next` of what comes back is the cursor of the next page; in an order there is none.
         """
 
     @call("post_memory", "POST", "/v1/memories", status=201)
@@ -121,5 +125,9 @@ class Memories(Calls[Asked]):
         """
 
     @call("delete_memory", "DELETE", "/v1/memories/{memory_id}", repeatable=False)
-    def forget(self, memory_id: UUID | str) -> Forgotten:
-        """Forget a memory: it stays in the trash for 30 days."""
+    def forget(self, memory_id: UUID | str, *, with_children: bool = False) -> Forgotten:
+        """Forget a memory, and with `with_children` what was derived from it: it stays in the trash for 30 days."""
+
+    @call("preview_forgetting", "GET", "/v1/memories/{memory_id}/forgetting")
+    def preview(self, memory_id: UUID | str, *, with_children: bool = False) -> ForgetPreview:
+        """What forgetting a memory would take with it; nothing is done."""

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
         Recalled,
         RubricReply,
         StatsReply,
+        StatusReply,
     )
+    from memshare.client.rest.calls.access import Access
     from memshare.client.rest.calls.budgets import Budgets
     from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetters
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import Memories
+    from memshare.client.rest.calls.needs import NeedsCalls
+    from memshare.client.rest.calls.retrievers import Retrievers
+    from memshare.client.rest.calls.reviews import ReviewCalls
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
@@ -134,6 +139,17 @@ class Sharing(Calls[Asked]):
     def stats(self) -> StatsReply:
         """How many memories your pools have, and how many messages are open."""
 
+    @call("get_status", "GET", "/v1/status", tag=WHAT_THERE_IS)
+    def status(self) -> StatusReply:
+        """What goes on now: models, workers, queues with what waits and why, and how much is accepted."""
+
+    @cached_property
+    def access(self) -> Access[Asked]:
+        """Tokens."""
+        from memshare.client.rest.calls.access import Access
+
+        return Access(self._connection)
+
     @cached_property
     def journeys(self) -> Journeys[Asked]:
         """What became of tasks and pairs."""
@@ -161,6 +177,27 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.conflicts import ConflictCalls
 
         return ConflictCalls(self._connection)
+
+    @cached_property
+    def needs(self) -> NeedsCalls[Asked]:
+        """What needs a person."""
+        from memshare.client.rest.calls.needs import NeedsCalls
+
+        return NeedsCalls(self._connection)
+
+    @cached_property
+    def retrievers(self) -> Retrievers[Asked]:
+        """What retrievers have learnt."""
+        from memshare.client.rest.calls.retrievers import Retrievers
+
+        return Retrievers(self._connection)
+
+    @cached_property
+    def reviews(self) -> ReviewCalls[Asked]:
+        """What you learn from a pool."""
+        from memshare.client.rest.calls.reviews import ReviewCalls
+
+        return ReviewCalls(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:

@@ -1,0 +1,66 @@
+"""Access: tokens, made and revoked by who may do everything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import Field
+
+from memshare.client.errors import Forbidden, NotFound
+from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
+from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import Caller, Right
+from memshare.doors.serving import serves
+from memshare.doors.tokens import TokenName
+from memshare_broker.wire.messages import Message, Name
+
+TokenPath = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+class TokenForm(Message):
+    """A token to be made: its name is recorded as the submitter of what it brings in."""
+
+    name: TokenName
+    may: tuple[Right, ...] = Field(min_length=1)
+    pools: tuple[Name, ...] | None = Field(default=None, min_length=1, description="null: all pools")
+
+
+@serves(Access.list)
+def tokens(backend: BackendNow, caller: CallerNow) -> list[TokenReply]:
+    """Every token, by name."""
+    _require_all(caller)
+    with backend.reaching():
+        found = backend.tokens.all()
+    return [TokenReply(name=one.name, may=one.may, pools=one.pools, created=one.created) for one in found]
+
+
+@serves(Access.create)
+def create(backend: BackendNow, caller: CallerNow, form: TokenForm) -> NewTokenReply:
+    """Make a token; raises `BadInput` for a name that is taken or reserved."""
+    _require_all(caller)
+    with backend.reaching():
+        text = backend.tokens.create(form.name, form.may, form.pools)
+    audit(caller, "create a token", token=form.name)
+    return NewTokenReply(name=form.name, token=text)
+
+
+@serves(Access.revoke)
+def revoke(backend: BackendNow, caller: CallerNow, token_name: TokenPath) -> RevokedReply:
+    """Let a token be worth nothing; raises `NotFound`."""
+    _require_all(caller)
+    with backend.reaching():
+        if token_name not in {one.name for one in backend.tokens.all()}:
+            raise NotFound(f"No token is called {token_name!r}.")
+        backend.tokens.revoke(token_name)
+        left = len(backend.tokens.all())
+    audit(caller, "revoke a token", token=token_name)
+    return RevokedReply(name=token_name, left=left)
+
+
+def _require_all(caller: Caller) -> None:
+    """Raise `Forbidden` for who may not do everything everywhere: a token could be made that may do more."""
+    caller.require("admin")
+    if caller.pools is not None:
+        raise Forbidden(f"The token {caller.name!r} may not do this: it takes one that sees all pools.")

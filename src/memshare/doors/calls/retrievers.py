@@ -1,0 +1,104 @@
+"""Retrievers: what each pool's has learnt, and going back to an earlier version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import Field
+
+from memshare.client.rest.calls.retrievers import (
+    RetrieverReply,
+    Retrievers,
+    RetrieversReply,
+    RolledBackReply,
+    VersionReply,
+)
+from memshare.doors.audit import audit
+from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.backend import Backend
+from memshare.doors.serving import serves
+from memshare.extras import needs_extra
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Message
+from memshare_memory.pool.encoder_names import ENCODER, first_name
+
+PoolPath = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+class RollbackForm(Message):
+    """The version to put into use; without it the one before."""
+
+    to: int | None = Field(default=None, ge=0)
+
+
+@serves(Retrievers.list)
+def retrievers(backend: BackendNow, caller: CallerNow) -> RetrieversReply:
+    """The retrievers of the caller's pools that have had a lesson, by name."""
+    caller.require("recall")
+    with backend.reaching(), _numbers():
+        from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
+
+        found = read_status(backend.redis, backend.settings, _encoder(backend), None, 0)
+    return RetrieversReply(
+        encoder=found.encoder,
+        lessons=found.consolidation.lessons_now,
+        next_at=found.consolidation.next_at,
+        waits_for=found.consolidation.waits_for,
+        pools=tuple(
+            RetrieverReply(
+                pool=name,
+                version=one.version,
+                fault=one.fault,
+                versions=tuple(VersionReply(**version.model_dump()) for version in one.versions),
+                lessons=one.lessons.model_dump(),
+                accuracy_untrained=one.held_out_accuracy.untrained,
+                accuracy=one.held_out_accuracy.in_use,
+                held_out=one.held_out_accuracy.lessons,
+                lift=one.lift,
+            )
+            for name, one in sorted(found.pools.items())
+            if caller.sees(name)
+        ),
+    )
+
+
+@serves(Retrievers.rollback)
+def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: RollbackForm) -> RolledBackReply:
+    """Put another version of a pool's retriever into use; raises `BadInput` for one that is not kept."""
+    caller.require("admin")
+    caller.require_pool(pool)
+    with backend.reaching(), _numbers():
+        from memshare_trainer import lesson_log
+        from memshare_trainer.rollback import roll_back
+
+        encoder, settings = _encoder(backend), backend.settings
+        if pool not in lesson_log.retrievers(backend.redis, encoder):
+            raise BadInput(
+                f"The pool {pool!r} has had no lesson with the encoder {encoder!r}: there is no version yet."
+            )
+        log = lesson_log.LessonLog(
+            backend.redis, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days
+        )
+        done = roll_back(log, form.to)
+    audit(caller, "roll back", pool=pool, version=done.version)
+    return RolledBackReply(**done._asdict())
+
+
+def _encoder(backend: Backend) -> str:
+    """The name of the encoder whose vectors the pool has, or will have."""
+    return str(backend.redis.get(ENCODER) or first_name(backend.settings))
+
+
+@contextmanager
+def _numbers() -> Iterator[None]:
+    """Name the extra that brings what this computes with, where it is missing."""
+    try:
+        yield
+    except ImportError as error:
+        missing = needs_extra("What retrievers have learnt", error)
+        if missing is None:
+            raise
+        raise missing from error

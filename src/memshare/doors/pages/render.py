@@ -1,0 +1,117 @@
+"""Makes a page of a template: every text is shown as text, and what would turn or hide it is written out."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memshare_broker.observe.plain_text import plain
+from memshare_broker.settings import OFFLINE
+
+
+def _cleaned(value: Any) -> Any:
+    """What stands in the place of an expression: a text without characters that command, turn or hide."""
+    if value is None:
+        return ""
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def in_field(text: str | None) -> Markup:
+    """A text as it is, for a field in which a person changes it; a browser drops the first line feed."""
+    return Markup("\n") + escape(text or "")
+
+
+def short(text: str | None, width: int = 120) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join((text or "").split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def cut(text: str | None, length: int = 600) -> str:
+    """The beginning of a text, with its lines."""
+    text = text or ""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def short_id(one: UUID | str | None) -> str:
+    """The first 8 digits of an id."""
+    return str(one or "")[:8]
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number as people read it; a dash for one that is not known."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference, with its sign."""
+    return "–" if value is None else f"{round(value, 1) + 0.0:+.1f}"
+
+
+def percent(value: float | None) -> str:
+    """A share as a percentage."""
+    return "–" if value is None else f"{value:.0%}"
+
+
+def ago(seconds: float | None) -> str:
+    """How long ago a Unix time was, in the largest fitting unit."""
+    if not seconds:
+        return "–"
+    passed = max(time.time() - seconds, 0.0)
+    return "now" if passed < 1 else f"{lasting(passed)} ago"
+
+
+def lasting(seconds: float | None) -> str:
+    """A duration in the largest fitting unit."""
+    if seconds is None:
+        return "–"
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    if seconds < 0.1:
+        return f"{seconds * 1_000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def moment(seconds: float | None) -> str:
+    """A Unix time as a date and a time of UTC."""
+    return "–" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def words(name: str) -> str:
+    """A name with spaces in place of underscores."""
+    return name.replace("_", " ")
+
+
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """A number with its noun."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("memshare.doors.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_cleaned,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, words, counted):
+        made.filters[function.__name__] = function
+    made.globals["OFFLINE"] = OFFLINE
+    made.globals["part"] = made.get_template("parts.html.j2").module
+    return made
+
+
+ENVIRONMENT = _environment()
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page, or a part of one."""
+    return ENVIRONMENT.get_template(f"{template}.html.j2").render(**values)

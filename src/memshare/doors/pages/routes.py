@@ -1,0 +1,228 @@
+"""The routes of the pages: who asks is found first, then a screen is shown, or what a form asks for is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from importlib import import_module
+from importlib.resources import files
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from fastapi_swagger import resources as swagger_ui
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from memshare.client.errors import NoToken
+from memshare.doors import pages
+from memshare.doors.backend import Backend
+from memshare.doors.body import Bodies
+from memshare.doors.caller import LOCAL_NAME, Caller
+from memshare.doors.pages import screens
+from memshare.doors.pages.menu import MENU
+from memshare.doors.pages.needs import Needs
+from memshare.doors.pages.render import rendered
+from memshare.doors.pages.session import require_same_origin, sign_in, sign_out, who_asks
+from memshare.doors.pages.stream import Pulse, changes, state_of
+from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Visit
+from memshare.doors.problems import headers_of, status_of
+from memshare_broker.connection import DOWN, unreachable
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.wire.checking import readable
+
+FILES: dict[str, tuple[ModuleType, str]] = {
+    "/docs": (pages, "static/docs.html"),
+    "/pages/docs.js": (pages, "static/docs.js"),
+    "/pages/page.css": (pages, "static/page.css"),
+    "/pages/page.js": (pages, "static/page.js"),
+    "/pages/htmx.js": (pages, "static/htmx.js"),
+    "/pages/icon.png": (swagger_ui, "favicon-32x32.png"),
+    "/pages/swagger-ui.js": (swagger_ui, "swagger-ui-bundle.js"),
+    "/pages/swagger-ui.css": (swagger_ui, "swagger-ui.css"),
+}
+"""Path → the package and the file that is sent; none takes a token."""
+NOTE = "memshare_note"
+"""Cookie with what the last form did, which the next page says."""
+SIGN_IN = "/sign-in"
+
+
+def page_routes(backend: Backend) -> list[Route]:
+    """All routes of the pages."""
+    for module in iter_modules(screens.__path__, f"{screens.__name__}."):
+        import_module(module.name)
+    site = Site(backend)
+    made = [_route(path, _sends(package, name)) for path, (package, name) in FILES.items()]
+    made += [_route(path, site.showing(shows)) for path, shows in PAGES.shown.items()]
+    made += [_route(path, site.doing(does), "POST") for path, does in PAGES.done.items()]
+    made += [_route("/pages/stream", site.stream), _route(SIGN_IN, site.ask_for_token)]
+    return [*made, _route(SIGN_IN, site.sign_in, "POST"), _route("/sign-out", site.sign_out, "POST")]
+
+
+def _route(path: str, answers: Callable[[Request], Awaitable[Response]], method: str = "GET") -> Route:
+    return Route(path, answers, methods=[method], include_in_schema=False)
+
+
+def _sends(package: ModuleType, name: str) -> Callable[[Request], Awaitable[FileResponse]]:
+    path = str(files(package) / name)
+
+    async def send(_: Request) -> FileResponse:
+        return FileResponse(path, headers={"Cache-Control": "no-cache"})
+
+    return send
+
+
+class Site:
+    """Answers people's requests with the functions that answer REST, and with what a page needs beside them."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._bodies = Bodies()
+        self._pulse = Pulse(backend)
+        self._needs = Needs(backend)
+
+    def showing(self, shows: Shows) -> Callable[[Request], Awaitable[Response]]:
+        """What answers a request for a page."""
+
+        async def show(request: Request) -> Response:
+            return await run_in_threadpool(self._guarded, request, lambda: self._show(request, shows))
+
+        return show
+
+    def doing(self, does: Does) -> Callable[[Request], Awaitable[Response]]:
+        """What answers a form that is sent."""
+
+        async def do(request: Request) -> Response:
+            try:
+                require_same_origin(request)
+                caller = await run_in_threadpool(who_asks, self._backend, request)
+                body = await self._bodies.read(request.receive, caller.name)
+            except (MemshareError, *DOWN) as error:
+                return self._refusal(request, error)
+
+            def answer() -> Response:
+                fields = ImmutableMultiDict([*_fields(body).multi_items(), *request.query_params.multi_items()])
+                done = does(Visit(self._backend, caller, request.path_params, fields))
+                return self._page(request, caller, done) if isinstance(done, Screen) else _turned(done)
+
+            return await run_in_threadpool(self._guarded, request, answer)
+
+        return do
+
+    async def stream(self, request: Request) -> Response:
+        """The changes of what a page shows."""
+        try:
+            caller = await run_in_threadpool(who_asks, self._backend, request)
+        except (MemshareError, *DOWN) as error:
+            return Response(str(error), status_of(error), headers_of(error))
+        journey = request.query_params.get("journey", "")
+
+        events = changes(
+            lambda: self._state(caller, journey),
+            request.query_params.get("seen", ""),
+            lambda: self._needs.count(caller),
+            getattr(request.app.state, "is_ending", lambda: False),
+        )
+        return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    async def ask_for_token(self, request: Request) -> Response:
+        """The page on which a token is typed."""
+        return self._page(request, None, Screen("sign_in", {"wrong": ""}))
+
+    async def sign_in(self, request: Request) -> Response:
+        """Exchange a token for a session."""
+        answer = RedirectResponse("/", 303)
+        try:
+            require_same_origin(request)
+            form = _fields(await self._bodies.read(request.receive, "who signs in"))
+            secure = urlsplit(request.headers["origin"]).scheme == "https"
+            await run_in_threadpool(sign_in, self._backend, form.get("token", ""), answer, secure=secure)
+        except (MemshareError, *DOWN) as error:
+            return self._page(request, None, Screen("sign_in", {"wrong": str(error)}, status=status_of(error)))
+        return answer
+
+    async def sign_out(self, request: Request) -> Response:
+        """End a session."""
+        answer = RedirectResponse(SIGN_IN, 303)
+        try:
+            require_same_origin(request)
+            await run_in_threadpool(sign_out, self._backend, request, answer)
+        except (MemshareError, *DOWN) as error:
+            return self._refusal(request, error)
+        return answer
+
+    def _guarded(self, request: Request, answer: Callable[[], Response]) -> Response:
+        try:
+            return answer()
+        except ValidationError as error:
+            return self._refusal(request, BadInput(readable(error, "What you filled in")))
+        except (MemshareError, *DOWN) as error:
+            return self._refusal(request, error)
+
+    def _show(self, request: Request, shows: Shows) -> Response:
+        caller = who_asks(self._backend, request)
+        beat = self._pulse.beat()  # before it is looked at, so that no change is missed
+        screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))
+        return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
+
+    def _state(self, caller: Caller, journey: str) -> str:
+        """A text that is another one as soon as what a page follows has changed."""
+        return state_of(self._backend, caller, journey) if journey else self._pulse.beat()
+
+    def _refusal(self, request: Request, error: Exception) -> Response:
+        """The page that says what went wrong; whoever has to sign in is taken there."""
+        if isinstance(error, NoToken) and request.method == "GET":
+            return RedirectResponse(SIGN_IN, 303)
+        said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
+        values = {"said": said, "comes_back": status_of(error) in (429, 503)}
+        return self._page(request, None, Screen("refusal", values, status=status_of(error)))
+
+    def _page(self, request: Request, caller: Caller | None, screen: Screen) -> Response:
+        note = _note(request)
+        follows = urlencode({"journey": screen.watches, "seen": screen.seen})
+        html = rendered(
+            screen.template,
+            **screen.values,
+            menu=MENU,
+            path=request.url.path,
+            url=f"{request.url.path}?{request.url.query}",
+            who=caller,
+            is_local=caller is not None and caller.name == LOCAL_NAME,
+            stream=f"/pages/stream?{follows}" if caller else "",
+            inbox=self._needs.known(caller) if caller else None,
+            note=note,
+        )
+        answer = HTMLResponse(html, screen.status, headers={"Cache-Control": "no-store"})
+        if note:
+            answer.delete_cookie(NOTE)
+        return answer
+
+
+def _fields(body: bytes) -> ImmutableMultiDict[str, str]:
+    """The fields of a form, with the line ends that people's texts have everywhere else."""
+    pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000)
+    return ImmutableMultiDict([(name, text.replace("\r\n", "\n")) for name, text in pairs])
+
+
+def _turned(done: Done) -> Response:
+    """On to the page after a form, which says what was done."""
+    answer = RedirectResponse(done.to, 303)
+    if done.said:
+        note = quote(json.dumps({"said": done.said, "undo": done.undo}))
+        answer.set_cookie(NOTE, note, max_age=60, httponly=True, samesite="strict")
+    return answer
+
+
+def _note(request: Request) -> dict[str, Any] | None:
+    """What the last form did; None where there is nothing to say."""
+    try:
+        note: Any = json.loads(unquote(request.cookies.get(NOTE, "")))
+        return {"said": str(note["said"]), "undo": str(note["undo"])}
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,1 @@
+"""The screens: every module here is found by itself."""

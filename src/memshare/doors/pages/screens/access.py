@@ -1,0 +1,55 @@
+"""Agents, rubrics and access: who answers by which rubric, who may do what, and what may be spent in a day."""
+
+from __future__ import annotations
+
+from memshare.doors.caller import RIGHTS
+from memshare.doors.calls.access import TokenForm, create, revoke, tokens
+from memshare.doors.calls.listings import agents, pools, rubrics
+from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.wire.checking import checked
+
+HERE = "/access"
+MEANS = {
+    "recall": "look at memories",
+    "offer": "bring in answers and outcomes",
+    "submit": "give tasks to agents",
+    "curate": "change and forget memories",
+    "admin": "do everything, and see what others did",
+}
+"""Right → what it lets somebody do."""
+
+
+@PAGES.screen("/agents")
+def all_agents(visit: Visit) -> Screen:
+    """The agents, and the rubrics by which their answers are graded."""
+    return Screen(
+        "agents", {"agents": agents(visit.backend, visit.caller), "rubrics": rubrics(visit.backend, visit.caller)}
+    )
+
+
+@PAGES.screen(HERE)
+def access(visit: Visit) -> Screen:
+    """The tokens, and a form to make one."""
+    return _screen(visit)
+
+
+@PAGES.action(HERE)
+def make(visit: Visit) -> Screen:
+    """Make a token and show it, once."""
+    chosen = [name for name in visit.field("pools").replace(",", " ").split() if name != "*"]
+    given = {"name": visit.field("name"), "may": visit.fields.getlist("may"), "pools": chosen or None}
+    return _screen(visit, create(visit.backend, visit.caller, checked(TokenForm, "The token", **given)).token)
+
+
+@PAGES.action("/access/{name}/revoke")
+def take_away(visit: Visit) -> Done:
+    """Revoke a token."""
+    left = revoke(visit.backend, visit.caller, visit.path["name"]).left
+    alone = "" if left else " There is none any more: this page is for its user on this machine alone."
+    return Done(HERE, f"The token {visit.path['name']} is worth nothing any more.{alone}")
+
+
+def _screen(visit: Visit, made: str = "") -> Screen:
+    there = tokens(visit.backend, visit.caller)
+    values = {"tokens": there, "rights": RIGHTS, "means": MEANS, "made": made, "is_first": made and len(there) == 1}
+    return Screen("access", {**values, "pools": pools(visit.backend, visit.caller)})

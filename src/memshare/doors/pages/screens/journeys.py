@@ -1,0 +1,98 @@
+"""The journeys that began last, with a box to try a prompt, and what a journey's buttons do."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+from memshare.doors.calls.dead_letters import retry
+from memshare.doors.calls.journey_lists import AgainForm, again, journeys
+from memshare.doors.calls.journeys import cancel, own_journey
+from memshare.doors.calls.listings import agents
+from memshare.doors.calls.submitting import submit
+from memshare.doors.forms import TaskForm
+from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
+
+SHOWN = 30
+CANCELLED = {
+    "cancelled": "The task was cancelled.",
+    "running": "A worker is at it: it ends after this step.",
+    "ended": "It had ended before.",
+    "unknown": "Nothing is known of it any more.",
+}
+
+
+@PAGES.screen("/")
+def recent(visit: Visit) -> Screen:
+    """The latest journeys, and the box."""
+    backend, caller = visit.backend, visit.caller
+    there = agents(backend, caller)
+    agent = visit.field("agent")
+    found = journeys(backend, caller, agent=agent or None, limit=SHOWN).journeys
+    return Screen(
+        "journeys",
+        {
+            "agents": there,
+            "journeys": found,
+            "agent": agent,
+            "is_offline": any(one.workers and one.model == OFFLINE for one in there),
+            "may_submit": caller.may("submit"),
+        },
+    )
+
+
+@PAGES.action("/journeys")
+def try_prompt(visit: Visit) -> Done:
+    """Submit the task in the box."""
+    agent, _, kind = visit.field("what").partition("/")
+    shown = visit.field("memories")
+    if shown and not shown.isdecimal():
+        raise BadInput(f"The number of memories is {shown!r}; give a whole number, or none for the agent's own.")
+    form = TaskForm(
+        agent=agent,
+        kind=kind or None,
+        prompt=visit.field("prompt") or None,
+        memories=int(shown) if shown else None,
+        remember=visit.field("remember") != "no",
+    )
+    return _to(submit(visit.backend, visit.caller, form).id)
+
+
+@PAGES.action("/journeys/{id}/again")
+def try_again(visit: Visit) -> Done:
+    """Ask the same again: as it was, or without memories beside the first answer."""
+    alone = visit.field("memories") == "0"
+    form = AgainForm(memories=0, remember=False) if alone else AgainForm()
+    found = again(visit.backend, visit.caller, visit.path["id"], form)
+    return _to(found.id, beside=visit.path["id"])
+
+
+@PAGES.action("/journeys/{id}/cancel")
+def end(visit: Visit) -> Done:
+    """Cancel a journey."""
+    outcome = cancel(visit.backend, visit.caller, visit.path["id"]).outcome
+    return _to(visit.path["id"], said=CANCELLED[outcome])
+
+
+@PAGES.action("/journeys/{id}/retry")
+def retry_dead(visit: Visit) -> Done:
+    """Put the dead letter of a journey back into its queue."""
+    letter = _letter_of(visit.backend, visit.caller, visit.path["id"])
+    retried = retry(visit.backend, visit.caller, letter).retried
+    said = "It is back in its queue." if retried else "Somebody else was first: it was put back before."
+    return _to(visit.path["id"], said=said)
+
+
+def _letter_of(backend: Backend, caller: Caller, journey: str) -> str:
+    letter = own_journey(backend, caller, journey).dead_letter
+    if letter is None:
+        raise BadInput("This journey was not given up, so there is nothing to try again.")
+    return letter
+
+
+def _to(journey: str, *, beside: str = "", said: str = "") -> Done:
+    other = f"?beside={quote(beside, safe='')}" if beside else ""
+    return Done(f"/journeys/{quote(journey, safe='')}{other}", said)

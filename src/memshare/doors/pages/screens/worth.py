@@ -1,0 +1,130 @@
+"""Does it help: scores with and without memories, what showing one does, and what the retriever has learnt."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from memshare.client.replies import RecalledMemory
+from memshare.client.rest.calls.journeys import BriefJourney
+from memshare.client.rest.calls.memories import FoundMemory
+from memshare.doors.calls.journey_lists import MOST, journeys
+from memshare.doors.calls.listings import pools, stats
+from memshare.doors.calls.recall import recall
+from memshare.doors.calls.retrievers import RollbackForm, retrievers, rollback
+from memshare.doors.calls.search import search
+from memshare.doors.forms import RecallForm, SearchForm
+from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.extras import NeedsExtra
+from memshare_broker.errors import BadInput
+
+HERE = "/worth"
+COMPARED = 5  # memories of a query
+GROUP = 20  # graded tasks, whose mean is a point of the line
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The graded tasks of an agent and a kind, with memories and without."""
+
+    agent: str
+    kind: str | None
+    with_memories: Sequence[float]
+    without: Sequence[float]
+
+    @property
+    def difference(self) -> float | None:
+        """By how many points the mean is higher with memories; chance did not decide who was shown some."""
+        means = mean(self.with_memories), mean(self.without)
+        return None if None in means else (means[0] or 0.0) - (means[1] or 0.0)
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A graded task in the chart: its place from left to right, 0 to 100."""
+
+    x: float
+    journey: BriefJourney
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is found for a query: as the encoder alone ranks it, and as the retriever does now."""
+
+    before: Sequence[FoundMemory]
+    after: Sequence[RecalledMemory]
+
+
+@PAGES.screen(HERE)
+def worth(visit: Visit) -> Screen:
+    """All of it, of the latest journeys and of the caller's pools."""
+    backend, caller = visit.backend, visit.caller
+    graded = [one for one in journeys(backend, caller, limit=MOST).journeys if one.score is not None][::-1]
+    try:
+        learnt, missing = (retrievers(backend, caller) if caller.may("recall") else None), ""
+    except NeedsExtra as error:
+        learnt, missing = None, str(error)
+    there = pools(backend, caller)
+    return Screen(
+        "worth",
+        {
+            "graded": graded,
+            "dots": [Dot(100 * (at + 0.5) / len(graded), one) for at, one in enumerate(graded)],
+            "line": _line(graded),
+            "groups": _groups(graded),
+            "lifts": stats(backend, caller).lift,
+            "learnt": learnt,
+            "missing": missing,
+            "pools": there,
+            "query": visit.field("query"),
+            "pool": visit.field("pool"),
+            "compared": _compared(visit),
+            "may_recall": caller.may("recall"),
+            "may_roll_back": caller.may("admin"),
+        },
+    )
+
+
+@PAGES.action("/worth/{pool}/rollback")
+def go_back(visit: Visit) -> Done:
+    """Put another version of a retriever into use."""
+    to = visit.field("to")
+    if not to.isdecimal():
+        raise BadInput(f"The version is {to!r}; give the number of one of the list.")
+    done = rollback(visit.backend, visit.caller, visit.path["pool"], RollbackForm(to=int(to)))
+    said = f"Version {done.version} is in use, before: {done.before}. Agents use it from their next task on."
+    undo = f"/worth/{quote(visit.path['pool'], safe='')}/rollback?to={done.before}"
+    return Done(HERE, said, undo)
+
+
+def mean(scores: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return sum(scores) / len(scores) if scores else None
+
+
+def _groups(graded: Iterable[BriefJourney]) -> list[Scores]:
+    found: defaultdict[tuple[str, str | None], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for one in graded:
+        found[one.agent, one.kind][0 if one.memories else 1].append(one.score or 0.0)
+    ordered = sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1] or ""))
+    return [Scores(agent, kind, *scores) for (agent, kind), scores in ordered]
+
+
+def _line(graded: Sequence[BriefJourney]) -> str:
+    """The mean of each task and those before it, as the points of an SVG line; y grows downwards, 0 to 100."""
+    points = []
+    for end in range(GROUP, len(graded) + 1):
+        scores = [one.score or 0.0 for one in graded[end - GROUP : end]]
+        points.append(f"{100 * (end - 0.5) / len(graded):.2f},{100 - sum(scores) / GROUP:.2f}")
+    return " ".join(points)
+
+
+def _compared(visit: Visit) -> Compared | None:
+    text, pool = visit.field("query"), visit.field("pool")
+    if not text or not pool:
+        return None
+    found = search(visit.backend, visit.caller, SearchForm(text=text, pool=pool, k=COMPARED, status="active")).memories
+    recalled = recall(visit.backend, visit.caller, RecallForm(prompt=text, pool=pool, k=COMPARED)).memories
+    return Compared(found, recalled)

@@ -1,0 +1,91 @@
+"use strict";
+// Follows the stream of the page's changes, keeps what is open as it is, and lets keys press buttons.
+
+const connection = document.getElementById("connection");
+const inbox = document.getElementById("inbox-count");
+let waiting = false;
+
+function say(text) {
+  connection.textContent = text;
+  connection.hidden = !text;
+}
+
+// Whether somebody writes in what would be replaced.
+function isWriting() {
+  const at = document.activeElement;
+  return at && at.closest("#live") && at.matches("input, textarea, select");
+}
+
+function changed() {
+  if (isWriting()) {
+    waiting = true;
+  } else if (document.getElementById("live")) {
+    waiting = false;
+    htmx.trigger(document.body, "changed");
+  }
+}
+
+document.addEventListener("focusout", () => setTimeout(() => waiting && changed()));
+
+// Details that a person has opened or closed stay so.
+let open = {};
+document.addEventListener("htmx:beforeSwap", () => {
+  open = {};
+  for (const one of document.querySelectorAll("#live details[id]")) open[one.id] = one.open;
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const one of document.querySelectorAll("#live details[id]")) if (one.id in open) one.open = open[one.id];
+});
+
+if (document.body.dataset.stream) {
+  const source = new EventSource(document.body.dataset.stream);
+  let lost = false;
+  source.addEventListener("open", () => {
+    if (lost) changed();
+    lost = false;
+    say("");
+  });
+  source.addEventListener("error", () => {
+    lost = true;
+    say("The connection to memshare is lost. This page asks again by itself; what you see may be old.");
+  });
+  source.addEventListener("away", (event) => say(`${event.data} This page goes on by itself.`));
+  source.addEventListener("back", () => say(""));
+  source.addEventListener("changed", changed);
+  source.addEventListener("inbox", (event) => {
+    if (!inbox) return;
+    inbox.textContent = event.data;
+    inbox.hidden = event.data === "" || event.data === "0";
+  });
+}
+
+// j and k go from item to item; the letter of a button in the chosen item presses it.
+function choose(step) {
+  const items = [...document.querySelectorAll(".item")];
+  const at = items.findIndex((one) => one.contains(document.activeElement));
+  const next = items[Math.min(Math.max(at + step, 0), items.length - 1)];
+  if (next) next.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+  if (event.key === "j") choose(1);
+  else if (event.key === "k") choose(-1);
+  else if (event.key === "/") {
+    const search = document.querySelector("input[type=search]");
+    if (!search) return;
+    event.preventDefault();
+    search.focus();
+  } else {
+    const item = document.activeElement.closest(".item");
+    const button = item && [...item.querySelectorAll("button[data-key]")].find((one) => one.dataset.key === event.key);
+    if (!button) return;
+    sessionStorage.setItem("next", "item"); // the page that follows goes on at the next item
+    button.click();
+  }
+});
+
+if (sessionStorage.getItem("next")) {
+  sessionStorage.removeItem("next");
+  choose(1);
+}

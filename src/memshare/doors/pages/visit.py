@@ -1,0 +1,86 @@
+"""One request of a person to a page: who asks, for what, and what was filled in; and what it is answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from starlette.datastructures import ImmutableMultiDict
+
+from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request to a page. `path` are the parts of its URL that stand for something, `fields` its form and
+    its query."""
+
+    backend: Backend
+    caller: Caller
+    path: Mapping[str, str]
+    fields: ImmutableMultiDict[str, str]
+
+    def field(self, name: str) -> str:
+        """What was filled in, without white space around it."""
+        return self.fields.get(name, "").strip()
+
+    def given(self, *names: str) -> dict[str, str]:
+        """Those of these fields that say something."""
+        return {name: text for name in names if (text := self.field(name))}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a page shows: its template, and the values for it.
+
+    `watches` is the journey whose changes it follows, and `seen` the state in which it shows that.
+    """
+
+    template: str
+    values: Mapping[str, Any]
+    watches: str = ""
+    seen: str = ""
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a form did, in a sentence for the next page, which is `to`; `undo` is where a POST takes it back."""
+
+    to: str
+    said: str = ""
+    undo: str = ""
+
+
+Shows = Callable[[Visit], Screen]
+Does = Callable[[Visit], Done | Screen]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The screens by path, and what forms do by path."""
+
+    shown: dict[str, Shows] = field(default_factory=dict)
+    done: dict[str, Does] = field(default_factory=dict)
+
+    def screen(self, path: str) -> Callable[[F], F]:
+        """Let a function show the page at a path."""
+        return self._add(self.shown, path)
+
+    def action(self, path: str) -> Callable[[F], F]:
+        """Let a function do what a form at a path is sent for."""
+        return self._add(self.done, path)
+
+    @staticmethod
+    def _add(to: dict[str, Any], path: str) -> Callable[[F], F]:
+        def add(function: F) -> F:
+            to[path] = function
+            return function
+
+        return add
+
+
+PAGES = Pages()

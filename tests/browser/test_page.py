@@ -1,0 +1,452 @@
+"""The page for people in a real browser, on real workers: each screen as a person would use it."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+from uuid import UUID
+
+import httpcore2
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from memshare.doors.backend import Backend
+from memshare_broker.connection import connect
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.presence import Presence, announce, withdraw
+from memshare_broker.settings import OFFLINE, Settings
+from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.messages import Usage
+from memshare_concepts.reviews.card import Card
+from memshare_concepts.reviews.card_store import CardStore
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.recall.conflicts import Conflicts
+from tests.browser.people import PHONE, looking
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, empty
+from tests.support.grades import ranges
+from tests.support.served import served
+
+QUEUES = ("poem", "logic", "scorer", "memory")
+WRONG = "A boat of lead that sinks to the bed of the sea at noon."
+RIGHT = "A candle, for it grows shorter the longer it stands and weeps."
+RIDDLE = "What grows shorter the longer it stands?"
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }}"
+HOSTILE = f"{MARKUP}\u202eevil\x1b[2J <b hx-get=/x>bold</b>"
+SERIOUS = ("serious", "critical")
+SCREENS = (
+    "/",
+    "/pool",
+    "/pool?q=lamp",
+    "/inbox",
+    "/worth?query=lamp&pool=logic",
+    "/now",
+    "/review?pool=logic",
+    "/trash",
+    "/sign-in",
+)
+
+
+def said(body: dict[str, Any]) -> Answer:
+    """A model that repeats the wrong answer where it is shown it, and a grader that sees that it is wrong."""
+    turns = body["messages"]
+    if "response_format" in body:
+        bad = WRONG in json.dumps(turns)
+        return Answer(text=json.dumps(ranges(body, 0.2 if bad else 0.9)))
+    if HOSTILE[:30] in turns[-1]["content"]:
+        return Answer(text=f"{HOSTILE} is what you said.")
+    return Answer(text=WRONG if any(turn["content"] == WRONG for turn in turns) else RIGHT)
+
+
+@pytest.fixture(scope="module")
+def deployment(redis_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    empty(redis_folder)
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    with serving(said) as chat, deployed(settings, chat, tmp_path_factory.mktemp("logs"), [QUEUES]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(deployment: Deployment) -> Iterator[str]:
+    with closing(Backend(deployment.settings)) as backend, served(backend) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def misled(deployment: Deployment) -> UUID:
+    """A wrong memory, which is what the next riddle is answered with."""
+    new = NewMemory(pool="logic", prompt=f"{RIDDLE} A riddle.", answer=WRONG, submitter="mallory", new_pool=True)
+    return deployment.client.memories.add([new])[0]
+
+
+def add(deployment: Deployment, *answers: str, **fields: Any) -> list[UUID]:
+    given = {"pool": "logic", "new_pool": True, **fields}
+    new = [NewMemory(prompt=f"About {one}", answer=one, **given) for one in answers]
+    return deployment.client.memories.add(new)
+
+
+def contradict(deployment: Deployment, one: UUID, other: UUID, claims: str) -> None:
+    """Note what a model would say of two memories."""
+    compared = Compared(memory_id=one, contradicted={other: claims}, compared=1, model="scripted", usage=Usage())
+    with connect(deployment.settings.redis) as client:
+        Conflicts(client).note("logic", compared, [other])
+
+
+def bury(deployment: Deployment, name: str, why: str) -> None:
+    entry = Entry(
+        id=name, task="agents.poem", queue="poem", body={"prompt": why}, journey=name, stage="answer", begins=True
+    )
+    deployment.client.dead_letters.add(letter_for(entry, GiveUp(why), tries=1))
+
+
+def test_who_does_not_know_memshare_finds_what_misled_an_answer_and_forgets_it(
+    browser: Browser, url: str, misled: UUID
+) -> None:
+    with looking(browser) as watched:
+        page = watched.see("/", url)
+        page.get_by_label("Try a prompt").fill(RIDDLE)
+        page.get_by_label("Agent and kind").select_option("logic/riddle")
+        page.get_by_role("button", name="Ask").click()
+
+        expect(page.locator(".total")).to_contain_text("not accepted", timeout=30_000)  # it comes by itself
+        expect(page.locator("article.misled")).to_contain_text(WRONG)
+        expect(page.locator(".hops")).to_contain_text("not remembered")
+        page.locator("article.misled").get_by_role("link", name="Forget it").click()
+        page.get_by_role("button", name="Forget it").click()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
+        expect(page.locator("article.misled")).to_have_count(0)
+        expect(page.get_by_text("It was forgotten since.")).to_be_visible()
+
+        page.get_by_role("button", name="Ask again").click()
+        expect(page.locator(".total")).to_contain_text(": accepted", timeout=30_000)
+        expect(page.locator(".sides .answer").first).to_have_text(RIGHT)
+        expect(page.locator(".sides .answer").last).to_have_text(WRONG)
+
+        watched.see("/trash", url)
+        expect(page.locator("article")).to_contain_text(WRONG)
+        page.get_by_role("button", name="Bring it back").click()
+        expect(page).to_have_url(f"{url}/memories/{misled}")
+
+
+def test_a_task_without_memories_stands_beside_the_one_with_them(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    add(deployment, "lamps that burn whale oil")
+    task = deployment.client.submit("logic", "About lamps that burn whale oil", kind="riddle").id
+    deployment.settled(task)
+
+    with looking(browser) as watched:
+        page = watched.see(f"/journeys/{task}", url)
+        page.get_by_role("button", name="Ask without memories").click()
+        expect(page.get_by_role("heading", name="This one, without memories")).to_be_visible()
+        expect(page.get_by_role("heading", name=re.compile("The one before, with "))).to_be_visible()
+        expect(page.locator(".hops")).to_contain_text("graded", timeout=30_000)
+
+
+def test_a_contradiction_and_a_dead_letter_are_decided_with_the_keyboard_alone(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    one, other = add(deployment, "the tide turns at six", "the tide turns at nine")
+    contradict(deployment, one, other, "One says six, the other nine.")
+    bury(deployment, "given-up-1", "The model refused this one.")
+
+    with looking(browser) as watched:
+        page = watched.see("/inbox", url)
+        expect(page.locator(".item")).to_have_count(2)
+        page.keyboard.press("j")
+        expect(page.locator(".item").first).to_be_focused()
+        at = page.locator(".item").first
+        first = at.get_attribute("aria-label")
+        page.keyboard.press("d")  # of either kind: it is no conflict, or the letter is dropped
+        expect(page.locator(".item")).to_have_count(1)
+        expect(page.locator(".item").first).to_be_focused()
+        page.keyboard.press("a" if first == "dead letter" else "d")
+        expect(page.locator(".item")).to_have_count(0)
+        expect(page.get_by_text("Nothing needs you")).to_be_visible()
+
+    assert deployment.client.memories.judge_one(one).conflicts in ((), (other,))
+    assert "given-up-1" not in deployment.client.dead_letters
+
+
+def test_the_number_of_what_needs_somebody_follows_by_itself_on_every_page(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    with looking(browser) as watched:
+        page = watched.see("/now", url)
+        expect(page.locator("#inbox-count")).to_be_hidden()
+
+        bury(deployment, "given-up-2", "The model refused this one, too.")
+
+        expect(page.locator("#inbox-count")).to_have_text("1", timeout=15_000)
+        expect(page.get_by_text("The model refused this one, too.")).to_be_visible()
+    deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-2"))
+
+
+def test_memories_are_found_as_one_types_and_several_are_hidden_at_once(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    ids = add(deployment, "seagulls steal chips", "seagulls steal ice cream", submitter="ada")
+
+    with looking(browser) as watched:
+        page = watched.see("/pool", url)
+        page.get_by_text("Conditions").click()
+        page.get_by_label("Submitter").fill("ada")
+        page.get_by_role("searchbox", name="Search").press_sequentially("seagulls")
+        expect(page.locator("#found tbody tr")).to_have_count(2)
+        expect(page).to_have_url(re.compile("q=seagulls"))
+        for box in page.get_by_role("checkbox", name="choose").all():
+            box.check()
+        page.get_by_role("button", name="Hide the chosen").click()
+        expect(page.locator(".notice.good")).to_contain_text("Hidden: 2 memories")
+        expect(page.locator("#found .chip")).to_have_count(2)
+
+    assert {deployment.client.memories.get(one).status for one in ids} == {"hidden"}
+
+
+def test_of_two_who_change_a_memory_the_second_is_told_and_loses_nothing(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    [memory] = add(deployment, "pilots know the channel")
+    with looking(browser) as first, looking(browser, expected=True) as second:
+        for one in (first, second):
+            one.see(f"/memories/{memory}", url)
+            one.page.get_by_text("Change its text").click()
+        first.page.get_by_label("Answer").fill("pilots know both channels")
+        first.page.get_by_role("button", name="Save").click()
+        expect(first.page.locator("ins")).to_contain_text("both channels")
+
+        second.page.get_by_label("Answer").fill("pilots know the old channel")
+        second.page.get_by_role("button", name="Save").click()
+
+        expect(second.page.get_by_role("alert")).to_contain_text("Somebody has changed this memory")
+        expect(second.page.get_by_label("Answer, as you wrote it")).to_have_value("pilots know the old channel")
+        expect(second.page.locator(".answer")).to_have_text("pilots know both channels")
+        second.page.get_by_role("button", name="Save").click()
+        expect(second.page.locator(".answer")).to_have_text("pilots know the old channel")
+
+    assert [one.answer for one in deployment.client.memories.get(memory).history] == [
+        "pilots know the channel",
+        "pilots know both channels",
+    ]
+
+
+def test_hostile_texts_are_shown_as_text_on_every_page(browser: Browser, deployment: Deployment, url: str) -> None:
+    task = deployment.client.submit("poem", HOSTILE, submitter=MARKUP).id
+    memory = deployment.settled(task).memory_id
+    assert memory is not None
+    one, other = add(deployment, f"{HOSTILE} one", f"{HOSTILE} other", submitter=MARKUP, kind=MARKUP)
+    contradict(deployment, one, other, HOSTILE)
+    bury(deployment, "given-up-3", HOSTILE)
+
+    asked = urllib.parse.quote(HOSTILE)
+    with looking(browser) as watched:
+        for path in (
+            "/", f"/?agent={asked}", f"/journeys/{task}", f"/memories/{memory}", f"/memories/{one}/forget", "/pool",
+            f"/pool?q={asked}", "/inbox", "/now", f"/worth?query={asked}&pool=logic",
+        ):  # fmt: skip
+            page = watched.see(path, url)
+            assert page.locator("main img, main script, main b[hx-get]").count() == 0, path
+            # In a field that somebody changes, a text stands as it is.
+            page.evaluate("document.querySelectorAll('textarea').forEach(one => one.remove())")
+            assert "\u202e" not in page.content(), path
+            assert "\x1b" not in page.content(), path
+            if "agent=" not in path:
+                assert r"<script>alert(1)</script>" in page.locator("main").inner_text(), path
+    contradict_no_more(deployment, one, other)
+    deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-3"))
+
+
+def contradict_no_more(deployment: Deployment, *memories: UUID) -> None:
+    with connect(deployment.settings.redis) as client:
+        Conflicts(client).drop("logic", memories)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_every_screen_can_be_read_by_everybody_and_fits(
+    browser: Browser, deployment: Deployment, url: str, size: str, scheme: str
+) -> None:
+    one, other = add(deployment, "buoys are green", "buoys are red")
+    contradict(deployment, one, other, "One says green, the other red.")
+    bury(deployment, "given-up-4", "The model refused this one.")
+    task = deployment.client.submit("logic", "About buoys are green", kind="riddle").id
+    deployment.settled(task)
+    options: dict[str, Any] = {"viewport": PHONE} if size == "phone" else {}
+
+    with looking(browser, color_scheme=scheme, **options) as watched:
+        for path in (*SCREENS, f"/journeys/{task}", f"/memories/{one}", f"/memories/{one}/forget"):
+            page = watched.see(path, url)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+            found = Axe().run(page).response["violations"]
+            serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
+            assert serious == [], path
+    contradict_no_more(deployment, one, other)
+    deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-4"))
+
+
+def test_a_card_is_learnt_on_a_telephone_and_comes_back_another_time(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    [memory] = add(deployment, "sextants measure angles", pool="cards")
+
+    with looking(browser, viewport=PHONE) as watched:
+        page = watched.see("/review?pool=cards", url)
+        expect(page.get_by_text("sextants measure angles", exact=True)).to_be_hidden()
+        page.get_by_text("Show the answer").click()
+        expect(page.locator(".answer")).to_have_text("sextants measure angles")
+        page.get_by_role("button", name="Good").click()
+        expect(page.get_by_text("It comes back in")).to_be_visible()
+        expect(page.get_by_text("Done for today")).to_be_visible()
+        expect(page.locator(".year .level-1")).to_have_count(1)
+
+    assert [one for one, card in cards(deployment).items() if card.reviews[-1].grade == "good"] == [memory]
+
+
+def cards(deployment: Deployment) -> dict[UUID, Card]:
+    """What whoever runs the tests has learnt."""
+    with connect(deployment.settings.redis) as client:
+        return CardStore(client, getpass.getuser()).cards("cards")
+
+
+def test_everything_works_without_scripts(browser: Browser, deployment: Deployment, url: str) -> None:
+    [memory] = add(deployment, "harbours freeze in March")
+
+    with looking(browser, java_script_enabled=False) as watched:
+        page = watched.see("/pool", url)
+        page.get_by_role("searchbox", name="Search").fill("harbours freeze")
+        page.get_by_role("searchbox", name="Search").press("Enter")
+        page.get_by_role("link", name="About harbours freeze in March").click()
+        page.get_by_role("button", name="Hide").click()
+        expect(page.get_by_role("button", name="Show it again")).to_be_visible()
+        watched.see("/", url)
+        page.get_by_label("Try a prompt").fill("A limerick about a pier")
+        page.get_by_label("Agent and kind").select_option("poem/limerick")
+        page.get_by_role("button", name="Ask").click()
+        expect(page.get_by_role("heading", name="Journey")).to_be_visible()
+
+    assert deployment.client.memories.get(memory).status == "hidden"
+
+
+@pytest.fixture
+def tokens(deployment: Deployment) -> Iterator[Callable[..., str]]:
+    """Makes tokens, which are revoked at the end."""
+    with closing(Backend(deployment.settings)) as backend:
+        made: list[str] = []
+
+        def make(name: str, *may: str) -> str:
+            made.append(name)
+            return backend.tokens.create(name, may, ("logic",))
+
+        yield make
+        for name in made:
+            backend.tokens.revoke(name)
+
+
+def sign_in(page: Page, token: str) -> None:
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def test_who_may_only_look_sees_their_pools_and_changes_nothing(
+    browser: Browser, deployment: Deployment, url: str, tokens: Callable[..., str]
+) -> None:
+    [memory] = add(deployment, "gulls nest on roofs")
+    token = tokens("viewer", "recall")
+
+    with looking(browser, expected=True) as watched:
+        page = watched.see("/pool", url)
+        expect(page).to_have_url(f"{url}/sign-in")
+        sign_in(page, "msh_viewer_wrong")
+        expect(page.get_by_role("alert")).to_contain_text("not known")
+        sign_in(page, token)
+        expect(page.get_by_label("Try a prompt")).to_have_count(0)
+        [cookie] = [one for one in page.context.cookies() if one["name"] == "memshare_session"]
+        assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
+        assert token not in cookie["value"]
+
+        watched.see(f"/memories/{memory}", url)
+        expect(page.locator(".answer")).to_have_text("gulls nest on roofs")
+        expect(page.get_by_role("button", name="Hide")).to_have_count(0)
+        answer = page.request.post(
+            f"{url}/memories/{memory}/forget", headers={"Origin": url}, form={"children": "no"}, max_redirects=0
+        )
+        assert answer.status == 403
+
+        page.get_by_role("button", name="Sign out").click()
+        watched.see("/pool", url)
+        expect(page).to_have_url(f"{url}/sign-in")
+
+
+def test_whoever_runs_it_makes_a_token_in_the_page_signs_in_with_it_and_revokes_it(browser: Browser, url: str) -> None:
+    with looking(browser) as watched:
+        page = watched.see("/access", url)
+        page.get_by_label("Name of who gets it").fill("owner")
+        page.get_by_label("admin").check()
+        page.get_by_role("button", name="Make it").click()
+        token = page.locator(".notice code").inner_text()
+        assert token.startswith("msh_owner_")
+        page.get_by_role("link", name="Sign in").click()
+        sign_in(page, token)
+        watched.see("/access", url)
+        assert token not in page.content()
+        page.get_by_role("button", name="Revoke owner").click()
+        expect(page).to_have_url(f"{url}/access")  # there is none any more, so this machine needs none
+        expect(page.locator(".notice.good")).to_contain_text("for its user on this machine alone")
+
+
+def test_a_form_of_another_site_does_nothing(deployment: Deployment, url: str) -> None:
+    [memory] = add(deployment, "fog horns sleep")
+
+    for origin in ([], [("Origin", "https://evil.example")], [("Origin", "null")]):
+        answer = httpcore2.request("POST", f"{url}/memories/{memory}/forget", headers=origin)
+        assert answer.status == 403, origin
+
+    assert deployment.client.memories.get(memory).answer == "fog horns sleep"
+
+
+def test_a_page_says_that_the_connection_is_lost_and_goes_on_once_it_is_back(
+    browser: Browser, deployment: Deployment
+) -> None:
+    with closing(Backend(deployment.settings)) as backend, looking(browser, expected=True) as watched:
+        with served(backend) as address:
+            page = watched.see("/now", address)
+            expect(page.locator("#connection")).to_be_hidden()
+        expect(page.locator("#connection")).to_contain_text("connection to memshare is lost", timeout=15_000)
+
+        port = int(address.rpartition(":")[2])
+        with served(backend, port):
+            bury(deployment, "given-up-5", "It went wrong meanwhile.")
+            expect(page.locator("#connection")).to_be_hidden(timeout=15_000)
+            expect(page.get_by_text("It went wrong meanwhile.")).to_be_visible(timeout=15_000)
+    deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-5"))
+
+
+def test_every_number_of_now_leads_to_its_list(browser: Browser, url: str) -> None:
+    with looking(browser) as watched:
+        page = watched.see("/now", url)
+        expect(page.locator(".figures")).to_contain_text("openai:scripted")
+        for name, path in (("the latest journeys", "/"), ("dead letters", "/inbox?kind=dead%20letter")):
+            page.get_by_role("link", name=name, exact=True).click()
+            expect(page).to_have_url(url + path)
+            page.go_back()
+
+
+def test_a_worker_without_a_model_is_said_in_red(browser: Browser, deployment: Deployment, url: str) -> None:
+    offline = Presence(node="offline@test", pid=1, life="life", queues=("scorer",), scorer_model=OFFLINE)
+    with connect(deployment.settings.redis) as client, looking(browser) as watched:
+        announce(client, offline)
+        page = watched.see("/now", url)
+        withdraw(client, offline)
+
+        told = page.locator(".figures .alarm dd").first
+        expect(told).to_have_text("OFFLINE")
+        assert told.evaluate("one => getComputedStyle(one).color") == "rgb(179, 38, 30)"

@@ -1,0 +1,152 @@
+"""The pictures of the page for people, as docs/pictures has them: real workers, and a model that follows a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from memshare.doors.backend import Backend
+from memshare_broker.connection import connect
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
+from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.messages import Usage
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.recall.conflicts import Conflicts
+from tests.browser.people import PHONE, looking
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, empty
+from tests.support.grades import ranges
+from tests.support.served import served
+
+QUEUES = ("poem", "plan", "logic", "scorer", "memory")
+PLACES = ("Porto", "Ghent", "Leeds", "Bergen", "Lyon", "Turin", "Split", "Bremen", "Oulu", "Cork")
+RIDES = (
+    ("go to the water", 0.8),
+    ("a bus goes to the water", 0.84),
+    ("the tram goes to the water", 0.88),
+    ("the old tram 18 goes to the water", 0.93),
+)
+"""What a plan says after so many examples, and which share of the points it gets."""
+POOR = "The ferry leaves every hour. Ask there."
+FERRY = "The first ferry to Norderney leaves at 06:15 from Norddeich, and it takes dogs on a lead."
+LATE = "The first ferry to Norderney leaves at 08:00; before that there is none."
+LIMERICK = (
+    "A keeper who lived by the sea\nhung lamps in the top of a tree;\nthe ships sailed inland\nand ran onto sand,\n"
+    "and now he serves sailors their tea."
+)
+
+
+def said(body: dict[str, Any]) -> Answer:
+    """Answers that are better with an example, and a grade that says so."""
+    turns = body["messages"]
+    asked = turns[-1]["content"]
+    if "response_format" in body:
+        text = json.dumps(turns)
+        share = 0.42 if POOR[:20] in text else next((share for ride, share in RIDES if ride in text), 0.84)
+        share += (len(text) % 5 - 2) / 100
+        found = ranges(body, share) or {}
+        for place, one in enumerate(found.values()):
+            one["low"] *= 0.9 + 0.02 * (place % 5)
+            one["high"] = min(one["high"] * (1.04 + 0.02 * (place % 3)), one["high"] / share)
+        return Answer(text=json.dumps(found))
+    if "ferry" in asked:
+        return Answer(text=next((turn["content"] for turn in turns if POOR in turn["content"]), FERRY))
+    if "limerick" in asked:
+        return Answer(text=LIMERICK)
+    examples = sum(turn["role"] == "assistant" for turn in turns)
+    city = asked.split(" in ")[-1].rstrip(".")
+    ride = RIDES[min(examples, len(RIDES) - 1)][0]
+    return Answer(text=f"Day one in {city}: the old town on foot, lunch at the market. Day two: {ride}.", delay=0.2)
+
+
+@pytest.fixture(scope="module")
+def deployment(redis_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    empty(redis_folder)
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    logs = tmp_path_factory.mktemp("logs")
+    with serving(said) as chat, deployed(settings, chat, logs, [QUEUES], MEMSHARE_WITHHOLD="0.4") as running:
+        for place in (*PLACES, *reversed(PLACES)):
+            for number in range(3):
+                prompt = f"{('Two days', 'A weekend', 'Two days with a pram')[number]} in {place}."
+                memories = 0 if number == 1 and place < "F" else None
+                running.settled(running.client.submit("plan", prompt, kind="travel", memories=memories).id)
+        running.settled(running.client.submit("poem", "A limerick about a lighthouse", kind="limerick").id)
+        decide_on(running)
+        yield running
+
+
+def decide_on(deployment: Deployment) -> None:
+    """A contradiction and a dead letter, for somebody to decide on."""
+    ferries = [
+        NewMemory(pool="logic", prompt="When does the first ferry to Norderney leave?", answer=FERRY, new_pool=True),
+        NewMemory(pool="logic", prompt="Is there an early ferry to Norderney?", answer=LATE, submitter="harbour-bot"),
+    ]
+    one, other = deployment.client.memories.add(ferries)
+    claims = "One says that a ferry leaves at 06:15, the other that none leaves before 08:00."
+    compared = Compared(memory_id=one, contradicted={other: claims}, compared=1, model="scripted", usage=Usage())
+    with connect(deployment.settings.redis) as client:
+        Conflicts(client).note("logic", compared, [other])
+    body = {"prompt": "A sonnet about all of Proust, quoted whole"}
+    entry = Entry(
+        id="proust", task="agents.poem", queue="poem", body=body, journey="proust", stage="answer", begins=True
+    )
+    error = GiveUp("openai:scripted takes 128,000 tokens at most, and the prompt has 1,310,422.", "too long")
+    deployment.client.dead_letters.add(letter_for(entry, error, tries=1))
+
+
+@pytest.fixture(scope="module")
+def url(deployment: Deployment) -> Iterator[str]:
+    with closing(Backend(deployment.settings)) as backend, served(backend) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def misled(deployment: Deployment) -> str:
+    """The journey of an answer that followed a poor memory."""
+    poor = NewMemory(pool="logic", prompt="When does the ferry leave?", answer=POOR, submitter="harbour-bot")
+    deployment.client.memories.add([poor])
+    task = deployment.client.submit("logic", "When does the ferry to Juist leave on a Sunday?").id
+    deployment.settled(task)
+    return task
+
+
+def test_a_journey_shows_why_the_answer_is_as_it_is(
+    browser: Browser, url: str, misled: str, keep: Callable[[Page, str], None]
+) -> None:
+    with looking(browser) as watched:
+        page = watched.see(f"/journeys/{misled}", url)
+        page.set_viewport_size({"width": 1280, "height": 1080})
+        expect(page.locator("article.misled")).to_contain_text(POOR)
+        keep(page, "page-journey")
+    with looking(browser, viewport=PHONE, color_scheme="dark", device_scale_factor=2) as watched:
+        page = watched.see(f"/journeys/{misled}", url)
+        page.locator("#grade").evaluate("one => one.scrollIntoView()")
+        keep(page, "page-phone")
+
+
+def test_the_other_screens_show_what_there_is(
+    browser: Browser, url: str, misled: str, keep: Callable[[Page, str], None]
+) -> None:
+    assert misled
+    with looking(browser) as watched:
+        page = watched.see("/inbox", url)
+        expect(page.locator(".item")).to_have_count(2)
+        keep(page, "page-inbox")
+        page = watched.see("/pool?q=a+town+by+the+water&pool=plan", url)
+        expect(page.locator("#found tbody tr").nth(5)).to_be_visible()
+        keep(page, "page-pool")
+        page = watched.see("/worth", url)
+        expect(page.locator(".chart .dot").nth(40)).to_be_attached()
+        keep(page, "page-worth")
+        page = watched.see("/now", url)
+        expect(page.locator(".figures")).to_contain_text("openai:scripted")
+        keep(page, "page-now")
