@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -29,7 +30,7 @@ from tests.support import qdrant_container, qdrant_stand_in
 
 NAMED = os.environ.get("MEMSHARE_TEST_QDRANT_URL")  # before a test takes the settings of the machine away
 READY_WITHIN = 60.0  # seconds
-STAND_IN = "its stand-in"
+STAND_IN, FROM_PATH = "its stand-in", "a server from the PATH"
 
 
 class Place(NamedTuple):
@@ -69,6 +70,11 @@ def emptied() -> Iterator[str]:
         yield url
 
 
+def is_there() -> bool:
+    """Whether a real server is named, or can be started from the PATH."""
+    return bool(NAMED or shutil.which("qdrant"))
+
+
 @functools.cache
 def real() -> Place | None:
     """The real server of this process, started if need be; None where there is none."""
@@ -78,7 +84,7 @@ def real() -> Place | None:
     atexit.register(running.close)
     if shutil.which("qdrant"):
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="memshare-qdrant-")))
-        return Place("a server from the PATH", running.enter_context(QdrantProcess(folder).running()).url)
+        return Place(FROM_PATH, running.enter_context(QdrantProcess(folder).running()).url)
     with suppress(qdrant_container.NoContainer):
         return Place("a server in a container", running.enter_context(qdrant_container.running()))
     return None
@@ -98,7 +104,8 @@ class QdrantProcess:
     def __init__(self, folder: Path, **environment: str) -> None:
         self._folder = folder
         self._port, grpc_port = _free_port(), _free_port()
-        self.url = f"http://127.0.0.1:{self._port}"
+        scheme = "https" if "QDRANT__TLS__CERT" in environment else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._port}"
         self._environment = {
             "QDRANT__SERVICE__HOST": "127.0.0.1",
             "QDRANT__SERVICE__HTTP_PORT": str(self._port),
@@ -114,6 +121,7 @@ class QdrantProcess:
 
     def start(self) -> None:
         """Start it, and return when it answers."""
+        seen.add(FROM_PATH)
         with (self._folder / "qdrant.log").open("ab") as log:
             self._process = subprocess.Popen(
                 ["qdrant", "--disable-telemetry"],
@@ -151,7 +159,8 @@ class QdrantProcess:
             self.send_signal(signal.SIGKILL)
 
     def _is_ready(self) -> bool:
-        with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
+        anybody = ssl._create_unverified_context()  # who it is, a test of certificates asks
+        with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=5, context=anybody) as answer:
             return bool(answer.status == 200)
         return False
 

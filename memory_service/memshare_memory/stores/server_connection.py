@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
@@ -33,7 +34,11 @@ def connected(url: str, api_key: str | None) -> Iterator[QdrantClient]:
     Raises `Unreachable` where no Qdrant answers, `BadInput` where the address or the key is wrong.
     """
     try:
-        client = QdrantClient(url=url, api_key=api_key, timeout=_TIMEOUT, prefer_grpc=False, check_compatibility=False)
+        with warnings.catch_warnings():  # of a key over plain HTTP, as in a private network, at each connection
+            warnings.simplefilter("ignore", UserWarning)
+            client = QdrantClient(
+                url=url, api_key=api_key, timeout=_TIMEOUT, prefer_grpc=False, check_compatibility=False
+            )
     except ValueError as error:
         raise BadInput(f"MEMSHARE_QDRANT_URL={url!r} is no address like http://HOST:6333: {error}.") from error
     try:
