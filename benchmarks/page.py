@@ -137,15 +137,16 @@ def _searches(browser: Browser, url: str) -> list[float]:
 
 
 def _fill(settings: Settings, count: int) -> None:
-    """Write made-up memories with made-up vectors, which takes a hundredth of encoding them."""
-    world = Synthetic(seed=count)
-    store = open_store(settings, Layout(encoder=BUNDLED, dimension=DIMENSION), "benchmark")
+    """Write made-up memories with made-up vectors, which takes a hundredth of encoding them, and have them indexed."""
+    world, layout = Synthetic(seed=count), Layout(encoder=BUNDLED, dimension=DIMENSION)
+    store = open_store(settings, layout, "benchmark")
     try:
         for start in progress(range(0, count, BATCH), f"Writing {count:,} memories"):
             batch = world.memories(min(BATCH, count - start))
             store.put([(memory, Vectors(vector, sparse_of(memory))) for memory, vector in batch])
     finally:
         store.close()
+    open_store(settings, layout, "benchmark").close()  # the engine builds its index when it is opened
 
 
 @contextmanager
