@@ -38,5 +38,3 @@ class Needs:
                 self._counts.clear()
             self._counts[caller] = (time.monotonic(), number)
         return number
-
-    known = count

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from memshare.client.errors import NoToken
 from memshare.doors import pages
 from memshare.doors.backend import Backend
-from memshare.doors.body import Bodies
+from memshare.doors.body import Bodies, Gone
 from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
 from memshare.doors.pages.menu import MENU
@@ -105,9 +105,11 @@ class Site:
                 body = await self._bodies.read(request.receive, caller.name)
             except (MemshareError, *DOWN) as error:
                 return self._refusal(request, error)
+            except Gone:
+                return Response(status_code=400)
 
             def answer() -> Response:
-                fields = ImmutableMultiDict([*_fields(body).multi_items(), *request.query_params.multi_items()])
+                fields = ImmutableMultiDict([*request.query_params.multi_items(), *_fields(body)])
                 done = does(Visit(self._backend, caller, request.path_params, fields))
                 return self._page(request, caller, done) if isinstance(done, Screen) else _turned(done)
 
@@ -140,11 +142,13 @@ class Site:
         answer = RedirectResponse("/", 303)
         try:
             require_same_origin(request)
-            form = _fields(await self._bodies.read(request.receive, "who signs in"))
+            form = dict(_fields(await self._bodies.read(request.receive, "who signs in")))
             secure = urlsplit(request.headers["origin"]).scheme == "https"
             await run_in_threadpool(sign_in, self._backend, form.get("token", ""), answer, secure=secure)
         except (MemshareError, *DOWN) as error:
             return self._page(request, None, Screen("sign_in", {"wrong": str(error)}, status=status_of(error)))
+        except Gone:
+            return Response(status_code=400)
         return answer
 
     async def sign_out(self, request: Request) -> Response:
@@ -180,7 +184,7 @@ class Site:
         if isinstance(error, NoToken) and request.method == "GET":
             return RedirectResponse(SIGN_IN, 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
-        values = {"said": said, "comes_back": status_of(error) in (429, 503)}
+        values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
         return self._page(request, None, Screen("refusal", values, status=status_of(error)))
 
     def _page(self, request: Request, caller: Caller | None, screen: Screen) -> Response:
@@ -195,7 +199,7 @@ class Site:
             who=caller,
             is_local=caller is not None and caller.name == LOCAL_NAME,
             stream=f"/pages/stream?{follows}" if caller else "",
-            inbox=self._needs.known(caller) if caller else None,
+            inbox=self._needs.count(caller) if caller else None,
             note=note,
         )
         answer = HTMLResponse(html, screen.status, headers={"Cache-Control": "no-store"})
@@ -204,10 +208,10 @@ class Site:
         return answer
 
 
-def _fields(body: bytes) -> ImmutableMultiDict[str, str]:
+def _fields(body: bytes) -> list[tuple[str, str]]:
     """The fields of a form, with the line ends that people's texts have everywhere else."""
     pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000)
-    return ImmutableMultiDict([(name, text.replace("\r\n", "\n")) for name, text in pairs])
+    return [(name, text.replace("\r\n", "\n")) for name, text in pairs]
 
 
 def _turned(done: Done) -> Response:

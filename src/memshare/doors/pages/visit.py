@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from uuid import UUID
 
 from starlette.datastructures import ImmutableMultiDict
 
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
+from memshare_broker.errors import BadInput
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,21 @@ class Visit:
     def field(self, name: str) -> str:
         """What was filled in, without white space around it."""
         return self.fields.get(name, "").strip()
+
+    def ids(self, name: str) -> list[UUID]:
+        """The ids that a field names, with commas between, or several fields; raises `BadInput`."""
+        named = [one for text in self.fields.getlist(name) for one in text.split(",") if one]
+        try:
+            return [UUID(one) for one in named]
+        except ValueError as error:
+            raise BadInput(f"The field {name!r} names ids, not {named!r}: go back, and try again.") from error
+
+    def id(self, name: str) -> UUID:
+        """The only one of them."""
+        found = self.ids(name)
+        if len(found) != 1:
+            raise BadInput(f"The field {name!r} names one id, not {len(found)}: go back, and try again.")
+        return found[0]
 
     def given(self, *names: str) -> dict[str, str]:
         """Those of these fields that say something."""

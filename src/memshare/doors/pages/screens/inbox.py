@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from memshare.client.rest.calls.needs import Need
 from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.conflicts import decide
@@ -51,7 +49,7 @@ def inbox(visit: Visit) -> Screen:
 @PAGES.action("/inbox/conflict")
 def settle_conflict(visit: Visit) -> Done:
     """Say of two memories whether they contradict each other, or forget the one that is wrong."""
-    one, other = UUID(visit.field("one")), UUID(visit.field("other"))
+    one, other = visit.id("one"), visit.id("other")
     decision = visit.field("decision")
     if decision in ("forget one", "forget other"):
         wrong = one if decision == "forget one" else other
@@ -66,7 +64,7 @@ def settle_conflict(visit: Visit) -> Done:
 @PAGES.action("/inbox/stale")
 def settle_stale(visit: Visit) -> Done:
     """Keep a stale memory, or forget it."""
-    memory_id = UUID(visit.field("memory"))
+    memory_id = visit.id("memory")
     if visit.field("decision") == "forget":
         forget(visit.backend, visit.caller, memory_id)
         return Done(_here(visit), "It was forgotten.", f"/memories/{memory_id}/restore")

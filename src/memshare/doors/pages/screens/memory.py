@@ -88,8 +88,7 @@ def forget_it(visit: Visit) -> Done:
 def bring_back(visit: Visit) -> Done:
     """Bring a memory back, and those that went with it."""
     memory_id = _id(visit)
-    others = [UUID(one) for one in visit.field("ids").split(",") if one]
-    for one in others or [memory_id]:
+    for one in visit.ids("ids") or [memory_id]:
         restore(visit.backend, visit.caller, one)
     return Done(f"/memories/{memory_id}", "It is back, as it was.")
 

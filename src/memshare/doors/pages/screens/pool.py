@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
-from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -73,7 +72,7 @@ def pool(visit: Visit) -> Screen:
 @PAGES.action("/pool/several")
 def do_to_several(visit: Visit) -> Done:
     """Hide, show again or forget the memories that were chosen."""
-    chosen = [UUID(one) for one in visit.fields.getlist("id")]
+    chosen = visit.ids("id")
     back = f"{HERE}?{urlencode(visit.given('q', 'pool', 'order', *CONDITIONS))}"
     if not chosen:
         raise BadInput("No memory was chosen: tick those that you mean first.")

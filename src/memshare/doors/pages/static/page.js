@@ -37,9 +37,10 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const one of document.querySelectorAll("#live details[id]")) if (one.id in open) one.open = open[one.id];
 });
 
-if (document.body.dataset.stream) {
+let lost = false;
+
+function follow() {
   const source = new EventSource(document.body.dataset.stream);
-  let lost = false;
   source.addEventListener("open", () => {
     if (lost) changed();
     lost = false;
@@ -48,6 +49,7 @@ if (document.body.dataset.stream) {
   source.addEventListener("error", () => {
     lost = true;
     say("The connection to memshare is lost. This page asks again by itself; what you see may be old.");
+    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000); // a refusal ends a stream for good
   });
   source.addEventListener("away", (event) => say(`${event.data} This page goes on by itself.`));
   source.addEventListener("back", () => say(""));
@@ -58,6 +60,11 @@ if (document.body.dataset.stream) {
     inbox.hidden = event.data === "" || event.data === "0";
   });
 }
+
+if (document.body.dataset.stream) follow();
+
+// A page that could not be shown for now asks again.
+if (document.querySelector("[data-again]")) setTimeout(() => location.reload(), 3000);
 
 // j and k go from item to item; the letter of a button in the chosen item presses it.
 function choose(step) {
