@@ -60,7 +60,8 @@ DATA ?= ../shared/data
 PEOPLE = $(wildcard $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl))
 
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall doors footprint peers reasoning concepts forms calls sql governance; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in journey recall doors footprint peers reasoning concepts forms calls sql governance page; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@if command -v qdrant >/dev/null; then $(BIN)/python -m benchmarks.cluster; else echo "Left out: benchmarks.cluster, for qdrant is not on the PATH."; fi
 	@for one in credibility:scifact_pairs knowledge:webquestions; do \
 	  file=$(DATA)/$${one#*:}.jsonl; name=$${one%:*}; \
 	  if [ -f "$$file" ]; then $(BIN)/python -m benchmarks.$$name --data "$$file" || exit 1; \

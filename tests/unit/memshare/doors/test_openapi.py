@@ -34,6 +34,7 @@ def described(backend: Backend, shelf: dict[str, str]) -> Any:
     """The app for who may do everything, on pools that have something in them."""
     assert shelf
     token = backend.tokens.create("fuzz", ("admin",), None)
+    backend.tokens.create("spare", ("recall",), None)
     schema = schemathesis.openapi.from_asgi("/openapi.json", rest_app(backend))
     schema.config.update(headers={"Authorization": f"Bearer {token}"})
     return schema
@@ -51,6 +52,8 @@ def test_every_request_is_answered_as_described(
         "memory_id": shelf["logic"],
         "journey_id": journey,
         "name": "logic",
+        "pool": "logic",
+        "token_name": "spare",
         "letter_id": bury(backend, "logic", "x"),
     }
     known_or_made = cycle([True, False])
