@@ -131,6 +131,7 @@ def _searches(browser: Browser, url: str) -> list[float]:
         for number in range(LOOKS):
             with page.expect_response(lambda answer: "/pool?q=" in answer.url) as answered:
                 search.fill(f"lamps of lighthouse {number}")
+            answered.value.finished()
             timing = answered.value.request.timing
             taken.append(float(timing["responseEnd"] - timing["requestStart"]))
     return taken

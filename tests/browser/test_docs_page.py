@@ -35,7 +35,7 @@ def test_requests_are_shown_and_tried_and_nothing_is_loaded_from_elsewhere(brows
     page.on("request", lambda request: asked.add(urllib.parse.urlsplit(request.url).hostname))
 
     page.goto(url)
-    page.get_by_role("link", name="/docs").click()
+    page.get_by_role("link", name="requests and replies").click()
     page.locator("[id$=get_agents]").click()
     page.get_by_role("button", name="Try it out").click()
     page.get_by_role("button", name="Execute").click()

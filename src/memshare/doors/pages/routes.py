@@ -198,7 +198,7 @@ class Site:
             url=f"{request.url.path}?{request.url.query}",
             who=caller,
             is_local=caller is not None and caller.name == LOCAL_NAME,
-            stream=f"/pages/stream?{follows}" if caller else "",
+            stream=f"/pages/stream?{follows}" if caller and request.method == "GET" else "",
             inbox=self._needs.count(caller) if caller else None,
             note=note,
         )

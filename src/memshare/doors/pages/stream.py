@@ -21,22 +21,23 @@ from memshare_broker.errors import MemshareError
 
 LONGEST = 300.0  # seconds; the browser asks again then, with a session that is good still
 LOOKS_EVERY = 1.0  # seconds
+BEATS_EVERY = 3.0  # seconds: while tasks are worked off, pages that list them change no more often
 SAYS_SOMETHING_EVERY = 15.0  # seconds, so that a connection that is lost is noticed
 
 
 class Pulse:
-    """What changes whenever something happens in the deployment; looked at once a second for all pages."""
+    """What changes whenever something happens in the deployment; looked at every few seconds for all pages."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._looked = -LOOKS_EVERY
+        self._looked = -BEATS_EVERY
         self._beat = ""
         self._one_looks = threading.Lock()
 
     def beat(self) -> str:
         """A text that is another one after each change; raises `Unreachable`."""
         with self._one_looks:
-            if time.monotonic() - self._looked >= LOOKS_EVERY:
+            if time.monotonic() - self._looked >= BEATS_EVERY:
                 ledger = self._backend.client.ledger
                 with self._backend.reaching():
                     seen = (

@@ -10,14 +10,15 @@ function say(text) {
   connection.hidden = !text;
 }
 
-// Whether somebody writes in what would be replaced.
-function isWriting() {
+// Whether nobody looks, or somebody writes in what would be replaced.
+function isBusy() {
+  if (document.hidden) return true;
   const at = document.activeElement;
   return at && at.closest("#live") && at.matches("input, textarea, select");
 }
 
 function changed() {
-  if (isWriting()) {
+  if (isBusy()) {
     waiting = true;
   } else if (document.getElementById("live")) {
     waiting = false;
@@ -26,6 +27,7 @@ function changed() {
 }
 
 document.addEventListener("focusout", () => setTimeout(() => waiting && changed()));
+document.addEventListener("visibilitychange", () => waiting && changed());
 
 // Details that a person has opened or closed stay so.
 let open = {};
