@@ -1,30 +1,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 import pytest
 
 from tests.support import qdrant_server
 from tests.support.terminal import Terminal, end
 
-ON_A_SERVER_TOO = {"test_concepts", "test_hostile_texts", "test_retriever_commands", "test_shown_memories"}
-"""Files whose tests run with the pool on a Qdrant server as well, where there is a real one."""
+ON_A_SERVER_TOO = {"test_concepts", "test_hostile_texts"}
+"""Files whose `memshare up` has its pool on a Qdrant server as well, where there is a real one."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "terminal" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in ON_A_SERVER_TOO:
+    if "pool_settings" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in ON_A_SERVER_TOO:
         places = ["embedded", *(["server"] if qdrant_server.is_there() else [])]
-        metafunc.parametrize("terminal", places, indirect=True, scope="module")
+        metafunc.parametrize("pool_settings", places, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
-def terminal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+def pool_settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The settings that say where the pool of `terminal` is: none where it is embedded."""
+    if getattr(request, "param", "embedded") == "embedded":
+        yield {}
+        return
+    with qdrant_server.emptied() as url:
+        yield {"MEMSHARE_QDRANT_URL": url}
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory, pool_settings: dict[str, str]) -> Iterator[Terminal]:
     """A terminal beside `memshare up`, which runs for all tests of a file."""
     terminal = Terminal(tmp_path_factory.mktemp("up"))
-    with qdrant_server.emptied() if getattr(request, "param", "") == "server" else nullcontext() as url:
-        if url:
-            terminal.environment["MEMSHARE_QDRANT_URL"] = url
-        process = terminal.up()
-        yield terminal
-        end(process)
+    terminal.environment |= pool_settings
+    process = terminal.up()
+    yield terminal
+    end(process)

@@ -40,9 +40,9 @@ def bring_in(terminal: Terminal, *memories: Memory) -> None:
 
 
 @pytest.fixture(scope="module")
-def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+def terminal(tmp_path_factory: pytest.TempPathFactory, pool_settings: dict[str, str]) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path_factory.mktemp("up"))
-    terminal.environment["MEMSHARE_CONCEPTS"] = "false"  # the cards have theirs
+    terminal.environment |= pool_settings | {"MEMSHARE_CONCEPTS": "false"}  # the cards have theirs
     process = terminal.up()
     cards = [
         memory("logic", card.prompt, card.answer, {str(level): of for level, of in card.concepts.levels().items()})
