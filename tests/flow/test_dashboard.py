@@ -23,13 +23,14 @@ from tests.unit.deploy.queries import TARGET, queries, read_by
 
 TASKS = [f"A limerick about lighthouse {number}" for number in range(12)]
 REFUSED = "A limerick that no model writes"
-# A published retriever needs hundreds of memories, credibility a memory that was shown again, and a lesson that teaches
-# candidates of which some help and some mislead.
+# A published retriever needs hundreds of memories, credibility a memory that was shown again, a lesson that teaches
+# candidates of which some help and some mislead, and the share of a Redis's memory a bound.
 NEED_A_LONG_RUN = {
     "memshare_retriever_accuracy",
     "memshare_credibility",
     "memshare_retriever_refused_total",
     "memshare_last_lesson_timestamp_seconds",
+    "memshare_redis_memory_used_ratio",
 }
 PRICES = 'currency = "EUR"\n["openai:scripted"]\nprompt = 2.0\ncompletion = 8.0\n'
 

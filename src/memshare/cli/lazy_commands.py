@@ -103,7 +103,7 @@ GROUPS = {
         ),
         "serve": LazyCommand(
             "run.serve:serve",
-            "Serve REST and MCP for other agents until Ctrl-C: recall, offer, feedback, tasks, memories.",
+            "Serve the page for people, and REST and MCP for other agents, until Ctrl-C.",
             "serve",
         ),
         "mcp": LazyCommand(

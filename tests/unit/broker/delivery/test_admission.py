@@ -25,7 +25,7 @@ from memshare_broker.wire.grades import MemoriesCredited
 from memshare_broker.wire.signing import SIGNATURE, Signer
 
 OURS, THEIRS = Signer((b"ours",)), Signer((b"theirs",))
-TASK = "memory_service.count"
+TASK = "tests.count"
 BODY = {"memories": 3}
 
 

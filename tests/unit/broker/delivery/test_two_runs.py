@@ -5,7 +5,7 @@ import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare_broker.delivery.entry import Committed, Entry, Outgoing
-from memshare_broker.delivery.keys import DEAD, MESSAGES, journey_key, open_key, since_key
+from memshare_broker.delivery.keys import DEAD, ENDED, MESSAGES, journey_key, open_key, since_key
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.outcome_record import read_outcomes
 from memshare_broker.errors import GiveUp
@@ -43,7 +43,7 @@ def test_an_answer_stands_though_another_run_was_given_up_before(
     assert ledger.open_messages() == {"poem": 0, "scorer": 1}
     assert letters.all() == []
     assert not redis_client.exists(DEAD_REASONS)
-    assert set(ledger.journey("t1")) == {"task", "submitted", "owner", "answer"}
+    assert set(ledger.journey("t1")) == {"task", "submitted", "owner", "answer", f"{ENDED}answer"}
     assert not read_outcomes(redis_client, ["t1"])["t1"].dead
     counted = redis_client.hgetall(METRICS)
     assert (float(counted[DEAD_COUNTED.field]), float(counted[ANSWERED.field])) == (1, 1), "it has died, and answered"
