@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick check format lint types contract bench evaluate faults soak pictures docs clean
+.PHONY: help install demo test quick check format lint types contract bench evaluate faults soak deploy-test pictures docs clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -81,6 +81,9 @@ faults: .venv/.installed-dev  ## Break everything on purpose with 1,000 tasks in
 MINUTES ?= 20
 soak: .venv/.installed-dev  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
 	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
+
+deploy-test: .venv/.installed-dev  ## Build the images, run compose with an engine of its own, and break it: root alone, no registry
+	$(BIN)/python -m tests.deploy
 
 pictures: .venv/.installed-dev  ## Run the browser tests, which make every picture of docs/pictures anew
 	mkdir -p docs/pictures

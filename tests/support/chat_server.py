@@ -25,12 +25,12 @@ class ChatServer(ThreadingHTTPServer):
     request_queue_size = 256
     daemon_threads = False
 
-    def __init__(self, script: Script, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
+    def __init__(self, script: Script, port: int = 0, host: str = "127.0.0.1") -> None:
+        super().__init__((host, port), _Handler)
         self.script = script
         self.models: bytes | None = None
         """What `GET /v1/models` answers; without it there is no such path."""
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
+        self.url = f"http://{host}:{self.server_port}/v1"
         self.closing = threading.Event()
         self._bodies: list[dict[str, Any]] = []
         self._connections: set[socket.socket] = set()
@@ -121,9 +121,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(script: Script = well, port: int = 0) -> Iterator[ChatServer]:
+def serving(script: Script = well, port: int = 0, host: str = "127.0.0.1") -> Iterator[ChatServer]:
     """A server that runs in this process while the block does."""
-    server = ChatServer(script, port)
+    server = ChatServer(script, port, host)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="chat-server")
     thread.start()
     try:
