@@ -74,10 +74,10 @@ class KnowsThePairs:
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:  # noqa: ARG002
         document = json.loads(turns[-1].content)
-        said = document["memory"]["answer"]
+        texts = {name: one["answer"] for name, one in document["texts"].items()}
         found = {
-            name: {"claims": "They are compared.", "contradicts": (said, other["answer"]) in self._pairs}
-            for name, other in document["others"].items()
+            name: {"claims": "They are compared.", "contradicts": (texts[one], texts[other]) in self._pairs}
+            for name, (one, other) in document["pairs"].items()
         }
         return Reply(text=json.dumps(found), model=self.name, usage=Usage())
 

@@ -27,10 +27,11 @@ from memshare_broker.settings import load_settings
 from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import Shown
+from memshare_llm.batches import MOST
 from memshare_llm.chat import Chat
 from memshare_llm.models import open_chat
 from memshare_memory.curate.requests import NewMemory
-from memshare_scorer.tasks import Comparing
+from memshare_scorer.contradiction import compare
 
 DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)
@@ -92,11 +93,13 @@ def brought_in(pool: OwnPool, name: str, pairs: Sequence[ClaimPair], comparer: C
     """The ids of the claims in a new pool, which has looked for those that contradict each other."""
     claims = sorted({claim for pair in pairs for claim in (pair.supported, pair.contradicted)})
     ids = pool.curate.add([NewMemory(pool=name, answer=claim) for claim in claims])
-    comparing = Comparing(comparer, pool.standing.conflicts)
-    while pool.sent:
-        task = pool.sent.pop().body
-        assert isinstance(task, CompareTask)
-        comparing.run(task.journey, task)
+    waiting = [one.body for one in pool.sent if isinstance(one.body, CompareTask)]
+    pool.sent.clear()
+    while waiting:
+        compared = compare(comparer, waiting[:MOST])
+        for task in waiting[: len(compared)]:
+            pool.standing.conflicts.note(name, compared[task.journey], [other.id for other in task.others])
+        waiting = waiting[len(compared) :]
     return dict(zip(claims, ids, strict=True))
 
 

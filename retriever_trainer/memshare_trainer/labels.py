@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, create_model
 
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.lessons import Candidate, LessonTask
@@ -24,7 +24,8 @@ from memshare_memory.comparison import RULE, Comparison
 log = logging.getLogger(__name__)
 
 SIDE_BY_SIDE = 8
-MAX_CHARACTERS = 600  # of each prompt and answer: form, task and claims show early, and candidates are many
+LONGEST = 600  # characters of the prompt, the answer and the texts of rivals: what is claimed shows early
+LONGEST_EXAMPLE = 300  # characters of the texts of any other candidate: form and task show at once, and there are many
 
 Way = Literal["json", "logprobs"]
 
@@ -79,6 +80,15 @@ No: the example leads away: its form, its kind of task or its claims would make 
 {_QUOTED}
 
 Reply with one word alone: Yes or No."""
+
+
+def _percentage(value: int) -> int:
+    if not 0 <= value <= 100:
+        raise ValueError(f"expected a percentage from 0 to 100, found {value}")
+    return value
+
+
+Percentage = Annotated[int, AfterValidator(_percentage)]
 
 
 class Labels(NamedTuple):
@@ -157,13 +167,16 @@ def share_of_no(probabilities: Mapping[str, float]) -> float | None:
 
 def yes_or_no(task: LessonTask, candidate: Candidate) -> tuple[Turn, Turn]:
     """The question whether one candidate leads to Y."""
-    return _conversation(YES_OR_NO, task, {"example": _example(candidate)})
+    return _conversation(YES_OR_NO, task, {"example": _example(candidate, LONGEST)})
 
 
 @lru_cache(maxsize=32)
 def percentages_schema(count: int, rivals: int = 0) -> type[BaseModel]:
-    """A model with one required percentage per example: `example_1`, …, and a comparison per rival: `rival_1`, …"""
-    properties: dict[str, Any] = {name: (int, Field(ge=0, le=100)) for name in _names("example", count)}
+    """A model with one required percentage per example: `example_1`, …, and a comparison per rival: `rival_1`, …
+
+    The scale is in the instructions, and not with each example in the schema, which is paid for with every call.
+    """
+    properties: dict[str, Any] = dict.fromkeys(_names("example", count), (Percentage, ...))
     properties |= dict.fromkeys(_names("rival", rivals), (Comparison, ...))
     schema: type[BaseModel] = create_model(
         "Percentages",
@@ -179,7 +192,10 @@ def _ask_for_percentages(chat: Chat, task: LessonTask) -> Labels:
     # Shuffled, so that a model's liking for early or late places is no lesson; by the id, so that twice is the same.
     order = random.Random(str(task.memory_id)).sample(range(count), count)
     name_of = {task.candidates[place].id: name for name, place in zip(_names("example", count), order, strict=True)}
-    examples = {name_of[task.candidates[place].id]: _example(task.candidates[place]) for place in order}
+    in_order = [task.candidates[place] for place in order]
+    examples = {
+        name_of[one.id]: _example(one, LONGEST if one.id in task.rivals else LONGEST_EXAMPLE) for one in in_order
+    }
     rivals = dict(zip(_names("rival", len(task.rivals)), task.rivals, strict=True))
     shown: dict[str, Any] = {"examples": examples}
     if rivals:
@@ -203,17 +219,17 @@ def _names(what: str, count: int) -> list[str]:
 
 def _conversation(instructions: str, task: LessonTask, shown: dict[str, Any]) -> tuple[Turn, Turn]:
     """The instructions, and one JSON document in which X, Y and what is shown are quoted."""
-    document = {"prompt": _bounded(task.prompt), "answer": _bounded(task.answer), **shown}
+    document = {"prompt": _bounded(task.prompt, LONGEST), "answer": _bounded(task.answer, LONGEST), **shown}
     return (
         Turn(role="system", content=instructions),
         Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
     )
 
 
-def _example(candidate: Candidate) -> dict[str, str | None]:
-    prompt = None if candidate.prompt is None else _bounded(candidate.prompt)
-    return {"prompt": prompt, "answer": _bounded(candidate.answer)}
+def _example(candidate: Candidate, longest: int) -> dict[str, str | None]:
+    prompt = None if candidate.prompt is None else _bounded(candidate.prompt, longest)
+    return {"prompt": prompt, "answer": _bounded(candidate.answer, longest)}
 
 
-def _bounded(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} […]"
+def _bounded(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} […]"
