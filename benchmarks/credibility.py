@@ -13,7 +13,7 @@ With `--model` all are that chat model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -78,9 +78,8 @@ def main(
         for number, (name, judge) in enumerate(progress(list(judges.items()), "Judging")):
             ids = brought_in(pool, f"claims-{number}", pairs, comparer)
             found = {frozenset(one.memories) for one in pool.standing.conflicts.pairs(f"claims-{number}")}
-            share[name] = learnt(
-                pool, f"claims-{number}", pairs, ids, lambda pair, by=judge: chat or Answerer(pair, by)
-            )
+            chats = [chat or Answerer(pair, judge) for pair in pairs]
+            share[name] = learnt(pool, f"claims-{number}", pairs, ids, chats)
         own = {frozenset((ids[one.supported], ids[one.contradicted])) for one in pairs}
         figures: dict[str, Any] = {
             "pairs": len(pairs),
@@ -117,17 +116,17 @@ def brought_in(pool: OwnPool, name: str, pairs: Sequence[ClaimPair], comparer: C
 
 
 def learnt(
-    pool: OwnPool, name: str, pairs: Sequence[ClaimPair], ids: dict[str, UUID], chat_of: Callable[[ClaimPair], Chat]
+    pool: OwnPool, name: str, pairs: Sequence[ClaimPair], ids: dict[str, UUID], chats: Sequence[Chat]
 ) -> dict[str, float]:
-    """The share of pairs whose supported claim recall shows first or alone, by epochs."""
+    """The share of pairs whose supported claim recall shows first or alone, by epochs; each pair has its model."""
     share = {}
     sources = open_sources(load_settings(), pool.door)  # type: ignore[arg-type]
     knowledge = Knowledge(pool.door, name, SHOWN, "hybrid")  # type: ignore[arg-type]
     for epoch in range(1, max(EPOCHS) + 1):
-        for number, pair in enumerate(pairs):
-            chat = chat_of(pair)
-            engine = Engine(OPERATORS, LIMITS, lambda _, own=chat: own, knowledge, sources)
-            credit(pool, name, f"{name} {epoch} {number}", pair.question, engine.run(pair.question, "Answer."))
+        for number, (pair, chat) in enumerate(zip(pairs, chats, strict=True)):
+            chat_of = dict.fromkeys(OPERATORS, chat).__getitem__
+            run = Engine(OPERATORS, LIMITS, chat_of, knowledge, sources).run(pair.question, "Answer.")
+            credit(pool, name, f"{name} {epoch} {number}", pair.question, run)
         if epoch in EPOCHS:
             share[str(epoch)] = round(sum(is_above(pool, name, pair, ids) for pair in pairs) / len(pairs), 4)
     return share
