@@ -6,7 +6,7 @@ import json
 import logging
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
@@ -25,7 +25,10 @@ log = logging.getLogger(__name__)
 
 SIDE_BY_SIDE = 8
 LONGEST = 600  # characters of the prompt, the answer and the texts of rivals: what is claimed shows early
-LONGEST_EXAMPLE = 300  # characters of the texts of any other candidate: form and task show at once, and there are many
+BEGINNING, END = (
+    100,
+    200,
+)  # characters of the texts of any other candidate: form and task show there, and there are many
 
 Way = Literal["json", "logprobs"]
 
@@ -44,7 +47,8 @@ PERCENTAGES = f"""\
 You judge whether examples help or mislead someone who answers a prompt.
 
 The user's turn is one JSON document. `prompt` is what was asked, and `answer` a good answer to it. `examples` has \
-earlier prompts with their answers, by name; a `prompt` that is null is unknown. Long texts are cut off.
+earlier prompts with their answers, by name; a `prompt` that is null is unknown. Long texts are \
+cut: […] stands for what is left out.
 
 For each example, imagine a capable writer who is shown that example alone, as a model of how to answer, and then \
 answers `prompt` without having seen `answer`. {_MISLEADING}
@@ -167,7 +171,7 @@ def share_of_no(probabilities: Mapping[str, float]) -> float | None:
 
 def yes_or_no(task: LessonTask, candidate: Candidate) -> tuple[Turn, Turn]:
     """The question whether one candidate leads to Y."""
-    return _conversation(YES_OR_NO, task, {"example": _example(candidate, LONGEST)})
+    return _conversation(YES_OR_NO, task, {"example": _example(candidate, _bounded)})
 
 
 @lru_cache(maxsize=32)
@@ -193,9 +197,7 @@ def _ask_for_percentages(chat: Chat, task: LessonTask) -> Labels:
     order = random.Random(str(task.memory_id)).sample(range(count), count)
     name_of = {task.candidates[place].id: name for name, place in zip(_names("example", count), order, strict=True)}
     in_order = [task.candidates[place] for place in order]
-    examples = {
-        name_of[one.id]: _example(one, LONGEST if one.id in task.rivals else LONGEST_EXAMPLE) for one in in_order
-    }
+    examples = {name_of[one.id]: _example(one, _bounded if one.id in task.rivals else _both_ends) for one in in_order}
     rivals = dict(zip(_names("rival", len(task.rivals)), task.rivals, strict=True))
     shown: dict[str, Any] = {"examples": examples}
     if rivals:
@@ -219,17 +221,20 @@ def _names(what: str, count: int) -> list[str]:
 
 def _conversation(instructions: str, task: LessonTask, shown: dict[str, Any]) -> tuple[Turn, Turn]:
     """The instructions, and one JSON document in which X, Y and what is shown are quoted."""
-    document = {"prompt": _bounded(task.prompt, LONGEST), "answer": _bounded(task.answer, LONGEST), **shown}
+    document = {"prompt": _bounded(task.prompt), "answer": _bounded(task.answer), **shown}
     return (
         Turn(role="system", content=instructions),
         Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
     )
 
 
-def _example(candidate: Candidate, longest: int) -> dict[str, str | None]:
-    prompt = None if candidate.prompt is None else _bounded(candidate.prompt, longest)
-    return {"prompt": prompt, "answer": _bounded(candidate.answer, longest)}
+def _example(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | None]:
+    return {"prompt": None if candidate.prompt is None else cut(candidate.prompt), "answer": cut(candidate.answer)}
 
 
-def _bounded(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]} […]"
+def _bounded(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} […]"
+
+
+def _both_ends(text: str) -> str:
+    return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]} […] {text[-END:]}"

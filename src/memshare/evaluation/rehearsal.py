@@ -22,7 +22,7 @@ from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Usage
 from memshare_llm.structured import MOST_CALLS
 from memshare_memory.recall.recall import CANDIDATES
-from memshare_trainer.labels import LONGEST_EXAMPLE
+from memshare_trainer.labels import BEGINNING, END
 
 PERFECT = Score(
     total=100, threshold=0, accepted=True, criteria={}, rubric="", rubric_version="", model="", usage=Usage()
@@ -108,7 +108,7 @@ class Rehearsal:
 
     def _count_memories(self, many: int, text: int) -> None:
         """A new memory is a lesson, and may be compared with those that it may contradict."""
-        self._use(self._trainer, LABELLED + CANDIDATES * min(text, LONGEST_EXAMPLE // CHARACTERS), JUDGEMENT, many)
+        self._use(self._trainer, LABELLED + CANDIDATES * min(text, (BEGINNING + END) // CHARACTERS), JUDGEMENT, many)
         self.most[self._trainer] += many * self._lesson
         self.most[self._scorer] += many * self._asked
 

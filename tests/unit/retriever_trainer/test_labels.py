@@ -12,7 +12,7 @@ from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Embedding, Turn, Usage, derived_id
 from memshare_llm.providers.strict_schema import strict_schema
 from memshare_llm.structured import DoesNotFit
-from memshare_trainer.labels import LONGEST, LONGEST_EXAMPLE, Labeller, Labels, percentages_schema, share_of_no
+from memshare_trainer.labels import BEGINNING, END, LONGEST, Labeller, Labels, percentages_schema, share_of_no
 from tests.support.scripted_chat import ScriptedChat
 
 NOWHERE = Embedding.pack("none", np.zeros(2, dtype=np.float32))
@@ -135,7 +135,15 @@ def test_no_text_is_longer_than_its_bound() -> None:
     Labeller(chat).label(lesson("雨" * 100_000, prompt="風" * 100_000))
 
     (_, quoted) = chat.conversations[0]
-    assert (quoted.content.count("雨"), quoted.content.count("風")) == (LONGEST_EXAMPLE, LONGEST)
+    assert (quoted.content.count("雨"), quoted.content.count("風")) == (BEGINNING + END, LONGEST)
+
+
+def test_an_example_is_shown_by_both_its_ends() -> None:
+    chat = ScriptedChat({"example_1": 90})
+
+    Labeller(chat).label(lesson("a" * BEGINNING + "b" * 9 + "c" * END))
+
+    assert f'"{"a" * BEGINNING} […] {"c" * END}"' in chat.conversations[0][1].content
 
 
 def test_of_what_may_contradict_more_is_shown_than_of_what_is_only_an_example() -> None:
@@ -146,7 +154,7 @@ def test_of_what_may_contradict_more_is_shown_than_of_what_is_only_an_example() 
     Labeller(chat).label(task)
 
     (_, quoted) = chat.conversations[0]
-    assert (quoted.content.count("雨"), quoted.content.count("風")) == (LONGEST_EXAMPLE, LONGEST)
+    assert (quoted.content.count("雨"), quoted.content.count("風")) == (BEGINNING + END, LONGEST)
 
 
 def test_the_schema_has_one_required_whole_number_per_candidate_and_is_short() -> None:
