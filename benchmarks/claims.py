@@ -6,16 +6,18 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, NoLogprobs, Reply
-from memshare_llm.structured import ask
+from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 
 Judge = Callable[[str, bool], bool]
 """From a claim, and whether it is supported, to the verdict."""
+
+RESPOND = {"operator": "responder", "hint": ""}
+NO_FILTERS = dict.fromkeys(("agent", "kind", "submitter", "since", "until", "words"))
 
 
 class ClaimPair(NamedTuple):
@@ -24,15 +26,6 @@ class ClaimPair(NamedTuple):
     supported: str
     contradicted: str
     question: str
-
-
-class Verdict(BaseModel):
-    """What a model says of a claim."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: str
-    right: bool
 
 
 def read_pairs(file: Path) -> list[ClaimPair]:
@@ -52,15 +45,39 @@ def simulated(p: float, seed: int) -> Judge:
     return lambda _, supported: supported == (chance.random() < p)
 
 
-def by_model(chat: Chat, claim: str) -> bool:
-    """What a chat model says of a claim."""
-    turns = (
-        Turn(
-            role="system", content="The user's turn is a scientific claim. Say why it is right or not, and then which."
-        ),
-        Turn(role="user", content=json.dumps({"claim": claim})),
-    )
-    return ask(chat, turns, Verdict).value.right
+class Answerer:
+    """The engine's model for the question of one pair: it answers with the claims that were found, one after another.
+
+    What its discriminator says of a claim is the judge's word.
+    """
+
+    name = "answers with claims"
+
+    def __init__(self, pair: ClaimPair, judge: Judge) -> None:
+        self._right = {pair.supported: True, pair.contradicted: False}
+        self._judge = judge
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        asked = json.loads(turns[-1].content)
+        text = json.dumps(self._said(asked, schema.__name__ if schema else ""))
+        return Reply(text=text, model=self.name, usage=Usage())
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:  # noqa: ARG002
+        raise NoLogprobs("It has no tokens.")
+
+    def _said(self, asked: dict[str, Any], wanted: str) -> dict[str, Any]:
+        items = {one["text"]: one["item"] for one in asked["knowledge"] if one.get("text") in self._right}
+        if wanted == "Plan":
+            where = {"operator": "searcher", "query": asked["question"], "places": ["memory"], "filters": NO_FILTERS}
+            return {"thought": "-", "steps": [*([] if items else [where]), RESPOND]}
+        if wanted == "Response":
+            failed = {one["answer"] for one in asked["failed"]}
+            claim = next((one for one in items if one not in failed), None)
+            return {"answer": claim or "Nothing more is known.", "used": [items[claim]] if claim else []}
+        claim = asked["answer"]
+        shares = [{"item": items[claim], "share": 1.0}] if claim in items else []
+        verified = bool(shares) and self._judge(claim, self._right[claim])
+        return {"reason": "-", "verified": verified, "shares": shares}
 
 
 class KnowsThePairs:
@@ -74,10 +91,10 @@ class KnowsThePairs:
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:  # noqa: ARG002
         document = json.loads(turns[-1].content)
-        said = document["memory"]["answer"]
+        texts = {name: one["answer"] for name, one in document["texts"].items()}
         found = {
-            name: {"claims": "They are compared.", "contradicts": (said, other["answer"]) in self._pairs}
-            for name, other in document["others"].items()
+            name: {"claims": "They are compared.", "contradicts": (texts[one], texts[other]) in self._pairs}
+            for name, (one, other) in document["pairs"].items()
         }
         return Reply(text=json.dumps(found), model=self.name, usage=Usage())
 

@@ -1,12 +1,14 @@
 """Does the claim that is right become the more credible one? `python -m benchmarks.credibility`.
 
-Both claims of each SciFact pair are brought in, as a person does, and asked about for some epochs. Each time both are
-shown, and a discriminator says of each whether it is right; that credits it. Nobody says which claims contradict each
+Both claims of each SciFact pair are brought in, as a person does, and their question is answered by the engine of the
+reasoning agent for some epochs: it searches the pool, answers with what it finds, and its discriminator says whether
+that is right, which credits it; a rejected answer is followed by another one. Nobody says which claims contradict each
 other: the pool looks for what may, as always, and the scorer asks a model. Which one is recalled first? And is a good
-memory hidden only because its tasks are hard, or its shares small? Pool, bandit, recall and comparison are real.
+memory hidden only because its tasks are hard, or its shares small? Engine, pool, bandit and recall are real.
 
-The discriminator is a simulation: it is right with probability p, whatever the claim. The model that compares is one
-that knows the pairs. With `--model` both are that chat model.
+The discriminator is a simulation: it is right with probability p, whatever the claim. The responder answers with the
+claims on the question, in the order in which they are recalled. The model that compares is one that knows the pairs.
+With `--model` all are that chat model.
 """
 
 from __future__ import annotations
@@ -18,23 +20,32 @@ from uuid import UUID
 
 import typer
 
-from benchmarks.claims import ClaimPair, Judge, KnowsThePairs, by_model, read_pairs, simulated
-from benchmarks.credit_fairness import hard_tasks, verified_small_share
+from benchmarks.claims import Answerer, ClaimPair, Judge, KnowsThePairs, read_pairs, simulated
+from benchmarks.credit_fairness import hard_tasks, settle_graded, verified_small_share
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.support.counts import CountedChat, Tally, calls_and_tokens
+from memshare_agents.reasoning.budget import Limits
+from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.grounds import judged_in, shown_in
+from memshare_agents.reasoning.knowledge import Knowledge
+from memshare_agents.reasoning.registry import OPERATORS
+from memshare_agents.reasoning.sources import open_sources
 from memshare_broker.settings import load_settings
 from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.grades import VerdictTask
-from memshare_broker.wire.messages import Shown
+from memshare_llm.batches import MOST
 from memshare_llm.chat import Chat
 from memshare_llm.models import open_chat
 from memshare_memory.curate.requests import NewMemory
-from memshare_scorer.tasks import Comparing
+from memshare_scorer.contradiction import compare
 
 DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)
 EPOCHS = (3, 5)
+SHOWN = 5  # memories a search, as the reasoning agent has them
+LIMITS = Limits(steps=10)
+GOOD = 90.0  # the score of a verified answer
 AIMS = (
     Aim("right_first_at_0.8", 0.9, "of pairs after 5 epochs"),
     Aim("hard_tasks", 0.95, "of memories"),
@@ -57,16 +68,18 @@ def main(
     judges: dict[str, Judge] = {str(p): simulated(p, seed) for p in RIGHT_WITH}
     tally = Tally()
     comparer = CountedChat(KnowsThePairs(pairs), tally)
+    chat = None
     if model is not None:
         settings = load_settings()
         chat = comparer = CountedChat(open_chat(model, timeout=settings.model_timeout, connections=1), tally)
-        judges = {model: lambda claim, _: by_model(chat, claim)}
+        judges = {model: simulated(1, seed)}  # who is never asked
     share: dict[str, dict[str, float]] = {}
     with own_pool() as pool:
         for number, (name, judge) in enumerate(progress(list(judges.items()), "Judging")):
             ids = brought_in(pool, f"claims-{number}", pairs, comparer)
-            found = {frozenset(pair) for pair in pool.standing.conflicts.pairs(f"claims-{number}")}
-            share[name] = learnt(pool, f"claims-{number}", pairs, ids, judge)
+            found = {frozenset(one.memories) for one in pool.standing.conflicts.pairs(f"claims-{number}")}
+            chats = [chat or Answerer(pair, judge) for pair in pairs]
+            share[name] = learnt(pool, f"claims-{number}", pairs, ids, chats)
         own = {frozenset((ids[one.supported], ids[one.contradicted])) for one in pairs}
         figures: dict[str, Any] = {
             "pairs": len(pairs),
@@ -92,30 +105,49 @@ def brought_in(pool: OwnPool, name: str, pairs: Sequence[ClaimPair], comparer: C
     """The ids of the claims in a new pool, which has looked for those that contradict each other."""
     claims = sorted({claim for pair in pairs for claim in (pair.supported, pair.contradicted)})
     ids = pool.curate.add([NewMemory(pool=name, answer=claim) for claim in claims])
-    comparing = Comparing(comparer, pool.standing.conflicts)
-    while pool.sent:
-        task = pool.sent.pop().body
-        assert isinstance(task, CompareTask)
-        comparing.run(task.journey, task)
+    waiting = [one.body for one in pool.sent if isinstance(one.body, CompareTask)]
+    pool.sent.clear()
+    while waiting:
+        compared = compare(comparer, waiting[:MOST])
+        for task in waiting[: len(compared)]:
+            pool.standing.conflicts.note(name, compared[task.journey], [other.id for other in task.others])
+        waiting = waiting[len(compared) :]
     return dict(zip(claims, ids, strict=True))
 
 
 def learnt(
-    pool: OwnPool, name: str, pairs: Sequence[ClaimPair], ids: dict[str, UUID], judge: Judge
+    pool: OwnPool, name: str, pairs: Sequence[ClaimPair], ids: dict[str, UUID], chats: Sequence[Chat]
 ) -> dict[str, float]:
-    """The share of pairs whose supported claim recall shows first or alone, by epochs."""
+    """The share of pairs whose supported claim recall shows first or alone, by epochs; each pair has its model."""
     share = {}
+    sources = open_sources(load_settings(), pool.door)  # type: ignore[arg-type]
+    knowledge = Knowledge(pool.door, name, SHOWN, "hybrid")  # type: ignore[arg-type]
     for epoch in range(1, max(EPOCHS) + 1):
-        for pair in pairs:
-            for claim, right in ((pair.supported, True), (pair.contradicted, False)):
-                shown = (Shown(id=ids[claim], similarity=1.0),)
-                journey = f"{name} {epoch} {ids[claim]}"
-                verdict = float(judge(claim, right))
-                task = VerdictTask(journey=journey, pool=name, prompt=pair.question, shown=shown, verdict=verdict)
-                pool.settle.credit(task)
+        for number, (pair, chat) in enumerate(zip(pairs, chats, strict=True)):
+            chat_of = dict.fromkeys(OPERATORS, chat).__getitem__
+            run = Engine(OPERATORS, LIMITS, chat_of, knowledge, sources).run(pair.question, "Answer.")
+            credit(pool, name, f"{name} {epoch} {number}", pair.question, run)
         if epoch in EPOCHS:
             share[str(epoch)] = round(sum(is_above(pool, name, pair, ids) for pair in pairs) / len(pairs), 4)
     return share
+
+
+def credit(pool: OwnPool, name: str, journey: str, question: str, run: Run) -> None:
+    """Credit what the answers of a run rest on, as its agent, the scorer and the memory service do."""
+    if judged := judged_in(run):
+        first, *others = judged
+        pool.settle.credit(
+            VerdictTask(
+                journey=journey,
+                pool=name,
+                prompt=question,
+                shown=first.shown,
+                verdict=first.verdict,
+                others=tuple(others),
+            )
+        )
+    if run.verified and run.proposal:
+        settle_graded(pool, name, journey, shown_in(run), GOOD, None, question)
 
 
 def is_above(pool: OwnPool, name: str, pair: ClaimPair, ids: dict[str, UUID]) -> bool:

@@ -29,7 +29,7 @@ def hard_tasks(pool: OwnPool, name: str, seed: int, *, kinds: bool) -> float:
             for place, memory in enumerate(memories):
                 for how, shown in (("with", (Shown(id=memory, similarity=0.8),)), ("without", ())):
                     score = min(max(chance.gauss(scores[how], SPREAD), 0.0), 100.0)
-                    _settle(pool, name, f"{kind} {place} {number} {how}", shown, score, kind if kinds else None)
+                    settle_graded(pool, name, f"{kind} {place} {number} {how}", shown, score, kind if kinds else None)
     return _still_shown(pool, name, hard)
 
 
@@ -39,7 +39,7 @@ def verified_small_share(pool: OwnPool, name: str) -> float:
     for number in range(TASKS):
         for memory in small:
             shown = (Shown(id=large, similarity=0.8, share=LARGE), Shown(id=memory, similarity=0.6, share=SMALL))
-            _settle(pool, name, f"{memory} {number}", shown, 85.0, None)
+            settle_graded(pool, name, f"{memory} {number}", shown, 85.0, None)
     memories = [pool.curate.get(one) for one in small]
     fair = [how.p >= 1 for how in pool.standing.credibilities(name, memories)]
     return min(_still_shown(pool, name, small), sum(fair) / len(fair))
@@ -52,10 +52,19 @@ def _remember(pool: OwnPool, about: str, name: str) -> list[UUID]:
     return pool.curate.add(new)
 
 
-def _settle(pool: OwnPool, name: str, journey: str, shown: tuple[Shown, ...], score: float, kind: str | None) -> None:
+def settle_graded(
+    pool: OwnPool,
+    name: str,
+    journey: str,
+    shown: tuple[Shown, ...],
+    score: float,
+    kind: str | None,
+    prompt: str | None = None,
+) -> None:
     """A graded task as the scorer sends it, of which only the credit counts here."""
     task = AnsweredTask(
-        journey=journey, agent="benchmark", kind=kind, pool=name, rubric="integrated", prompt=f"A task like {journey}",
+        journey=journey, agent="benchmark", kind=kind, pool=name, rubric="integrated",
+        prompt=prompt or f"A task like {journey}",
         answer="An answer.", model="simulated", submitter="benchmark", shown=shown,
     )  # fmt: skip
     graded = Score(

@@ -1,10 +1,11 @@
 """mem0 in a folder, with vectors that are known already, or an encoder.
 
-`benchmarks.peers` measures it, and `benchmarks.doors` its recall over HTTP.
+`benchmarks.peers` measures it, `benchmarks.doors` its recall over HTTP, and `benchmarks.calls` what its model is asked.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.support.counts import Tally
 from benchmarks.synthetic import DIMENSION, Query
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory
@@ -47,6 +49,20 @@ class Encoded:
         return vector
 
 
+class FindsTheAnswer:
+    """A model, as mem0 asks one, that finds one fact in each conversation: what the assistant said. It counts."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self.answer = ""
+
+    def generate_response(self, messages: Sequence[dict[str, str]], **_: Any) -> str:
+        """Mem0's door to models."""
+        reply = json.dumps({"memory": [{"id": "0", "text": self.answer, "attributed_to": "assistant"}]})
+        self._tally.count([one["content"] for one in messages], None, reply)
+        return reply
+
+
 class Mem0:
     """mem0's own `Memory`, asked as we ask our store."""
 
@@ -72,6 +88,16 @@ class Mem0:
         payload = points.payload(memory)
         metadata = {name: value for name, value in payload.items() if name not in ("pool", "prompt", "answer")}
         self._memory.add(text_of(memory), user_id=memory.pool, metadata=metadata, infer=False)
+
+    def remember(self, pool: str, prompt: str, answer: str, model: FindsTheAnswer) -> None:
+        """Have mem0 find what is worth keeping in a task and its answer, as it does by default."""
+        self._memory.llm, model.answer = model, answer
+        turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+        self._memory.add(turns, user_id=pool)
+
+    def count(self, pool: str) -> int:
+        """How many memories a pool has."""
+        return len(self._memory.get_all(filters={"user_id": pool}, top_k=10_000)["results"])
 
     def fill(self, pairs: Sequence[tuple[Memory, NDArray[np.float32]]]) -> None:
         """Write many memories at once as `add` would have, without the lines of its history."""

@@ -15,6 +15,8 @@ from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.door.messages import RecallRequest, Recollection
+from memshare_memory.door.recalls import Recalls
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
@@ -34,6 +36,17 @@ class OwnPool(NamedTuple):
     standing: CredibilityRanking
     sent: list[NextMessage]
     """The messages that the pool has sent to the scorer."""
+    door: Door
+
+
+class Door:
+    """Recalls as agents ask for them, in this process."""
+
+    def __init__(self, recalls: Recalls) -> None:
+        self._recalls = recalls
+
+    def recall(self, request: RecallRequest) -> Recollection:
+        return self._recalls.ask(request).result()
 
 
 @contextmanager
@@ -50,4 +63,5 @@ def own_pool() -> Iterator[OwnPool]:
             settle = SettleStage(pool, client, Lessons(client, 0, learn=False))
             sent: list[NextMessage] = []
             curate = Curate(pool, client, sent.extend)
-            yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent)
+            with closing(Recalls(lambda: recall)) as recalls:
+                yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent, Door(recalls))

@@ -19,8 +19,8 @@ from benchmarks.support.counts import Counts
 from benchmarks.support.replies import Pair
 from memshare.client.client import Client
 from memshare.operate.own_redis import encoder_in_use
-from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import connect
+from memshare_llm.batches import HOLD
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.memory import Memory
@@ -104,23 +104,24 @@ class Deployment:
         found = self.client.memories.recall(RecallRequest(pool=pool, text=prompt, k=SHOWN))
         return [one.memory for one in found.found]
 
-    def settled(self, *, named: bool = False) -> None:
+    def settled(self, *, called: bool = False) -> None:
         """Wait until nothing is under way: no message is open, and no consolidation runs or is about to.
 
-        Memories that wait for others, to have their concepts `named` together, are waited for only where that is asked.
+        Memories that wait for others, to share a call, are waited for only where all are to be `called` for.
         """
         deadline = time.monotonic() + PATIENCE
         with closing(connect(self.client.settings.redis)) as redis:
-            while self._open(named=named) or self._consolidating(redis):
+            while self._open(called=called) or self._consolidating(redis):
                 if time.monotonic() > deadline:
                     state = read_state(redis)
                     raise SystemExit(f"Still open after {PATIENCE:g} s: {self.client.ledger.open_messages()}, {state}")
                 time.sleep(LOOK_EVERY)
 
-    def _open(self, *, named: bool) -> bool:
+    def _open(self, *, called: bool) -> bool:
         opened = self.client.ledger.open_messages()
-        if not named and opened.get(CONCEPTS_QUEUE):
-            opened[CONCEPTS_QUEUE] -= sum(one.queue == CONCEPTS_QUEUE for one in self.client.ledger.parked())
+        if not called:
+            for one in self.client.ledger.parked():
+                opened[one.queue] -= one.hold.startswith(HOLD)
         return any(count > 0 for count in opened.values())
 
     def _consolidating(self, redis: Any) -> bool:
@@ -130,7 +131,7 @@ class Deployment:
 
     def counts(self) -> Counts:
         """Calls and tokens so far, by kind, when all that was called for is done."""
-        self.settled(named=True)
+        self.settled(called=True)
         return server.counts(self._url)
 
     def stored(self) -> int:

@@ -70,7 +70,7 @@ class Replies:
                 labels = {name: self._expert.misleads(asked["prompt"], one) for name, one in examples.items()}
                 return {**labels, **dict.fromkeys(asked.get("rivals", ()), AGREES)}
             case "compare":
-                return dict.fromkeys(json.loads(turns[1])["others"], AGREES)
+                return dict.fromkeys(json.loads(turns[1])["pairs"], AGREES)
             case "concepts":
                 return dict.fromkeys(json.loads(turns[1])["memories"], CONCEPTS)
             case _:

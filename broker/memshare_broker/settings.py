@@ -127,7 +127,11 @@ class Settings(BaseSettings):
     )
     concepts: bool = Field(default=True, description="Whether memories get [concepts](concepts.md); ten share a call.")
     concepts_wait: float = Field(
-        default=60, ge=0, le=3_600, description="Seconds that a memory waits at most for others to share a call with."
+        default=60,
+        ge=0,
+        le=3_600,
+        description="Seconds that a memory waits at most for others, to share the call that names its concepts, or "
+        "that compares it.",
     )
     labels: Literal["json", "logprobs"] = Field(
         default="json", description="How labels are asked for: json, one call a lesson; logprobs, one a candidate."

@@ -17,7 +17,7 @@ from memshare_llm.structured import ask
 from memshare_memory.memory import Memory
 
 LONGEST = 6_000  # characters of a prompt or an answer
-LONGEST_IN_EXAMPLE = 600
+LONGEST_IN_EXAMPLE = 300
 TOGETHER = 24_000  # characters of all memories in one call, beside the first
 
 INSTRUCTIONS = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 
 from celery import Celery
@@ -12,16 +13,13 @@ from celery import Celery
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
-from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.extractions import Extracted, ExtractTask
-from memshare_broker.wire.messages import Usage
-from memshare_concepts.batches import Batches, Waiting
 from memshare_concepts.extraction import extract, fit_together, stored
-from memshare_llm.chat import Chat, UselessReply
+from memshare_llm.batches import Batches, shares
+from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer
 from memshare_llm.no_model import has_model
-from memshare_llm.structured import DoesNotFit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, memory_id
@@ -42,7 +40,7 @@ class Extracting:
     metering: Metering
     check_caps: Callable[[str, str], None]
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
-    batches: Batches
+    batches: Batches[ExtractTask, Extracted]
 
     def run(self, journey: str, task: ExtractTask) -> Outcome:
         """Ask for the concepts of a memory as it is now, with those that wait for theirs; or wait itself.
@@ -59,53 +57,36 @@ class Extracting:
         extracted = self.batches.said(journey)
         if extracted is None:
             self.check_caps(task.agent, task.submitter)
-            extracted = self._ask(found[0], self.batches.gather(task))
+            extracted = self.batches.ask(task, partial(self._ask, found[0]))
         log.info("Named its concepts.", extra=ids(task_id=journey, memory_id=task.memory_id, pool=task.pool))
         return Outcome(extracted, NOTE_CONCEPTS.next(extracted), "named")
 
-    def _ask(self, memory: Memory, waited: Sequence[Waiting]) -> Extracted:
-        """What a model says of a memory, the first; what it says of the others is told to their messages."""
-        (task, _), *rest = waited
-        try:
-            there = {one.id: one for one in self._unnamed(rest)}
-            together = fit_together([memory, *(one for one in there.values() if one.id != memory.id)])
-            asked_with = {one.id for one in together}
-            others = [one for one in rest if one.task.memory_id in asked_with]
-            with self.metering(self.chat, Payer(task.journey, task.agent, task.submitter)) as chat:
-                try:
-                    asked = extract(chat, together, self._examples(together))
-                except (DoesNotFit, UselessReply, GiveUp):
-                    if len(together) == 1:
-                        raise
-                    # One of them may be what the model will not speak of.
-                    self.batches.part(others)
-                    together, others = [memory], []
-                    asked = extract(chat, together, self._examples(together))
-        except Exception:
-            self.batches.give_back(waited)
-            raise
-        named = dict(zip([one.id for one in together], asked.hierarchies, strict=True))
-        texts = {one.id: memory_id(one.pool, one.prompt, one.answer) for one in together}
-        shares = _shared(asked.usage, 1 + len(others))
-        own, *of_others = [
-            Extracted(
-                journey=one.journey,
-                pool=one.pool,
-                memory_id=one.memory_id,
-                said=texts[one.memory_id],
-                concepts=stored(named[one.memory_id]),
+    def _ask(self, memory: Memory, tasks: Sequence[ExtractTask]) -> dict[str, Extracted]:
+        """What a model says of a memory, that of the first task, and of those of the others that fit into the call."""
+        first, *rest = tasks
+        others = [one for one in self._unnamed(rest) if one.id != memory.id]
+        together = fit_together([memory, *others])
+        with self.metering(self.chat, Payer(first.journey, first.agent, first.submitter)) as chat:
+            asked = extract(chat, together, self._examples(together))
+        named = {one.id: (one, said) for one, said in zip(together, asked.hierarchies, strict=True)}
+        asked_about = [task for task in tasks if task.memory_id in named]
+        return {
+            task.journey: Extracted(
+                journey=task.journey,
+                pool=task.pool,
+                memory_id=task.memory_id,
+                said=memory_id(about.pool, about.prompt, about.answer),
+                concepts=stored(said),
                 model=asked.model,
-                usage=share,
+                usage=usage,
             )
-            for one, share in zip([task, *(one.task for one in others)], shares, strict=True)
-        ]
-        self.batches.tell(of_others)
-        self.batches.give_back([one for one in rest if one.task.memory_id not in asked_with])
-        return own
+            for task, usage in zip(asked_about, shares(asked.usage, len(asked_about)), strict=True)
+            for about, said in [named[task.memory_id]]
+        }
 
-    def _unnamed(self, waited: Sequence[Waiting]) -> list[Memory]:
-        """The memories that waited, as they are now; none that is gone or has concepts."""
-        wanted = [one.task.memory_id for one in waited]
+    def _unnamed(self, tasks: Sequence[ExtractTask]) -> list[Memory]:
+        """The memories of tasks, as they are now; none that is gone or has concepts."""
+        wanted = [one.memory_id for one in tasks]
         found = self.memory.page(Where(ids=wanted), len(wanted)).memories if wanted else []
         return [memory for memory in found if not memory.concepts]
 
@@ -120,17 +101,6 @@ class Extracting:
         where = Where(pool=memory.pool, status="active")
         near = self.memory.search(SearchRequest(text=memory.asked, k=LOOKED_AT, where=where))
         return [one.memory for one in near if one.memory.concepts and one.memory.id != memory.id][:EXAMPLES]
-
-
-def _shared(usage: Usage, count: int) -> list[Usage]:
-    """Tokens in equal parts; the first has what is left over."""
-    prompt, completion = usage.prompt_tokens // count, usage.completion_tokens // count
-    part = Usage(prompt_tokens=prompt, completion_tokens=completion)
-    first = Usage(
-        prompt_tokens=usage.prompt_tokens - prompt * (count - 1),
-        completion_tokens=usage.completion_tokens - completion * (count - 1),
-    )
-    return [first, *[part] * (count - 1)]
 
 
 def register(app: Celery, services: Callable[[], StageServices], extracting: Callable[[], Extracting]) -> None:

@@ -9,11 +9,12 @@ from celery import Celery
 
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import connect
+from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare_broker.settings import Settings
-from memshare_concepts.batches import Batches
 from memshare_concepts.tasks import Extracting, register
+from memshare_llm.batches import Batches
 from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 
@@ -22,7 +23,7 @@ from memshare_memory.door.client import MemoryClient
 def _extracting(settings: Settings) -> Extracting:
     chat = open_limited(settings, settings.model_for("scorer"), connections=settings.concurrency)
     client = connect(settings.redis)
-    batches = Batches(client, Ledger(client, settings.keep_days), settings.concepts_wait)
+    batches = Batches(EXTRACT, "concepts", client, Ledger(client, settings.keep_days), settings.concepts_wait)
     return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 
 

@@ -6,12 +6,12 @@ import json
 import logging
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, create_model
 
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.lessons import Candidate, LessonTask
@@ -24,7 +24,11 @@ from memshare_memory.comparison import RULE, Comparison
 log = logging.getLogger(__name__)
 
 SIDE_BY_SIDE = 8
-MAX_CHARACTERS = 600  # of each prompt and answer: form, task and claims show early, and candidates are many
+LONGEST = 600  # characters of the prompt, the answer and the texts of rivals: what is claimed shows early
+BEGINNING, END = (
+    100,
+    200,
+)  # characters of the texts of any other candidate: form and task show there, and there are many
 
 Way = Literal["json", "logprobs"]
 
@@ -43,7 +47,8 @@ PERCENTAGES = f"""\
 You judge whether examples help or mislead someone who answers a prompt.
 
 The user's turn is one JSON document. `prompt` is what was asked, and `answer` a good answer to it. `examples` has \
-earlier prompts with their answers, by name; a `prompt` that is null is unknown. Long texts are cut off.
+earlier prompts with their answers, by name; a `prompt` that is null is unknown. Long texts are \
+cut: […] stands for what is left out.
 
 For each example, imagine a capable writer who is shown that example alone, as a model of how to answer, and then \
 answers `prompt` without having seen `answer`. {_MISLEADING}
@@ -79,6 +84,15 @@ No: the example leads away: its form, its kind of task or its claims would make 
 {_QUOTED}
 
 Reply with one word alone: Yes or No."""
+
+
+def _percentage(value: int) -> int:
+    if not 0 <= value <= 100:
+        raise ValueError(f"expected a percentage from 0 to 100, found {value}")
+    return value
+
+
+Percentage = Annotated[int, AfterValidator(_percentage)]
 
 
 class Labels(NamedTuple):
@@ -157,13 +171,16 @@ def share_of_no(probabilities: Mapping[str, float]) -> float | None:
 
 def yes_or_no(task: LessonTask, candidate: Candidate) -> tuple[Turn, Turn]:
     """The question whether one candidate leads to Y."""
-    return _conversation(YES_OR_NO, task, {"example": _example(candidate)})
+    return _conversation(YES_OR_NO, task, {"example": _example(candidate, _bounded)})
 
 
 @lru_cache(maxsize=32)
 def percentages_schema(count: int, rivals: int = 0) -> type[BaseModel]:
-    """A model with one required percentage per example: `example_1`, …, and a comparison per rival: `rival_1`, …"""
-    properties: dict[str, Any] = {name: (int, Field(ge=0, le=100)) for name in _names("example", count)}
+    """A model with one required percentage per example: `example_1`, …, and a comparison per rival: `rival_1`, …
+
+    The scale is in the instructions, and not with each example in the schema, which is paid for with every call.
+    """
+    properties: dict[str, Any] = dict.fromkeys(_names("example", count), (Percentage, ...))
     properties |= dict.fromkeys(_names("rival", rivals), (Comparison, ...))
     schema: type[BaseModel] = create_model(
         "Percentages",
@@ -179,7 +196,8 @@ def _ask_for_percentages(chat: Chat, task: LessonTask) -> Labels:
     # Shuffled, so that a model's liking for early or late places is no lesson; by the id, so that twice is the same.
     order = random.Random(str(task.memory_id)).sample(range(count), count)
     name_of = {task.candidates[place].id: name for name, place in zip(_names("example", count), order, strict=True)}
-    examples = {name_of[task.candidates[place].id]: _example(task.candidates[place]) for place in order}
+    in_order = [task.candidates[place] for place in order]
+    examples = {name_of[one.id]: _example(one, _bounded if one.id in task.rivals else _both_ends) for one in in_order}
     rivals = dict(zip(_names("rival", len(task.rivals)), task.rivals, strict=True))
     shown: dict[str, Any] = {"examples": examples}
     if rivals:
@@ -210,10 +228,13 @@ def _conversation(instructions: str, task: LessonTask, shown: dict[str, Any]) ->
     )
 
 
-def _example(candidate: Candidate) -> dict[str, str | None]:
-    prompt = None if candidate.prompt is None else _bounded(candidate.prompt)
-    return {"prompt": prompt, "answer": _bounded(candidate.answer)}
+def _example(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | None]:
+    return {"prompt": None if candidate.prompt is None else cut(candidate.prompt), "answer": cut(candidate.answer)}
 
 
 def _bounded(text: str) -> str:
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} […]"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} […]"
+
+
+def _both_ends(text: str) -> str:
+    return text if len(text) <= BEGINNING + END else f"{text[:BEGINNING]} […] {text[-END:]}"

@@ -12,7 +12,7 @@ from memshare_broker.delivery.hops import COMPARE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
-from memshare_broker.wire.comparisons import CompareTask, Said
+from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
@@ -82,16 +82,8 @@ class LearnStage:
 def _rivals(task: LessonTask) -> CompareTask:
     """The question whether a lesson's memory contradicts some of its candidates."""
     assert task.memory_id is not None
-    return CompareTask(
-        journey=task.journey,
-        pool=task.pool,
-        agent=task.agent,
-        submitter=task.submitter,
-        memory=Said(id=task.memory_id, prompt=task.prompt, answer=task.answer),
-        others=tuple(
-            Said(id=one.id, prompt=one.prompt, answer=one.answer) for one in task.candidates if one.id in task.rivals
-        ),
-    )
+    others = [one for one in task.candidates if one.id in task.rivals]
+    return CompareTask.of(task.journey, task.memory_id, task, others)
 
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:

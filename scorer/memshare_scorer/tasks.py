@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -23,6 +23,7 @@ from memshare_broker.wire.comparisons import Compared, CompareTask
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare_broker.wire.offers import OfferedPair
+from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
@@ -112,22 +113,30 @@ class Comparing:
 
     chat: Chat
     conflicts: Conflicts
+    batches: Batches[CompareTask, Compared]
     metering: Metering = unmetered
 
     def run(self, journey: str, task: CompareTask) -> Outcome:
-        """Ask which memories contradict the one, and note it of each pair; without a model, of none."""
+        """Ask which memories contradict the one, with those that wait for the same, and note it of each pair; or wait.
+
+        Without a model nothing is asked.
+        """
         if not has_model(self.chat):
             nothing = Compared(
                 memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage()
             )
             return Outcome(nothing, ended="no model")
-        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
-            compared = compare(chat, task)
+        compared = self.batches.said(journey) or self.batches.ask(task, self._ask)
         self.conflicts.note(task.pool, compared, [other.id for other in task.others])
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
         return Outcome(compared, ended="contradicts" if found else "agrees")
+
+    def _ask(self, tasks: Sequence[CompareTask]) -> dict[str, Compared]:
+        first = tasks[0]
+        with self.metering(self.chat, Payer(first.journey, first.agent, first.submitter)) as chat:
+            return compare(chat, tasks)
 
 
 def register(

@@ -9,9 +9,12 @@ from celery import Celery
 
 from memshare_broker.app import SCORER_QUEUE
 from memshare_broker.connection import connect
+from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.presence import present
 from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
 from memshare_broker.settings import Settings
+from memshare_llm.batches import Batches
 from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.recall.conflicts import Conflicts
@@ -41,7 +44,9 @@ def _scoring(settings: Settings) -> ScoreStage:
 
 @functools.cache
 def _comparing(settings: Settings) -> Comparing:
-    return Comparing(_scoring(settings).chat, Conflicts(connect(settings.redis)), open_metering(settings))
+    client = connect(settings.redis)
+    batches = Batches(COMPARE, "comparisons", client, Ledger(client, settings.keep_days), settings.concepts_wait)
+    return Comparing(_scoring(settings).chat, Conflicts(client), batches, open_metering(settings))
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -60,7 +60,7 @@ class Model:
             labels = {name: 90 if is_odd else 10 for name, is_odd in odd.items()}
             rivals = dict.fromkeys(document.get("rivals", ()), _compared(users[0]))
             return Answer(text=json.dumps(labels | rivals), delay=self.latency)
-        if "others" in document:
+        if "pairs" in document:
             return Answer(text=json.dumps(dict.fromkeys(properties, _compared(users[0]))), delay=self.latency)
         if POOR in document["prompt"]:
             return Answer(text=json.dumps({name: {"low": 0, "high": 0} for name in properties}), delay=self.latency)

@@ -81,6 +81,32 @@ def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is
 
 
 @pytest.mark.usefixtures("redis_client")
+def test_every_memory_is_compared_once_though_the_worker_that_compares_is_killed(
+    redis_folder: Path, tmp_path: Path
+) -> None:
+    model = Model()
+    model.latency = 60.0
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    workers, more = [["memory"], ["scorer"]], {"MEMSHARE_CONCEPTS_WAIT": "5"}
+    with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
+        facts = [f"The museum of the town has {number} rooms." for number in range(21)]
+        deployment.client.memories.add([NewMemory(pool="facts", answer=one, new_pool=True) for one in facts])
+        wait_for(lambda: len(chat.requests) == 2, 30, "the model to be asked about ten at a time")
+        comparisons = deployment.client.ledger.open_messages()["scorer"]
+
+        worker = deployment.processes.pop(("scorer",))
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        model.latency = 0.0
+        deployment.start(["scorer"])
+
+        ledger = deployment.client.ledger
+        wait_for(lambda: not any(ledger.open_messages().values()), 120, "all to be compared")
+        assert ledger.done()["compare"] == comparisons > 2 * 9
+        assert len(chat.requests) <= 2 + 10, "nobody saw what was said of the first, and many share a call again"
+
+
+@pytest.mark.usefixtures("redis_client")
 def test_every_sub_question_is_one_memory_though_the_worker_that_grades_and_settles_it_is_killed(
     redis_folder: Path, tmp_path: Path
 ) -> None:

@@ -28,18 +28,20 @@ def model(body: dict[str, Any]) -> Answer:
     if "response_format" not in body:
         return Answer(text=f"Reply to: {body['messages'][-1]['content']}")
     asked = json.loads(body["messages"][-1]["content"])
-    if "others" not in asked:
+    if "pairs" not in asked:
         return well(body)
-    days = {day for day in ("Monday", "Tuesday") if day in asked["memory"]["answer"]}
     verdicts = {
-        name: {"claims": "Two days.", "contradicts": any(day in one["answer"] for day in other_days(days))}
-        for name, one in asked["others"].items()
+        name: {"claims": "Two days.", "contradicts": {days(asked["texts"][one]["answer"]) for one in pair} == BOTH}
+        for name, pair in asked["pairs"].items()
     }
     return Answer(text=json.dumps(verdicts))
 
 
-def other_days(days: set[str]) -> set[str]:
-    return {"Monday", "Tuesday"} - days if days else set()
+BOTH = {("Monday",), ("Tuesday",)}
+
+
+def days(text: str) -> tuple[str, ...]:
+    return tuple(day for day in ("Monday", "Tuesday") if day in text)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def questions(deployment: Deployment, text: str) -> list[dict[str, Any]]:
     """The comparisons that the model was asked for in which a text stands."""
     bodies = [body for body in deployment.chat.requests if "response_format" in body]
     asked = [json.loads(body["messages"][-1]["content"]) for body in bodies]
-    return [one for one in asked if "others" in one and text in json.dumps(one)]
+    return [one for one in asked if "pairs" in one and text in json.dumps(one)]
 
 
 def shown(deployment: Deployment, text: str, pool: str) -> list[str]:

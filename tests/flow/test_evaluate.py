@@ -111,6 +111,25 @@ def test_it_runs_on_mistrals_client_too_and_shows_every_item(tmp_path: Path) -> 
     assert row["score"]["mean"] == pytest.approx(by_hand)
 
 
+def test_all_tables_of_a_paper_are_one_page_and_a_second_run_pays_for_nothing(tmp_path: Path) -> None:
+    with serving(consistent) as chat:
+        for again in (False, True):
+            before = len(chat.requests)
+            process = command(chat, tmp_path, "out", "openai:scripted", "ms", "--items", "5", what="paper")
+            found, said = process.communicate(timeout=2 * WITHIN)
+            assert process.returncode == 0, said
+            assert [json.loads(one)["experiment"] for one in found.splitlines()] == ["memories", "growth-ms", "pools"]
+            assert ("tokens of prompts" in said, len(chat.requests) == before) == (not again, again)
+
+    phases = [row["phase"] for row in json.loads(found.splitlines()[1])["rows"] if row["kind"] == "all"]
+    assert phases == ["", "20 %", "40 %", "60 %", "80 %", "100 %"]
+    conditions = [row["condition"] for row in json.loads(found.splitlines()[2])["rows"] if row["kind"] == "all"]
+    assert conditions[-1] == "one integrated pool, one rubric"
+    page = (tmp_path / "out" / "ms.html").read_text()
+    assert "Three memories are best." in page
+    assert "not finished" not in page
+
+
 def test_own_and_foreign_memories_are_compared_where_two_models_write(tmp_path: Path) -> None:
     with serving(consistent) as chat:
         models = ("openai:one", "openai:two")

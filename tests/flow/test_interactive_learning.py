@@ -53,9 +53,9 @@ class Model:
             worth = 89 if "ada" in system else 88
             return Answer(text=f"Reply of {worth} to {said}, worth {worth}.", delay=self.delay)
         asked = json.loads(said)
-        if "others" in asked:  # which of these memories contradict each other
+        if "pairs" in asked:  # which of these memories contradict each other
             nothing = {"claims": "They speak of different things.", "contradicts": False}
-            return Answer(text=json.dumps(dict.fromkeys(asked["others"], nothing)))
+            return Answer(text=json.dumps(dict.fromkeys(asked["pairs"], nothing)))
         if "criteria" not in asked:
             return Answer(text=json.dumps({"question": f"Verse {asked['round']} on {asked['answer'].split()[0]}"}),
                           delay=self.delay)  # fmt: skip
@@ -125,7 +125,7 @@ def calls(deployment: Deployment) -> Counter[str]:
 
 
 def compares(body: dict[str, Any]) -> bool:
-    return "response_format" in body and "others" in json.loads(body["messages"][-1]["content"])
+    return "response_format" in body and "pairs" in json.loads(body["messages"][-1]["content"])
 
 
 LEARNT = {

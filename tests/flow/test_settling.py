@@ -30,9 +30,9 @@ SUBJECTS = ("lamp", "river", "candle", "clock", "needle", "map", "bell", "road",
 def half_help(body: dict[str, Any]) -> Answer:
     """Every other example helps; nothing contradicts anything."""
     asked = json.loads(body["messages"][-1]["content"])
-    if "others" in asked:
+    if "pairs" in asked:
         nothing = {"claims": "They speak of different things.", "contradicts": False}
-        return Answer(json.dumps(dict.fromkeys(asked["others"], nothing)))
+        return Answer(json.dumps(dict.fromkeys(asked["pairs"], nothing)))
     assert "criteria" not in asked, "the grade is known"
     labels = {name: 100 * (place % 2) for place, name in enumerate(asked["examples"])}
     return Answer(json.dumps(labels | agreeing(asked)))

@@ -38,9 +38,9 @@ class Chat:
                 assert self.go_on.wait(30)
             return Answer(text=f"Reply to: {last}")
         asked = json.loads(last)
-        if "others" in asked:
+        if "pairs" in asked:
             nothing = {"claims": "They speak of different things.", "contradicts": False}
-            return Answer(text=json.dumps(dict.fromkeys(asked["others"], nothing)))
+            return Answer(text=json.dumps(dict.fromkeys(asked["pairs"], nothing)))
         return Answer()  # a good grade
 
 

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Protocol
 from uuid import UUID
 
 from pydantic import Field
 
-from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message, Usage
+from memshare_broker.wire.messages import Message, PaidTask, Usage
 
 MOST = 4  # memories with which one is compared
+LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
+
+
+class Text(Protocol):
+    """Anything that says what a memory says."""
+
+    @property
+    def prompt(self) -> str | None: ...
+    @property
+    def answer(self) -> str: ...
+
+
+class Named(Text, Protocol):
+    """A text with the id of its memory."""
+
+    @property
+    def id(self) -> UUID: ...
+
+
+class Paid(Text, Protocol):
+    """A text of a pool, and who pays for what is asked about it."""
+
+    @property
+    def pool(self) -> str: ...
+    @property
+    def agent(self) -> str | None: ...
+    @property
+    def submitter(self) -> str: ...
 
 
 class Said(Message):
@@ -19,16 +48,28 @@ class Said(Message):
     prompt: str | None
     answer: str
 
+    @classmethod
+    def of(cls, memory_id: UUID, text: Text) -> Said:
+        prompt = text.prompt and text.prompt[:LONGEST_TEXT]
+        return cls(id=memory_id, prompt=prompt, answer=text.answer[:LONGEST_TEXT])
 
-class CompareTask(Message):
+
+class CompareTask(PaidTask):
     """From the memory service to the scorer: which of `others` cannot be true together with `memory`?"""
 
-    journey: str
-    pool: Label
-    agent: str = ""
-    submitter: Label = "anonymous"
     memory: Said
     others: tuple[Said, ...] = Field(min_length=1, max_length=MOST)
+
+    @classmethod
+    def of(cls, journey: str, memory_id: UUID, memory: Paid, others: Iterable[Named]) -> CompareTask:
+        return cls(
+            journey=journey,
+            pool=memory.pool,
+            agent=memory.agent or "",
+            submitter=memory.submitter,
+            memory=Said.of(memory_id, memory),
+            others=tuple(Said.of(one.id, one) for one in others),
+        )
 
 
 class Compared(Message):

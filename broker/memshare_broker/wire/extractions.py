@@ -8,24 +8,20 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message, Usage
+from memshare_broker.wire.messages import Message, PaidTask, Usage
 
 Level = Literal["-1", "0", "1", "2", "3", "4"]
 Concepts = dict[Level, Annotated[tuple[Label, ...], Field(max_length=30)]]
 """Names by level: -1 subjects, 0 the topic, 1 to 4 ever more general."""
 
 
-class ExtractTask(Message):
+class ExtractTask(PaidTask):
     """From the memory service to the concept worker: which concepts does a memory have?
 
-    Its text is read from the pool when its turn comes. Its agent and its submitter pay.
+    Its text is read from the pool when its turn comes.
     """
 
-    journey: str
-    pool: Label
     memory_id: UUID
-    agent: str = ""
-    submitter: Label = "anonymous"
 
 
 class Extracted(Message):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memshare_broker.wire.comparisons import MOST, Compared
 from memshare_broker.wire.forms import Label, Share
-from memshare_broker.wire.messages import Embedding, Message, Usage
+from memshare_broker.wire.messages import Embedding, Message, PaidTask, Usage
 
 
 class Candidate(Message):
@@ -22,17 +22,13 @@ class Candidate(Message):
     submitter: Label = "anonymous"
 
 
-class LessonTask(Message):
+class LessonTask(PaidTask):
     """From the memory service to the trainer: a new memory, and what its prompt could have been answered with.
 
     Without a memory there is new evidence alone to learn from (`Evidence`). `rivals` are those of the candidates that
     may contradict it.
     """
 
-    journey: str
-    agent: str = ""
-    submitter: Label = "anonymous"
-    pool: Label
     memory_id: UUID | None = None
     prompt: str = ""
     answer: str = ""

@@ -36,6 +36,15 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class PaidTask(Message):
+    """The parent of what models are asked after an answer; the agent and the submitter of the memory pay for it."""
+
+    journey: str
+    pool: Label
+    agent: str = ""
+    submitter: Label = "anonymous"
+
+
 class Turn(Message):
     """One turn of a conversation."""
 

@@ -41,7 +41,8 @@ collection with their answers, on `about` and its `topics`. Long texts are cut o
 
 Write in `questions` as many new ones as `count` says, in the style, the form and the language of the examples. Each \
 makes sense alone, asks for one thing, and has an answer that somebody can know or find out. None asks again what an \
-example asks, nor what stands in `kept`, which are good, or in `not_again`, which were turned down.
+example asks, nor what stands in `known`, which the collection answers already, in `kept`, which are good, or in \
+`not_again`, which were turned down.
 
 `direction` says how they go on from the examples: "alike" is as they are; with "more abstract" the examples stand \
 from specific to abstract, and the new ones are more abstract still; with "more specific" it is the other way round. \
@@ -116,6 +117,13 @@ class Proposer:
         near = tuple(Near(id=one.memory.id, similarity=one.similarity) for one in active)
         return Proposal.of(question, near)
 
+    def _known(self, wanted: Wanted) -> list[str]:
+        """What the memories ask that are nearest to what is wanted."""
+        text = ", ".join(filter(None, (wanted.topic, wanted.target.name, *wanted.target.topics)))
+        where = Where(pool=self._pool, status="active")
+        found = self._memory.search(SearchRequest(text=text, k=LOOKED_AT, where=where))
+        return [bounded(one.memory.key) for one in found]
+
     def _written(
         self, wanted: Wanted, count: int, examples: Sequence[Memory], kept: Sequence[str], not_again: Sequence[str]
     ) -> list[str]:
@@ -127,6 +135,7 @@ class Proposer:
             "topic": wanted.topic,
             "goal": wanted.goal,
             "count": count,
+            "known": self._known(wanted) if wanted.with_known else [],
             "examples": [{"prompt": bounded(one.key), "answer": bounded(one.answer)} for one in examples],
             "kept": kept,
             "not_again": not_again,

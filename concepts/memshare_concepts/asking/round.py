@@ -29,6 +29,7 @@ class Wanted(Message):
     count: int = Field(ge=1, le=50)
     topic: Told | None = None
     goal: Told | None = None
+    with_known: bool = Field(default=False, description="whether the model is told what the pool asks about it already")
 
 
 class Near(Message):

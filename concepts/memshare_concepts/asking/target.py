@@ -1,4 +1,4 @@
-"""What new questions are about: a cluster with examples in an order, or two close clusters that nothing connects."""
+"""What new questions are about: clusters with examples in an order, or two close clusters that nothing connects."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ Direction = Literal["alike", "more abstract", "more specific"]
 EXAMPLES = 8
 """Memories that a model is shown."""
 
+FEWEST_EXAMPLES = 2
+"""Of each cluster, where they are many."""
+
+TOPICS_OF_EACH = 5
+"""Where there are several clusters."""
+
 WEIGHED = 50
 """Of a large cluster, so many memories are compared by how abstract they are: those nearest to all of it."""
 
@@ -35,16 +41,19 @@ class Target(Message):
     direction: Direction = "alike"
 
 
-def of_cluster(graph: ConceptGraph, cluster: Cluster, direction: Direction) -> Target:
-    """A cluster with its most typical memories, the most typical last; or its most abstract or most specific ones.
+def of_clusters(graph: ConceptGraph, clusters: Sequence[Cluster], direction: Direction = "alike") -> Target:
+    """Clusters with the most typical memories of each, the most typical last; or its most abstract or specific ones.
 
-    With "more abstract" each example is at least as abstract as the one before, with "more specific" as specific.
+    With "more abstract" each example of a cluster is at least as abstract as the one before, with "more specific" as
+    specific.
     """
+    own = max(FEWEST_EXAMPLES, EXAMPLES // len(clusters))
+    topics_of_each = EXAMPLES if len(clusters) == 1 else TOPICS_OF_EACH
     return Target(
-        clusters=(cluster.number,),
-        name=cluster.name,
-        topics=tuple(topic.name for topic in cluster.topics),
-        examples=tuple(_examples(graph, cluster, direction, EXAMPLES)),
+        clusters=tuple(one.number for one in clusters),
+        name=" and ".join(one.name for one in clusters),
+        topics=tuple(dict.fromkeys(topic.name for one in clusters for topic in one.topics[:topics_of_each])),
+        examples=tuple(each for one in clusters for each in _examples(graph, one, direction, own)),
         direction=direction,
     )
 
@@ -59,13 +68,7 @@ def of_hypotheses(pool: PoolConcepts, clusters: Clusters, number: int | None) ->
             f"Hypotheses need two clusters that are close and have no concept in common, and {which} such a pair. "
             "`memshare concepts gaps` lists them as unconnected."
         )
-    both = [clusters.get(one) for one in pair]
-    return Target(
-        clusters=tuple(pair),
-        name=" and ".join(one.name for one in both),
-        topics=tuple(topic.name for one in both for topic in one.topics[:5]),
-        examples=tuple(each for one in both for each in _examples(pool.graph, one, "alike", EXAMPLES // 2)),
-    )
+    return of_clusters(pool.graph, [clusters.get(one) for one in pair])
 
 
 def _examples(graph: ConceptGraph, cluster: Cluster, direction: Direction, most: int) -> Sequence[UUID]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +11,8 @@ from memshare_broker.toml_files import load
 from memshare_broker.wire.messages import Usage
 
 PER = 1_000_000  # tokens that a price is for
+SHIPPED = Path(__file__).with_name("prices.toml")
+"""Prices of common models, with the day on which they were so."""
 
 
 class Price(BaseModel):
@@ -28,6 +31,7 @@ class Prices(BaseModel):
     __pydantic_extra__: dict[str, Price] = Field(init=False)
 
     currency: str | None = Field(default=None, min_length=1, max_length=10)
+    as_of: date | None = Field(default=None, description="the day on which they were so")
 
     def of(self, model: str) -> Price | None:
         return (self.__pydantic_extra__ or {}).get(model)

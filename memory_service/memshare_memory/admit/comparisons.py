@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.delivery.hops import COMPARE, NextMessage
 from memshare_broker.presence import is_invented
-from memshare_broker.wire.comparisons import MOST, CompareTask, Said
+from memshare_broker.wire.comparisons import MOST, CompareTask
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.stores.store import Hit, Query, Store, Where
@@ -19,7 +19,6 @@ from memshare_memory.stores.store import Hit, Query, Store, Where
 SAME_QUESTION = 0.9  # cosine of the prompts
 SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
 LOOKED_AT = 12  # memories, the nearest ones
-LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
 def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
@@ -67,17 +66,4 @@ def _lowest(memory: Memory) -> float:
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
     """The message that asks for it."""
-    task = CompareTask(
-        journey=journey,
-        pool=memory.pool,
-        agent=memory.agent or "",
-        submitter=memory.submitter,
-        memory=_said(memory),
-        others=tuple(map(_said, others)),
-    )
-    return COMPARE.next(task)
-
-
-def _said(memory: Memory) -> Said:
-    prompt = memory.prompt and memory.prompt[:LONGEST_TEXT]
-    return Said(id=memory.id, prompt=prompt, answer=memory.answer[:LONGEST_TEXT])
+    return COMPARE.next(CompareTask.of(journey, memory.id, memory, others))

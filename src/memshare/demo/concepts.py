@@ -19,7 +19,7 @@ from memshare.files.new_file import new_file
 from memshare.operate.paid_chat import paid_chat
 from memshare_concepts.asking.proposing import Proposer
 from memshare_concepts.asking.round import Wanted
-from memshare_concepts.asking.target import of_cluster
+from memshare_concepts.asking.target import of_clusters
 from memshare_concepts.clusters import Cluster, Clusters
 from memshare_concepts.clusters.clustering import SIZE
 from memshare_concepts.flashcards import flashcard_memories
@@ -88,7 +88,7 @@ def _ask(
     client: Client, concepts: PoolConcepts, cluster: Cluster, progress: Callable[[str], None]
 ) -> tuple[list[Journey], Memory | None]:
     """New questions on a cluster, until the answer to one is remembered."""
-    target = of_cluster(concepts.graph, cluster, "alike")
+    target = of_clusters(concepts.graph, [cluster])
     progress("A new question")
     with paid_chat(client.settings, "agents", "demo") as chat:
         proposer = Proposer(chat, client.memories, POOL)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from memshare.demo.text_to_sql import Query, Question, Questions
 from memshare_scorer.checks.sql import Tables
 
-CUT = " […]"  # ends a text that was cut off for a model
+CUT = " […]"  # stands where a text was cut for a model
 
 
 class Student:
@@ -35,12 +35,13 @@ class Student:
         return self._write(query, values | dict(zip(asked.slots, task.values, strict=True)))
 
     def read_cut(self, text: str) -> str:
-        """The SQL that a text is the beginning of, where it was cut off."""
-        if not text.endswith(CUT):
+        """The SQL that a text has the beginning of, and the end where that was left, too; else the text."""
+        beginning, cut, end = text.partition(CUT)
+        if not cut:
             return text
-        beginning = text.removesuffix(CUT)
         if text not in self._cut:
-            self._cut[text] = next((sql for sql in self._written if sql.startswith(beginning)), text)
+            whole = (sql for sql in self._written if sql.startswith(beginning) and sql.endswith(end.removeprefix(" ")))
+            self._cut[text] = next(whole, text)
         return self._cut[text]
 
     def _write(self, query: Query, values: dict[str, str]) -> str:

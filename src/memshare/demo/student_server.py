@@ -47,8 +47,8 @@ def reply(expert: SqlExpert, body: Mapping[str, Any]) -> str | None:
         examples = {name: (one["prompt"], one["answer"]) for name, one in document["examples"].items()}
         labels = {name: expert.misleads(document["prompt"], one) for name, one in examples.items()}
         return json.dumps({**labels, **dict.fromkeys(document.get("rivals", ()), AGREES)})
-    if "other_1" in wanted["properties"]:
-        return json.dumps(dict.fromkeys(document["others"], AGREES))
+    if "pair_1" in wanted["properties"]:
+        return json.dumps(dict.fromkeys(document["pairs"], AGREES))
     return None
 
 

@@ -7,11 +7,13 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from memshare.evaluation.published import CLOSED, as_item
 from memshare.files.json_lines import read_lines, read_object, refuse
+from memshare.files.pairs import as_pair
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.checking import readable
@@ -75,19 +77,29 @@ class Split(NamedTuple):
         return (*self.seeds, *self.queries, *self.test)
 
 
-def read_items(files: Sequence[Path], agents: Mapping[str, AgentCard]) -> tuple[list[Item], list[FileReport]]:
-    """The items of all files, each question and each answer once; raises `BadInput` that names the wrong lines."""
+def read_items(
+    files: Sequence[Path], agents: Mapping[str, AgentCard], agent: str | None = None, kind: str | None = None
+) -> tuple[list[Item], list[FileReport]]:
+    """The items of all files, each question and each answer once; raises `BadInput` that names the wrong lines.
+
+    `agent` and `kind` stand in where a line names none.
+    """
+    given = {name: value for name, value in (("agent", agent), ("kind", kind)) if value is not None}
     items, reports, faults = [], [], []
     seen: set[tuple[str, str]] = set()
     for file in files:
         found = dropped = 0
         for number, text in read_lines(file):
             try:
-                item = _item(text, agents)
+                item = _item(given | as_item(as_pair(read_object(text))), agents)
+            except ValidationError as error:
+                faults.append(f"{file}:{number}: {readable(error, 'the item')}")
+                continue
             except BadInput as error:
                 faults.append(f"{file}:{number}: {error}")
                 continue
-            marks = {(part, same_text(said)) for part, said in (("q", item.prompt), ("a", item.answer)) if said}
+            once = (("q", item.prompt), ("a", item.answer if item.answer not in CLOSED else None))
+            marks = {(part, same_text(said)) for part, said in once if said}
             if seen & marks:
                 dropped += 1
             else:
@@ -134,11 +146,8 @@ def split(items: Sequence[Item], seed: int, most: int | None = None) -> Split:
     return made
 
 
-def _item(text: str, agents: Mapping[str, AgentCard]) -> Item:
-    try:
-        line = Line.model_validate(read_object(text))
-    except ValidationError as error:
-        raise BadInput(readable(error, "the item")) from error
+def _item(value: Mapping[str, Any], agents: Mapping[str, AgentCard]) -> Item:
+    line = Line.model_validate(value)
     card = agents.get(line.agent)
     if card is None:
         raise BadInput(f"no agent is called {line.agent!r}; there are {', '.join(agents)}")

@@ -66,6 +66,7 @@ def environment_for(folder: Path, request: Request, settings: Settings) -> Itera
         "MEMSHARE_SUBMITTER_SHARE": "1",
         "MEMSHARE_QUEUE_LIMIT": "0",
         "MEMSHARE_CONCEPTS": "false",  # no experiment is about them, and each memory would cost one more call
+        "MEMSHARE_CONCEPTS_WAIT": "0",  # a memory is compared before the next one comes
         "MEMSHARE_LEARN": str(request.learning).lower(),
     }
     if request.documents:

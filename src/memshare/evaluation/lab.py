@@ -119,7 +119,7 @@ class Lab:
 
         They are settled when all are answered, so that a run that was broken off and begun again comes to the same.
         """
-        pairs = self._answered(step, setup, items)
+        pairs = self.answer(step, setup, items)
         if self.learning:
             self._settle(f"settle {step}", setup, pairs)
         else:
@@ -127,7 +127,7 @@ class Lab:
 
     def practise(self, step: str, setup: Setup, items: Sequence[Item]) -> None:
         """Have items answered with the pool as it is; the answers give credit, and none of them is remembered."""
-        pairs = self._answered(step, setup, items)
+        pairs = self.answer(step, setup, items)
         rejected = [
             pair._replace(grade=pair.grade.model_copy(update={"accepted": False})) for pair in pairs if pair.grade
         ]
@@ -157,16 +157,16 @@ class Lab:
         self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
     ) -> list[Pair]:
         """Have items answered with three memories; the pairs that were accepted, as ordinary tasks if to `remember`."""
-        answered = self._answered(step, setup, items, remember=remember, in_order=in_order)
+        answered = self.answer(step, setup, items, remember=remember, in_order=in_order)
         pairs = [pair for pair in answered if pair.grade and pair.grade.accepted]
         if remember:
             self._note(setup, pairs)
         return pairs
 
-    def _answered(
+    def answer(
         self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
     ) -> list[Pair]:
-        """The answers that were graded."""
+        """Have items answered with three memories; all answers that were graded."""
         tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember) for item in items]
         replies = self.queues.ask(step, tasks, in_order=in_order)
         return [

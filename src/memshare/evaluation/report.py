@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.findings import Finding, findings
 from memshare.evaluation.folder import Folder, Run
 from memshare.evaluation.lab import Measured
+from memshare.evaluation.papers import Paper
 from memshare.evaluation.result import ALL, Result
 from memshare.evaluation.tables import LEGEND, cells, judged_by
 from memshare.files.json_lines import read_lines
@@ -57,12 +58,16 @@ class Section(NamedTuple):
         return [one for one in self.findings if one.against and one.against.condition == self.result.baseline]
 
 
-def write_report(folder: Path, out: Path) -> Written:
-    """Write the page of the experiments in the folders of `folder`; raises `BadInput` and then writes nothing."""
+def write_report(folder: Path, out: Path, paper: Paper | None = None) -> Written:
+    """Write the page of the experiments in the folders of `folder`; raises `BadInput` and then writes nothing.
+
+    With a paper it has that one's experiments alone, and what the paper says beside what was found.
+    """
     if not folder.is_dir():
         raise BadInput(f"{str(folder)!r} is no folder: give the one that `memshare evaluate --out` wrote to.")
     # Others come after those that this version knows: they were run by another one.
-    names = list(dict.fromkeys([*EXPERIMENTS, *sorted(file.parent.name for file in folder.glob("*/result.json"))]))
+    others = sorted(file.parent.name for file in folder.glob("*/result.json"))
+    names = paper.experiments if paper else list(dict.fromkeys([*EXPERIMENTS, *others]))
     there = [name for name in names if (folder / name).is_dir()]
     sections = {name: section for name in there if (section := _section(Folder(folder / name))) is not None}
     if not sections:
@@ -73,7 +78,7 @@ def write_report(folder: Path, out: Path) -> Written:
         unfinished=tuple(name for name in there if name not in sections),
         not_begun=tuple(name for name in names if name not in there),
     )
-    page = _page(list(sections.values()), written)
+    page = _page(sections, written, paper)
     with new_file(out) as file:
         file.write(page)
     return written
@@ -108,7 +113,8 @@ def _measured(file: Path) -> Iterator[Measured]:
             raise BadInput(f"{file}:{number}: {readable(error, 'the item')}") from error
 
 
-def _page(sections: Sequence[Section], written: Written) -> str:
+def _page(by_name: Mapping[str, Section], written: Written, paper: Paper | None) -> str:
+    sections = list(by_name.values())
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -120,6 +126,8 @@ def _page(sections: Sequence[Section], written: Written) -> str:
     runs = [section.run for section in sections if section.run]
     return environment.get_template(TEMPLATE).render(
         sections=sections,
+        paper=paper,
+        by_name=by_name,
         # Each once, in the order in which they came.
         models=dict.fromkeys(model for section in sections for model in section.result.models),
         scorers=dict.fromkeys(section.result.scorer for section in sections),

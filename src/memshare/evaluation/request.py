@@ -37,14 +37,27 @@ class Request(NamedTuple):
 
 
 def request_of(
-    experiment: Experiment, files: Sequence[Path], settings: Settings, seed: int, most: int | None, **more: Any
+    experiment: Experiment,
+    files: Sequence[Path],
+    settings: Settings,
+    seed: int,
+    most: int | None,
+    agent: str | None = None,
+    kind: str | None = None,
+    **more: Any,
 ) -> Request:
-    """An experiment on these files, or on what comes with it; raises `BadInput` before anything is begun."""
+    """An experiment on these files, or on what comes with it; raises `BadInput` before anything is begun.
+
+    `agent` and `kind` stand in where a line of the files names none.
+    """
     known = {card.name: card for card in cards(settings)}
     bundled, documents = experiment.bundled, None
     if bundled is None and not files:
         raise BadInput(f"The experiment {experiment.name!r} takes data: give its files with --data.")
-    items, reports = read_items(files or [TOWN / bundled.questions] if bundled else files, known)
+    if bundled is not None and not files:
+        items, reports = read_items([TOWN / bundled.questions], known)
+    else:
+        items, reports = read_items(files, known, agent, kind)
     parts = split(items, seed, most) if bundled is None else all_asked(items, bundled.needs, most)
     if bundled is not None and bundled.documents:
         documents = settings.documents if files else str(TOWN / "documents")

@@ -25,6 +25,8 @@ class Label(NamedTuple):
     """From which an answer is accepted; None: from the mean score of its agent's seeds, as in the paper."""
     one_call: bool = False
     """Whether an agent that has an engine answers without it, by one call of its model."""
+    rubric: str | None = None
+    """By which answers are graded; None: by the agent's own."""
 
 
 class Setup(NamedTuple):
@@ -65,7 +67,7 @@ def _without_engine(agent: Agent) -> Agent:
 
 def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup, threshold: float) -> None:
     rubric = setup.agent(agent.name)
-    graded_by = find_rubric(agent.rubric, own).model_copy(update={"threshold": threshold})
+    graded_by = find_rubric(setup.label.rubric or agent.rubric, own).model_copy(update={"threshold": threshold})
     with new_file(folder / f"{rubric}{SUFFIX}") as out:
         out.write(tomlkit.dumps(graded_by.model_dump(mode="json", exclude={"name"}, exclude_none=True)))
     changes = {"rubric": rubric, "model": setup.model, "pool": setup.pool(agent)}

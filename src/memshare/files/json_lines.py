@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -38,13 +39,20 @@ def decode(raw: bytes, name: str) -> str:
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
+    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself.
+
+    What is one list of JSON objects gives a line for each of them.
+    """
     try:
         raw = file.read_bytes()
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    text = decode(raw, str(file))
+    if text.lstrip().startswith("["):
+        with contextlib.suppress(ValueError, RecursionError):  # then it is no such list
+            return ((number, json.dumps(one)) for number, one in enumerate(json.loads(text), 1))
     # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
-    return ((number, line) for number, line in enumerate(decode(raw, str(file)).split("\n"), 1) if line.strip())
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def read_object(line: str) -> dict[str, Any]:

@@ -27,16 +27,17 @@ class Said(BaseModel):
 
 
 class Compared(BaseModel):
-    """The task of a comparison, as the scorer writes it."""
+    """The task of comparisons, as the scorer writes it."""
 
-    memory: Said
-    others: dict[str, Said]
+    texts: dict[str, Said]
+    pairs: dict[str, tuple[str, str]]
 
 
 def contradict(task: str) -> dict[str, dict[str, Any]]:
-    """A comparison with each other memory; `ValidationError` if `task` is another one."""
+    """A comparison of each two memories; `ValidationError` if `task` is another one."""
     asked = Compared.model_validate_json(task)
-    return {name: compared(asked.memory.answer, other.answer) for name, other in asked.others.items()}
+    texts = asked.texts
+    return {name: compared(texts[one].answer, texts[other].answer) for name, (one, other) in asked.pairs.items()}
 
 
 def compared(one: str, other: str) -> dict[str, Any]:

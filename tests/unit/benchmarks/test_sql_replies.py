@@ -100,7 +100,11 @@ def test_what_else_the_product_asks_for_gets_a_reply_that_fits(replies: Replies)
     pair = {"prompt": "A?", "answer": "SELECT 1"}
     compared = comparisons_schema(2)
     reply = compared.model_validate_json(
-        replies.reply(document({"memory": pair, "others": {"other_1": pair, "other_2": pair}}, compared))
+        replies.reply(
+            document(
+                {"texts": {"text_1": pair}, "pairs": dict.fromkeys(("pair_1", "pair_2"), ["text_1"] * 2)}, compared
+            )
+        )
     )
     assert [one["contradicts"] for one in reply.model_dump().values()] == [False, False]
     named = hierarchies_schema(2)
@@ -129,7 +133,7 @@ def test_calls_and_tokens_are_counted_by_kind_with_their_schemas(replies: Replie
 
 def test_a_model_that_is_asked_without_a_server_is_counted_alike() -> None:
     tally, schema = Tally(), comparisons_schema(1)
-    asked = json.dumps({"memory": {"answer": "A"}, "others": {"other_1": {"answer": "B"}}})
+    asked = json.dumps({"texts": {"a": {"answer": "A"}, "b": {"answer": "B"}}, "pairs": {"pair_1": ["a", "b"]}})
     turns = [Turn(role="system", content="Compare."), Turn(role="user", content=asked)]
 
     reply = CountedChat(KnowsThePairs([]), tally).reply(turns, schema)

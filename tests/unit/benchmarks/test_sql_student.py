@@ -58,6 +58,8 @@ def test_an_answer_of_another_query_is_copied_and_wrong() -> None:
 def test_an_answer_that_was_cut_off_is_known_by_its_beginning() -> None:
     student = Student(EVERY)
     assert student.read_cut(FITTING.sql[:40] + CUT) == FITTING.sql
+    assert student.read_cut(f"{FITTING.sql[:20]}{CUT} {FITTING.sql[-10:]}") == FITTING.sql
+    assert student.read_cut(f"{FITTING.sql[:20]}{CUT} another end") != FITTING.sql
     assert student.read_cut("SELECT nothing" + CUT) == "SELECT nothing" + CUT
 
 

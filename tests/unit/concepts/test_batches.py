@@ -17,8 +17,8 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import NotYet, TryAgain
 from memshare_broker.wire.extractions import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_concepts.batches import MOST, Batches
 from memshare_concepts.tasks import Extracting
+from memshare_llm.batches import MOST, Batches
 from memshare_llm.chat import RefusedReply, Reply
 from memshare_llm.limits.metered import unmetered
 from memshare_memory.door.client import MemoryClient
@@ -60,7 +60,7 @@ def ledger(redis_client: redis.Redis) -> Ledger:
 @pytest.fixture
 def make(chat: Namer, memory: MemoryClient, redis_client: redis.Redis, ledger: Ledger) -> Callable[..., Extracting]:
     def worker(wait: float = 60, check_caps: Any = lambda _agent, _submitter: None) -> Extracting:
-        return Extracting(chat, memory, unmetered, check_caps, Batches(redis_client, ledger, wait))
+        return Extracting(chat, memory, unmetered, check_caps, Batches(EXTRACT, "concepts", redis_client, ledger, wait))
 
     return worker
 
@@ -177,7 +177,7 @@ def test_a_batch_whose_worker_was_killed_is_begun_again_and_one_that_is_under_wa
 ) -> None:  # fmt: skip
     first, second = tasks("Owl", "Elk")
     entry = EXTRACT.entry(first, first.journey)
-    batches = Batches(redis_client, ledger, 0)
+    batches: Batches[ExtractTask, Extracted] = Batches(EXTRACT, "concepts", redis_client, ledger, 0)
     wait(make(), [first, second])
     ledger.open(entry)
     ledger.begin(entry, "a worker")

@@ -7,11 +7,12 @@ import json
 import pytest
 import redis
 
+from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.wire.extractions import Extracted, ExtractTask
-from memshare_concepts.batches import Batches
 from memshare_concepts.extraction import LONGEST, extract, fit_together, hierarchies_schema, stored
 from memshare_concepts.tasks import Extracting
+from memshare_llm.batches import Batches
 from memshare_llm.limits.metered import unmetered
 from memshare_llm.no_model import NoModel
 from memshare_llm.structured import DoesNotFit
@@ -100,7 +101,7 @@ def test_without_a_model_a_memory_gets_no_concepts(memory: MemoryClient, redis_c
     memory.restore([pair])
     task = ExtractTask(journey="j", pool="plan", memory_id=pair.id)
 
-    batches = Batches(redis_client, Ledger(redis_client, 1), 0)
+    batches = Batches(EXTRACT, "concepts", redis_client, Ledger(redis_client, 1), 0)
 
     outcome = Extracting(NoModel(), memory, unmetered, lambda _agent, _submitter: None, batches).run("j", task)
 

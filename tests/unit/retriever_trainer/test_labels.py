@@ -12,7 +12,7 @@ from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Embedding, Turn, Usage, derived_id
 from memshare_llm.providers.strict_schema import strict_schema
 from memshare_llm.structured import DoesNotFit
-from memshare_trainer.labels import MAX_CHARACTERS, Labeller, Labels, percentages_schema, share_of_no
+from memshare_trainer.labels import BEGINNING, END, LONGEST, Labeller, Labels, percentages_schema, share_of_no
 from tests.support.scripted_chat import ScriptedChat
 
 NOWHERE = Embedding.pack("none", np.zeros(2, dtype=np.float32))
@@ -135,16 +135,35 @@ def test_no_text_is_longer_than_its_bound() -> None:
     Labeller(chat).label(lesson("雨" * 100_000, prompt="風" * 100_000))
 
     (_, quoted) = chat.conversations[0]
-    assert quoted.content.count("雨") == quoted.content.count("風") == MAX_CHARACTERS
+    assert (quoted.content.count("雨"), quoted.content.count("風")) == (BEGINNING + END, LONGEST)
 
 
-def test_the_schema_has_one_required_whole_percentage_per_candidate() -> None:
-    schema = strict_schema(percentages_schema(3))
+def test_an_example_is_shown_by_both_its_ends() -> None:
+    chat = ScriptedChat({"example_1": 90})
 
-    assert schema["required"] == ["example_1", "example_2", "example_3"]
+    Labeller(chat).label(lesson("a" * BEGINNING + "b" * 9 + "c" * END))
+
+    assert f'"{"a" * BEGINNING} […] {"c" * END}"' in chat.conversations[0][1].content
+
+
+def test_of_what_may_contradict_more_is_shown_than_of_what_is_only_an_example() -> None:
+    task = lesson("雨" * 100_000, "風" * 100_000)
+    task = task.model_copy(update={"rivals": (task.candidates[1].id,)})
+    chat = ScriptedChat({"example_1": 9, "example_2": 9, "rival_1": {"claims": "-", "contradicts": False}})
+
+    Labeller(chat).label(task)
+
+    (_, quoted) = chat.conversations[0]
+    assert (quoted.content.count("雨"), quoted.content.count("風")) == (BEGINNING + END, LONGEST)
+
+
+def test_the_schema_has_one_required_whole_number_per_candidate_and_is_short() -> None:
+    schema = strict_schema(percentages_schema(20))
+
+    assert schema["required"] == list(schema["properties"]) == [f"example_{number}" for number in range(1, 21)]
     assert schema["additionalProperties"] is False
-    for percentage in schema["properties"].values():
-        assert (percentage["type"], percentage["minimum"], percentage["maximum"]) == ("integer", 0, 100)
+    assert all(one == {"type": "integer"} for one in schema["properties"].values())
+    assert len(json.dumps(schema)) < 1_200
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,18 @@ from __future__ import annotations
 import json
 from uuid import uuid4
 
+import pytest
 import redis
 
+from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import NotYet
 from memshare_broker.wire.comparisons import Compared, CompareTask, Said
+from memshare_llm.batches import Batches
+from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel
 from memshare_memory.recall.conflicts import Conflicts
-from memshare_scorer.contradiction import LONGEST, compare
+from memshare_scorer.contradiction import LONGEST, TOGETHER, compare
 from memshare_scorer.tasks import Comparing
 from tests.support.scripted_chat import ScriptedChat
 
@@ -24,21 +30,27 @@ def a_task(answer: str, *others: str) -> CompareTask:
     return CompareTask(journey="j", pool="poem", memory=said(answer), others=tuple(map(said, others)))
 
 
+def comparing(chat: Chat, client: redis.Redis, wait: float = 0) -> Comparing:
+    batches: Batches[CompareTask, Compared] = Batches(COMPARE, "comparisons", client, Ledger(client, 1), wait)
+    return Comparing(chat, Conflicts(client), batches)
+
+
 def verdicts(*contradicts: bool) -> dict[str, object]:
-    return {f"other_{at}": {"claims": f"Why {at}.", "contradicts": one} for at, one in enumerate(contradicts, 1)}
+    return {f"pair_{at}": {"claims": f"Why {at}.", "contradicts": one} for at, one in enumerate(contradicts, 1)}
 
 
 def test_one_question_is_asked_for_all_that_may_contradict_and_the_reason_comes_before_the_verdict() -> None:
     chat, task = ScriptedChat(verdicts(True, False)), a_task(MONDAYS, TUESDAYS, "x" * 2 * LONGEST)
 
-    found = compare(chat, task)
+    found = compare(chat, [task])["j"]
 
     assert found.contradicted == {task.others[0].id: "Why 1."}
     assert (found.compared, found.usage.prompt_tokens) == (2, 10)
     [(_, asked)] = chat.conversations
     document = json.loads(asked.content)
-    assert document["memory"] == {"prompt": ABOUT, "answer": MONDAYS}
-    assert len(document["others"]["other_2"]["answer"]) < LONGEST + 10
+    assert document["texts"]["text_1"] == {"prompt": ABOUT, "answer": MONDAYS}
+    assert document["pairs"] == {"pair_1": ["text_1", "text_2"], "pair_2": ["text_1", "text_3"]}
+    assert len(document["texts"]["text_3"]["answer"]) < LONGEST + 10
     [schema] = chat.schemas
     assert schema is not None
     assert list(schema.model_json_schema()["$defs"]["Comparison"]["properties"]) == ["claims", "contradicts"]
@@ -47,7 +59,7 @@ def test_one_question_is_asked_for_all_that_may_contradict_and_the_reason_comes_
 def test_what_was_compared_is_noted_of_each_pair(redis_client: redis.Redis) -> None:
     task, conflicts = a_task(MONDAYS, TUESDAYS, "It has a café."), Conflicts(redis_client)
 
-    outcome = Comparing(ScriptedChat(verdicts(True, False)), conflicts).run("j", task)
+    outcome = comparing(ScriptedChat(verdicts(True, False)), redis_client).run("j", task)
 
     assert isinstance(outcome.record, Compared)
     assert outcome.ended == "contradicts"
@@ -58,7 +70,7 @@ def test_what_was_compared_is_noted_of_each_pair(redis_client: redis.Redis) -> N
 def test_what_two_memories_claim_is_noted_until_one_is_dropped(redis_client: redis.Redis) -> None:
     task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
 
-    compared = Comparing(ScriptedChat(verdicts(True)), conflicts).run("j", task).record
+    compared = comparing(ScriptedChat(verdicts(True)), redis_client).run("j", task).record
 
     [found] = conflicts.pairs("poem")
     assert found.claims == compared.contradicted[task.others[0].id] != ""
@@ -71,7 +83,7 @@ def test_a_persons_word_stands_against_a_models(redis_client: redis.Redis) -> No
     task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
     conflicts.judge("poem", task.memory.id, task.others[0].id, "dismissed")
 
-    Comparing(ScriptedChat(verdicts(True)), conflicts).run("j", task)
+    comparing(ScriptedChat(verdicts(True)), redis_client).run("j", task)
 
     assert conflicts.pairs("poem") == []
 
@@ -79,8 +91,75 @@ def test_a_persons_word_stands_against_a_models(redis_client: redis.Redis) -> No
 def test_without_a_model_nothing_is_said_of_any_pair(redis_client: redis.Redis) -> None:
     task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
 
-    outcome = Comparing(NoModel(), conflicts).run("j", task)
+    outcome = comparing(NoModel(), redis_client).run("j", task)
 
     assert isinstance(outcome.record, Compared)
     assert (outcome.record.compared, outcome.record.contradicted, outcome.ended) == (0, {}, "no model")
     assert conflicts.judged("poem", task.memory.id) == set()
+
+
+def several(count: int, submitter: str = "ada") -> list[CompareTask]:
+    """Tasks of one submitter whose memory is compared with two others, of which they all share the first."""
+    shared = said(TUESDAYS)
+    tasks = [a_task(MONDAYS, f"It has {number} rooms.") for number in range(count)]
+    return [
+        task.model_copy(
+            update={"journey": f"{submitter} {at}", "submitter": submitter, "others": (shared, *task.others)}
+        )
+        for at, task in enumerate(tasks)
+    ]
+
+
+def wait(stage: Comparing, tasks: list[CompareTask]) -> None:
+    for task in tasks:
+        with pytest.raises(NotYet):
+            stage.run(task.journey, task)
+
+
+def test_ten_memories_of_one_submitter_are_compared_in_one_call_that_shows_each_text_once(
+    redis_client: redis.Redis,
+) -> None:
+    tasks = several(10)
+    chat = ScriptedChat(verdicts(*[True, False] * 10))
+    stage = comparing(chat, redis_client, wait=60)
+    wait(stage, [*tasks[:-1], *several(3, "bob")])
+
+    records = [stage.run(task.journey, task).record for task in (tasks[-1], *tasks[:-1])]
+
+    [(_, asked)] = chat.conversations
+    assert (asked.content.count(TUESDAYS), asked.content.count(MONDAYS)) == (1, 10)
+    for task, record in zip((tasks[-1], *tasks[:-1]), records, strict=True):
+        assert isinstance(record, Compared)
+        assert (record.memory_id, record.contradicted.keys()) == (task.memory.id, {task.others[0].id})
+        assert Conflicts(redis_client).judged("poem", task.memory.id) == {one.id for one in task.others}
+    assert sum(one.usage.prompt_tokens for one in records if isinstance(one, Compared)) == 10
+
+
+def test_what_is_too_long_to_share_a_call_is_asked_about_in_the_next_one() -> None:
+    tasks = [one.model_copy(update={"memory": said("x" * 20 * LONGEST, "y" * LONGEST)}) for one in several(30)]
+    fit = 1 + TOGETHER // (2 * LONGEST + 120)
+
+    found = compare(ScriptedChat(verdicts(*[False] * 2 * fit)), tasks)
+
+    assert [*found] == [one.journey for one in tasks[:fit]]
+    assert 1 < fit < 30
+
+
+def test_a_comparison_whose_worker_was_killed_while_it_asked_is_made_again_by_the_next_message(
+    redis_client: redis.Redis,
+) -> None:
+    first, second = several(2)
+    ledger, entry = Ledger(redis_client, 1), COMPARE.entry(first, first.journey)
+    chat = ScriptedChat(*[verdicts(True, False)] * 2)
+    wait(comparing(chat, redis_client, wait=60), [first, second])
+    ledger.open(entry)
+    ledger.begin(entry, "a worker")
+    taken: Batches[CompareTask, Compared] = Batches(COMPARE, "comparisons", redis_client, ledger, 0)
+    assert [one.task for one in taken.gather(first)] == [first, second]
+
+    wait(comparing(chat, redis_client), [second])
+    redis_client.delete("memshare:lives")  # as the sweeper does when the worker is gone
+    for task in (second, first):
+        assert comparing(chat, redis_client).run(task.journey, task).ended == "contradicts"
+
+    assert Conflicts(redis_client).judged("poem", second.memory.id) == {one.id for one in second.others}

@@ -26,7 +26,8 @@ GO_ON = "What you decided is kept: `memshare concepts ask` with the same --pool 
 
 def ask(
     cluster: Annotated[
-        int | None, typer.Option(metavar="N", help="The cluster to ask about; `memshare concepts clusters` has them.")
+        list[int] | None,
+        typer.Option(metavar="N", help="A cluster to ask about, as `memshare concepts clusters` has them; or several."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=50, help="Number of questions.")] = 5,
     more_abstract: Annotated[bool, typer.Option("--more-abstract", help="More abstract than the cluster.")] = False,
@@ -44,6 +45,9 @@ def ask(
     nearest: Annotated[
         bool, typer.Option("--nearest/--no-nearest", help="Show the nearest memories beside each question.")
     ] = True,
+    known: Annotated[
+        bool, typer.Option("--known", help="Tell the model what the nearest memories ask, for more tokens a call.")
+    ] = False,
     discard: Annotated[bool, typer.Option("--discard", help="Drop the questions that are not decided yet.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep all without asking.")] = False,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
@@ -70,12 +74,12 @@ def ask(
         rounds = Rounds(found.redis, name, person)
         if discard:
             rounds.end()
-            if cluster is None and goal is None:
+            if not cluster and goal is None:
                 errors.print("What was not decided is dropped.")
                 return
         direction: Direction = "more abstract" if more_abstract else "more specific" if more_specific else "alike"
         asked = rounds.read()
-        if asked is not None and (cluster is not None or goal is not None):
+        if asked is not None and (cluster or goal is not None):
             raise BadInput(
                 f"You have unfinished questions on {asked.wanted.target.name}: `memshare concepts ask --pool"
                 f" {name}` resumes them, and --discard drops them."
@@ -83,8 +87,8 @@ def ask(
         with paid_chat(found.client.settings, "agents", person) as chat:
             proposer = Proposer(chat, found.client.memories, name)
             if asked is None:
-                target = _target(found, cluster, goal, size, direction)
-                asked = _begun(found, proposer, _wanted(target, count, topic, goal))
+                target = _target(found, cluster or [], goal, size, direction)
+                asked = _begun(found, proposer, _wanted(target, count, topic, goal, known))
                 rounds.keep(asked)
             if yes:
                 kept = [one.model_copy(update={"state": "kept"}) for one in asked.those("open")]
@@ -98,27 +102,31 @@ def ask(
         _answered(found.client, rounds, asked, answering, timeout, as_json=as_json)
 
 
-def _wanted(target: Target, count: int, topic: str | None, goal: str | None) -> Wanted:
+def _wanted(target: Target, count: int, topic: str | None, goal: str | None, known: bool) -> Wanted:
     from pydantic import ValidationError
 
     from memshare_broker.wire.checking import readable
     from memshare_concepts.asking.round import Wanted
 
     try:
-        return Wanted(target=target, count=count, topic=topic, goal=goal)
+        return Wanted(target=target, count=count, topic=topic, goal=goal, with_known=known)
     except ValidationError as error:
         raise BadInput(readable(error, "What you ask for")) from error
 
 
-def _target(found: Opened, number: int | None, goal: str | None, size: int | None, direction: Direction) -> Target:
-    from memshare_concepts.asking.target import of_cluster, of_hypotheses
+def _target(found: Opened, numbers: list[int], goal: str | None, size: int | None, direction: Direction) -> Target:
+    from memshare_concepts.asking.target import of_clusters, of_hypotheses
 
     if goal == HYPOTHESES:
-        return of_hypotheses(found.concepts, found.clusters(size), number)
-    if number is None:
+        if len(numbers) > 1:
+            raise BadInput(
+                f"--goal {HYPOTHESES} takes one --cluster at most, not {len(numbers)}: it finds the other one."
+            )
+        return of_hypotheses(found.concepts, found.clusters(size), numbers[0] if numbers else None)
+    if not numbers:
         raise BadInput("Say which cluster, with --cluster N: `memshare concepts clusters` lists them.")
-    _, cluster = found.cluster(number, size)
-    return of_cluster(found.concepts.graph, cluster, direction)
+    clusters = [found.cluster(number, size)[1] for number in dict.fromkeys(numbers)]
+    return of_clusters(found.concepts.graph, clusters, direction)
 
 
 def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:

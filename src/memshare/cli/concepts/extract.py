@@ -21,7 +21,7 @@ from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.wire.messages import derived_id
-from memshare_concepts.batches import MOST
+from memshare_llm.batches import MOST
 from memshare_llm.structured import MOST_CALLS
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.memory import Memory

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from memshare.cli.options import Json
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.papers import PAPERS, Paper, paper_named
 from memshare.evaluation.rehearsal import Rehearsal, rehearse
 from memshare.evaluation.request import Request, request_of
 from memshare.evaluation.result import Result
@@ -22,18 +23,30 @@ from memshare.operate.preflight import check_models
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings, load_settings
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.prices import SHIPPED, Prices, load_prices
 from memshare_llm.no_model import needs_model
 
 EVERY = "all"
+PAPER = "paper"
 
 
 def run(
-    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; or {EVERY}.")],
+    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; {EVERY}; or {PAPER} NAME.")],
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="Files of JSON lines: {agent, kind, prompt, answer}; the prompt may be absent."),
+        typer.Option(
+            help="Files of JSON lines: {agent, kind, prompt, answer}, the prompt may be absent; or {messages}."
+        ),
     ] = None,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[FILES]...", help="More files of data.")] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILES]...", help=f"More files of data. First the NAME of a paper: {', '.join(PAPERS)}."
+        ),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent of lines that name none.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of lines that name none.")] = None,
     models: Annotated[
         str | None, typer.Option(help="Models of the agents, with commas. [default: the one of the settings]")
     ] = None,
@@ -53,36 +66,41 @@ def run(
     """Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.
 
     It runs in a deployment of its own in the folder, through real queues. If interrupted, run it again: it resumes.
-    With --json each experiment is one document on a line of its own.
+    With --json each experiment is one document on a line of its own. A paper is all its tables that are experiments,
+    and a page of them beside what the paper says, OUT/NAME.html.
 
     Example: memshare evaluate memories --data riddles.jsonl --models openai:gpt-5.6-luna --out evaluation
     """
-    names = list(EXPERIMENTS) if experiment == EVERY else [experiment]
+    more = list(files or [])
+    paper = _paper(more) if experiment == PAPER else None
+    names = list(EXPERIMENTS) if experiment == EVERY else paper.experiments if paper else [experiment]
     if unknown := [name for name in names if name not in EXPERIMENTS]:
         raise BadInput(f"No experiment is called {unknown[0]!r}. There are: {', '.join(EXPERIMENTS)}; or {EVERY}.")
     chosen = [model.strip() for model in (models or "").split(",") if model.strip()]
     settings = load_settings()
-    given = [*(data or []), *(files or [])]
+    given = [*(data or []), *more]
     using = tuple(dict.fromkeys(chosen)) or (settings.model_for("agents"),)
     if judge == settings.model_for("scorer"):
         raise BadInput(f"{judge} grades already, as the scorer: a second judge is another model.")
-    if experiment != EVERY and len(using) < (least := EXPERIMENTS[experiment].least_models):
-        raise BadInput(f"The experiment {experiment!r} takes {least} models or more: name them with --models A,B.")
+    wants = max(names, key=lambda name: EXPERIMENTS[name].least_models)
+    if experiment != EVERY and len(using) < (least := EXPERIMENTS[wants].least_models):
+        raise BadInput(f"The experiment {wants!r} takes {least} models or more: name them with --models A,B.")
     requests = [
         # Of all experiments those that come with their data keep it.
         request_of(
-            one, given if experiment != EVERY or one.bundled is None else [], settings, seed, items,
+            one, given if experiment != EVERY or one.bundled is None else [], settings, seed, items, agent, kind,
             models=using, out=out, learning=learning, judge=judge,
         )
         for one in (EXPERIMENTS[name] for name in names)
     ]  # fmt: skip
     rehearsals = rehearse(requests, settings)
+    settings = _with_prices(settings, {model for one in rehearsals for model in one.usual})
     if any(one.tasks for one in rehearsals):  # what has ended is told without any model
         graders = (settings.model_for("scorer"), settings.model_for("trainer"), *([judge] if judge else []))
         if OFFLINE in (*using, *graders):
             raise BadInput(needs_model("An experiment"))
         check_models(settings, dict.fromkeys([*using, *graders]))
-    _say_most(requests, rehearsals)
+    _say_most(requests, rehearsals, load_prices(settings.prices))
     if not yes and any(one.most.total() for one in rehearsals):
         if as_json or not sys.stdin.isatty():
             raise BadInput("Nobody can be asked here whether to go on: look at the numbers above, and give --yes.")
@@ -90,6 +108,25 @@ def run(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for request, one in zip(requests, rehearsals, strict=True):
         _say(_run(request, settings, one.tasks), request.out, as_json=as_json)
+    if paper:
+        from memshare.evaluation.report import write_report  # matplotlib and scipy take seconds to import
+
+        errors.print(f"{write_report(out, out / f'{paper.name}.html', paper).file} has all tables of the paper.")
+
+
+def _paper(files: list[Path]) -> Paper:
+    """The paper that the first of the files names, which it takes away."""
+    if not files:
+        raise BadInput(f"Which paper? Name one of {', '.join(PAPERS)}: `memshare evaluate {PAPER} ms --data FILE`.")
+    return paper_named(str(files.pop(0)))
+
+
+def _with_prices(settings: Settings, models: set[str]) -> Settings:
+    """The settings with the prices that memshare comes with, where there are no others and these have each model."""
+    shipped = load_prices(SHIPPED)
+    if settings.prices is None and all(shipped.of(model) for model in models):
+        return settings.model_copy(update={"prices": SHIPPED})
+    return settings
 
 
 def _run(request: Request, settings: Settings, tasks: int) -> Result:
@@ -107,10 +144,16 @@ def _run(request: Request, settings: Settings, tasks: int) -> Result:
             raise
 
 
-def _say_most(requests: list[Request], rehearsals: list[Rehearsal]) -> None:
+def _say_most(requests: list[Request], rehearsals: list[Rehearsal], prices: Prices) -> None:
     for request, one in zip(requests, rehearsals, strict=True):
         most = ", ".join(f"{count:,} of {model}" for model, count in one.most.items() if count)
         errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls at most: {most or 'none'}.")
+    used = {model: sum((one.usual[model] for one in rehearsals), Usage()) for one in rehearsals for model in one.usual}
+    for model, usage in used.items():
+        tokens = f"about {usage.prompt_tokens:,} tokens of prompts and {usage.completion_tokens:,} of replies"
+        day = f" of {prices.as_of}, which you have to check" if prices.as_of else ""
+        money = f"{prices.cost(model, usage):,.2f} {prices.currency} by the prices{day}"
+        errors.print(f"{model}: {tokens}, {money if prices.of(model) else 'without a price'}.")
     for parts, files in dict.fromkeys((request.split, tuple(request.files)) for request in requests):
         errors.print(
             f"{', '.join(one.file for one in files)}: {len(parts.seeds)} seeds, {len(parts.queries)} queries, "

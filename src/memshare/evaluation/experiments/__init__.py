@@ -6,7 +6,7 @@ from memshare.evaluation.experiments.complex import COMPLEX
 from memshare.evaluation.experiments.contradictions import CONTRADICTIONS
 from memshare.evaluation.experiments.credibility import CREDIBILITY
 from memshare.evaluation.experiments.facts import FACTS
-from memshare.evaluation.experiments.growth import GROWTH
+from memshare.evaluation.experiments.growth import GROWTH, GROWTH_FROM_20
 from memshare.evaluation.experiments.heterologous import HETEROLOGOUS
 from memshare.evaluation.experiments.knowledge import KNOWLEDGE
 from memshare.evaluation.experiments.memories import MEMORIES
@@ -20,6 +20,7 @@ EXPERIMENTS = {
         HETEROLOGOUS,
         BALANCE,
         GROWTH,
+        GROWTH_FROM_20,
         BIAS,
         POOLS,
         RETRIEVER,

@@ -8,13 +8,11 @@ from uuid import UUID
 from memshare.client.client import Client
 from memshare.evaluation.data import Item
 from memshare.evaluation.experiment import NO_MEMORIES, Bundled, Experiment
-from memshare.evaluation.experiments.credibility import STRICT
+from memshare.evaluation.experiments.credibility import ASKED_AFTER, ROUNDS, STRICT
 from memshare.evaluation.experiments.facts import NEEDED, right, wrong
 from memshare.evaluation.experiments.knowledge import says
 from memshare.evaluation.lab import Lab, Marks, share_of
 from memshare.evaluation.queues import Change
-
-ROUNDS = 3
 
 
 def run(lab: Lab) -> None:
@@ -44,7 +42,8 @@ def run(lab: Lab) -> None:
         lab.measure("3 memories", strict, phase="before", marks=marks)
         for number in range(1, ROUNDS + 1):
             lab.write(f"round {number} {model}", strict, items, remember=True, in_order=True)
-            lab.measure("3 memories", strict, phase=f"round {number}", marks=marks)
+            if number in ASKED_AFTER:
+                lab.measure("3 memories", strict, phase=f"round {number}", marks=marks)
 
 
 def _found(model: str, pools: Sequence[str], pairs: Sequence[frozenset[UUID]]) -> Change:
@@ -66,7 +65,8 @@ CONTRADICTIONS = Experiment(
     "Does what is false sink, when an agent checks its answers and nobody says which statement is wrong?",
     "Of each thing two statements are told, one true and one false. In each round every question is answered by the "
     "agent, which checks its answer, and its verdict credits the memories that the answer rests on. What is true "
-    "stands in documents that it may read. No answer below full marks is remembered. Counted are the answers that "
+    "stands in documents that it may read. No answer below full marks is remembered. After the first, third "
+    "and fifth round all are asked. Counted are the answers that "
     "say what is so, those that say what is not, and the share of false memories among those that an answer rests on.",
     lambda _: [STRICT],
     run,

@@ -8,7 +8,8 @@ from memshare.evaluation.lab import Lab, share_of
 from memshare.evaluation.variants import NOTHING_PASSES, Label
 
 STRICT = Label("strict", lambda pool, number: f"{pool}-{number}", NOTHING_PASSES)
-ROUNDS = 3
+ROUNDS = 5
+ASKED_AFTER = (1, 3, 5)  # rounds; the paper has 3 and 5
 
 
 def run(lab: Lab) -> None:
@@ -30,7 +31,8 @@ def run(lab: Lab) -> None:
             full = lab.write(phase, strict, lab.split.queries, remember=True, in_order=True)
             if full:
                 lab.notes.append(f"{phase}: {len(full)} answers got full marks and were remembered.")
-            lab.measure("3 memories", strict, phase=phase, marks=marks)
+            if number in ASKED_AFTER:
+                lab.measure("3 memories", strict, phase=phase, marks=marks)
 
 
 CREDIBILITY = Experiment(
@@ -38,7 +40,8 @@ CREDIBILITY = Experiment(
     "Credit for what helped",
     "Do memories that mislead sink as the answers they were shown for are graded?",
     "Every seed is in the pool twice: as it is, and spoiled. In each round all queries are answered and graded, which "
-    "credits the memories shown; no answer below full marks is remembered. After each round the test set is answered.",
+    "credits the memories shown; no answer below full marks is remembered. After the first, third and fifth "
+    "round the test set is answered.",
     lambda _: [STRICT],
     run,
     baseline=NO_MEMORIES,

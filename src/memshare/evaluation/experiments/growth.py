@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab, Marks, no_marks
@@ -10,37 +11,56 @@ from memshare.evaluation.queues import Pair
 from memshare.evaluation.variants import Setup
 
 PHASES = ("0 %", "25 %", "50 %", "75 %", "100 %")  # of the queries answered
+PHASES_FROM_20 = ("20 %", "40 %", "60 %", "80 %", "100 %")
 GROWING = "3 memories"
 
 
-def grow(lab: Lab, setup: Setup, begin: Sequence[Pair], marks: Marks = no_marks) -> None:
-    """Begin a pool with these pairs, and measure as it grows: at each phase a quarter of the queries more.
+def grow(
+    lab: Lab, setup: Setup, begin: Sequence[Pair], marks: Marks = no_marks, phases: Sequence[str] = PHASES
+) -> None:
+    """Begin a pool with these pairs, and measure as it grows: at each phase an equal part of the queries more.
 
     What a phase has answered is settled at its end, and its lessons are learnt before the test set is asked.
     """
     lab.measure(NO_MEMORIES, setup, k=0)
     lab.remember(f"begin {setup.model}", setup, begin)
-    lab.measure(GROWING, setup, phase=PHASES[0], marks=marks)
-    quarters = len(PHASES) - 1
-    for number, phase in enumerate(PHASES[1:]):
-        lab.grow(f"{phase} {setup.model}", setup, lab.split.queries[number::quarters])
+    growing = [phase for phase in phases if phase != PHASES[0]]
+    if len(growing) < len(phases):
+        lab.measure(GROWING, setup, phase=PHASES[0], marks=marks)
+    for number, phase in enumerate(growing):
+        lab.grow(f"{phase} {setup.model}", setup, lab.split.queries[number :: len(growing)])
         lab.measure(GROWING, setup, phase=phase, marks=marks)
 
 
-def run(lab: Lab) -> None:
+def run(lab: Lab, phases: Sequence[str] = PHASES) -> None:
     for model in lab.models:
-        grow(lab, lab.setup(OWN, model), lab.seeds)
+        grow(lab, lab.setup(OWN, model), lab.seeds, phases=phases)
 
 
+_METHOD = (
+    "The pool begins with the seeds. In each phase {} of the queries is answered, and what is accepted (from "
+    "the mean score of the seeds) is added at its end; then the test set is answered with three memories. Each memory "
+    "is a lesson for the retriever, and each answer gives credit to the memories it was shown."
+)
 GROWTH = Experiment(
     "growth",
     "A growing pool",
     "Do answers get better as the pool grows?",
-    "The pool begins with the seeds. In each phase a quarter of the queries is answered, and what is accepted (from "
-    "the mean score of the seeds) is added at its end; then the test set is answered with three memories. Each memory "
-    "is a lesson for the retriever, and each answer gives credit to the memories it was shown.",
+    _METHOD.format("a quarter"),
     lambda _: [OWN],
     run,
+    baseline=NO_MEMORIES,
+    by_phase=True,
+    learns=True,
+)
+
+GROWTH_FROM_20 = Experiment(
+    "growth-ms",
+    "A growing pool, from 20 %",
+    "Do answers get better as the pool grows, in the phases of the first versions of the paper?",
+    _METHOD.format("a fifth"),
+    lambda _: [OWN],
+    partial(run, phases=PHASES_FROM_20),
     baseline=NO_MEMORIES,
     by_phase=True,
     learns=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,7 +20,7 @@ MAST = remembered("How high is a mast?", answer="High.", pool="plan")[0]
 GHOST = remembered("Who sails a ghost ship?", answer="Nobody.", pool="plan", status="stale")[0]
 
 
-def wanted(count: int, **fields: str) -> Wanted:
+def wanted(count: int, **fields: Any) -> Wanted:
     target = Target(clusters=(3,), name="Sailing", topics=("Sail", "Mast", "Wind"), examples=(SAIL.id, MAST.id))
     return Wanted(target=target, count=count, **fields)
 
@@ -66,6 +67,17 @@ def test_a_model_that_writes_nothing_new_is_not_asked_for_ever(pool: MemoryClien
 
     assert proposer.propose(wanted(1), [SAIL]) == []
     assert len(chat.conversations) == CALLS
+
+
+def test_the_model_is_told_what_is_known_where_that_is_wanted(pool: MemoryClient) -> None:
+    proposer, chat = asking(pool, ["Which knot holds a sail?"], ["Which knot holds a mast?"])
+
+    proposer.propose(wanted(1, with_known=True), [SAIL])
+    proposer.propose(wanted(1), [SAIL])
+
+    told = [json.loads(user.content)["known"] for _, user in chat.conversations]
+    assert set(told[0]) == {"What is a sail?", "How high is a mast?"}, "a stale memory is not known"
+    assert told[1] == []
 
 
 def test_topic_and_goal_stand_in_the_prompt_as_data(pool: MemoryClient) -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_concepts.aliases import Aliases
-from memshare_concepts.asking.target import of_cluster, of_hypotheses
+from memshare_concepts.asking.target import EXAMPLES, of_clusters, of_hypotheses
 from memshare_concepts.pool_graph import PoolConcepts
 from tests.unit.concepts.conftest import FlashcardPool
 
 
 def abstractions(pool: FlashcardPool, direction: str) -> list[float]:
     cluster = max(pool.clusters.levels()[-1], key=lambda one: len(one.memories))
-    target = of_cluster(pool.graph, cluster, direction)  # type: ignore[arg-type]
+    target = of_clusters(pool.graph, [cluster], direction)  # type: ignore[arg-type]
     whole = pool.graph.vector_of(sorted({name for one in cluster.memories for name in pool.graph.levels(one)}))
     assert set(target.examples) <= set(cluster.memories)
     return [pool.graph.relative_abstraction(whole, pool.graph.memory_vector(one)) for one in target.examples]
@@ -27,6 +27,17 @@ def test_with_more_abstract_each_example_is_at_least_as_abstract_as_the_one_befo
     assert rising == sorted(rising)
     assert falling == sorted(falling, reverse=True)
     assert rising[-1] > falling[-1]
+
+
+def test_of_several_clusters_each_has_its_group_of_examples(flashcard_pool: FlashcardPool) -> None:
+    several = flashcard_pool.clusters.levels()[-1][:3]
+
+    target = of_clusters(flashcard_pool.graph, several)
+
+    groups = [flashcard_pool.clusters.of(one).number for one in target.examples]
+    assert groups == sorted(groups, key=[one.number for one in several].index)
+    assert {groups.count(one.number) for one in several} == {EXAMPLES // 3}
+    assert target.clusters == tuple(one.number for one in several)
 
 
 def test_hypotheses_are_asked_for_between_the_closest_clusters_without_a_common_concept(

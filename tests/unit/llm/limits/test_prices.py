@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Usage
-from memshare_llm.limits.prices import Price, Prices, load_prices
+from memshare_llm.limits.prices import SHIPPED, Price, Prices, load_prices
 
 FILE = """\
 currency = "USD"
@@ -40,6 +41,16 @@ def test_a_model_without_a_price_costs_nothing(file: Path) -> None:
     assert load_prices(file).cost("openai:gpt-5.6", usage) == 0
     assert load_prices(None) == Prices()
     assert Prices().cost("offline", usage) == 0
+
+
+def test_the_prices_that_come_with_memshare_say_of_which_day_they_are() -> None:
+    prices = load_prices(SHIPPED)
+
+    assert prices.currency == "USD"
+    assert prices.as_of == date(2025, 8, 7)
+    for name, price in (prices.__pydantic_extra__ or {}).items():
+        assert name.startswith(("openai:", "mistral:"))
+        assert 0 < price.prompt < price.completion, name
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,20 @@ def test_a_question_or_an_answer_that_was_there_is_dropped_and_reported(tmp_path
     assert (report.items, report.dropped) == (2, 2)
 
 
+def test_a_line_may_be_a_conversation_whose_last_turn_is_the_answer_and_name_no_agent(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Question 7?"}, {"role": "assistant", "content": "Answer 7"}]
+    file = written(tmp_path, line(1, kind="pun"), {"messages": turns, "memory_id": "7"})
+
+    items, _ = read_items([file], AGENTS, "logic", "riddle")
+
+    assert [(one.agent, one.kind, one.prompt, one.answer) for one in items] == [
+        ("logic", "pun", "Question 1?", "Answer 1"),
+        ("logic", "riddle", "Question 7?", "Answer 7"),
+    ]
+    with pytest.raises(BadInput, match=r"riddles\.jsonl:2: .*agent"):
+        read_items([file], AGENTS)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -18,6 +18,7 @@ from memshare.evaluation.rehearsal import Rehearsal, rehearse
 from memshare.evaluation.request import Request
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Usage
 from tests.support.sub_questions import agents_with_sub_questions
 
 SEEDS, QUERIES, TEST = 4, 8, 8
@@ -68,9 +69,11 @@ def rehearsal_of(folder: Path, votes: int = 1, agents: Path | None = None) -> Re
         ("balance", QUERIES + 5 * TEST, SEEDS / 2 + 3 * QUERIES / 2),
         ("growth", QUERIES + 6 * TEST, SEEDS + QUERIES),
         ("bias", QUERIES + 6 * TEST, SEEDS + QUERIES),
-        ("pools", QUERIES + 3 * TEST, 2 * (SEEDS + QUERIES)),
+        ("growth-ms", QUERIES + 6 * TEST, SEEDS + QUERIES),
+        # A pool by the domains' rubrics, the same integrated, and one by one rubric, for which all is graded again.
+        ("pools", QUERIES + 4 * TEST, 3 * (SEEDS + QUERIES)),
         ("retriever", QUERIES + 4 * TEST, QUERIES),
-        ("credibility", 3 * QUERIES + 5 * TEST, 3 * QUERIES),
+        ("credibility", 5 * QUERIES + 5 * TEST, 5 * QUERIES),
         ("knowledge", 4 * TEST, 0),
     ],
 )
@@ -85,9 +88,23 @@ def test_each_model_answers_as_often_as_the_experiment_says(
     assert {model: rehearsal.most[model] for model in ("one", "two")} == {"one": 2 * answers, "two": 2 * answers}
     spoiled = 3 * DRAWS if name == "bias" else 0
     assert rehearsal.most["judge"] >= 4 * 3 * (2 * answers + SEEDS + spoiled) + 4 * 2 * lessons
-    assert len(lab.measured) == 2 * (answers - {"knowledge": 0, "credibility": 3 * QUERIES}.get(name, QUERIES))
+    assert len(lab.measured) == 2 * (answers - {"knowledge": 0, "credibility": 5 * QUERIES}.get(name, QUERIES))
     assert len(lab.split.all) == SEEDS + QUERIES + TEST
     assert rehearsal.most["teacher"] == 4 * 2 * lessons
+
+
+def test_tokens_are_told_beforehand_by_the_texts_of_the_data(tmp_path: Path) -> None:
+    short, long = rehearsal_of(tmp_path), rehearsal_of(tmp_path)
+    tale = [one.model_copy(update={"answer": "x" * 4_000}) for one in items("q", 2, asked=True)]
+
+    short.ask("one", [Task(one, "logic", "one", 0) for one in items("q", 2, asked=True)])
+    long.ask("one", [Task(one, "logic", "one", 3, remember=True) for one in tale])
+
+    assert short.usual["one"].prompt_tokens < 2 * 250
+    assert 2 * 4_000 < long.usual["one"].prompt_tokens < 2 * 5_000
+    assert 2 * 1_000 < long.usual["one"].completion_tokens < 2 * 1_100
+    assert short.usual["teacher"] == Usage()
+    assert long.usual["teacher"].prompt_tokens > 2 * 1_500
 
 
 def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp_path: Path) -> None:

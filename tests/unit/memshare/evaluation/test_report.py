@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from memshare.cli.main import app
 from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.papers import PAPERS
 from memshare.evaluation.report import write_report
 from memshare_broker.errors import BadInput
 from tests.support.experiments import cell, write_experiment
@@ -40,7 +41,7 @@ def test_the_page_has_every_experiment_in_order_and_says_which_are_missing(folde
     assert set(written.not_begun) == EXPERIMENTS.keys() - {"memories", "growth", "bias"}
     text = text_of(folder / "page.html")
     assert "Begun and not finished, so not on this page: bias." in text
-    assert "Not begun: heterologous, balance, pools" in text
+    assert "Not begun: heterologous, balance, growth-ms, pools" in text
     assert "3 memories: -4.0 points against 0 memories" in text
     assert "4 (1 failed)" in text
     assert "Beside the score: BERTScore F1 +0.000, p = 1.000." in text
@@ -48,6 +49,16 @@ def test_the_page_has_every_experiment_in_order_and_says_which_are_missing(folde
     assert "openai:one: 1,234 calls; 56,789 prompt tokens; 10 completion tokens" in text
     assert "riddles.jsonl: 7 items; 2 dropped" in text
     assert "2023-11-14 22:13 UTC to 2023-11-14 22:14 UTC" in text
+
+
+def test_a_papers_page_has_its_tables_alone_beside_what_the_paper_says(folder: Path) -> None:
+    written = write_report(folder, folder / "inms.html", PAPERS["inms"])
+
+    assert (written.experiments, written.unfinished) == (("memories", "growth"), ("bias",))
+    text = text_of(folder / "inms.html")
+    assert "Three memories are best. memories 3 memories: -4.0 points against 0 memories" in text
+    assert "own memories, those of others, and both not known here not finished: memshare evaluate paper inms" in text
+    assert "facts" not in text
 
 
 def test_text_of_models_and_data_is_text(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""Batches: messages of one hop wait until ten are there, or for long enough, to be asked about in one call.
+
+Each waits as an open message beside its queue, so nothing is lost where a worker is killed: what is in Redis here only
+says who waits with whom, and what was said of whom.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import redis
+
+from memshare_broker.delivery.hops import Hop
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.errors import GiveUp, NotYet
+from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
+from memshare_llm.chat import UselessReply
+from memshare_llm.structured import DoesNotFit
+
+MOST = 10  # messages in one call
+HOLD = "batch "  # begins what holds back a message that waits for others
+KEPT_SECONDS = 3_600  # longer than a message takes to come back
+LOOK_AGAIN = 2.0  # seconds
+_ASKING, _ALONE = "asking ", "alone"
+"""What stands in place of what was said: with the id of the message that asks, and where each has to ask for itself."""
+_BETWEEN = "\x1f"  # stands in no name
+
+T = TypeVar("T", bound=PaidTask)
+R = TypeVar("R", bound=Message)
+
+
+class Waiting(NamedTuple, Generic[T]):
+    """A task that waited, and since when, as Unix time in seconds."""
+
+    task: T
+    since: float
+
+
+class Batches(Generic[T, R]):
+    """The tasks of a hop that wait, by pool and by who pays: agent and submitter."""
+
+    def __init__(self, hop: Hop[T, R], name: str, client: redis.Redis, ledger: Ledger, wait: float) -> None:
+        """A task waits for others for at most `wait` seconds; `name` is what its keys begin with."""
+        self._hop = hop
+        self._name = name
+        self._client = client
+        self._ledger = ledger
+        self._wait = wait
+
+    def said(self, journey: str) -> R | None:
+        """What the call of another message has said of this journey."""
+        found = self._client.get(self._state_key(journey))
+        return self._hop.record.model_validate_json(str(found)) if found and str(found).startswith("{") else None
+
+    def ask(self, task: T, call: Callable[[list[T]], Mapping[str, R]]) -> R:
+        """What is said of a task, asked now with those that wait with it; raises `NotYet` as long as it waits.
+
+        `call` asks about some tasks, at least the first, and returns by journey what was said of them. The others go on
+        waiting. Where the model will not speak of all together, each is asked about by itself.
+        """
+        waited = self.gather(task)
+        try:
+            try:
+                said = call([one.task for one in waited])
+            except (DoesNotFit, UselessReply, GiveUp):
+                if len(waited) == 1:
+                    raise
+                self._part(waited[1:])  # one of them may be what the model will not speak of
+                said = call([task])
+        except Exception:
+            self._give_back(waited)
+            raise
+        for journey, record in said.items():
+            self._client.set(self._state_key(journey), record.model_dump_json(), ex=KEPT_SECONDS)
+        self._wake([journey for journey in said if journey != task.journey])
+        self._give_back([one for one in waited if one.task.journey not in said])
+        return said[task.journey]
+
+    def gather(self, task: T) -> list[Waiting[T]]:
+        """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""
+        key, member, own = self._waiting_key(task), task.model_dump_json(), self._message(task.journey)
+        state, hold = str(self._client.get(self._state_key(task.journey)) or ""), f"{HOLD}{task.journey}"
+        if state == _ALONE:
+            self.leave(task)
+            return [Waiting(task, time.time())]
+        being_asked = NotYet("It is being asked about with others.", LOOK_AGAIN, hold)
+        if state.startswith(_ASKING) and self._ledger.is_in_hand(state.removeprefix(_ASKING)):
+            raise being_asked  # else the worker that asked was killed
+        now = time.time()
+        with self._client.pipeline() as step:
+            step.zadd(key, {member: now}, nx=True)
+            step.zcard(key)
+            step.zscore(key, member)
+            step.expire(key, KEPT_SECONDS)
+            found: list[Any] = step.execute()
+        there, since = found[1], now if found[2] is None else float(found[2])
+        left = since + self._wait - now
+        if there < MOST and left > 0:
+            why = f"It waits until {MOST} memories can be asked about in one call, at most {self._wait:g} s."
+            raise NotYet(why, left, hold)
+        if not self._client.zrem(key, member):
+            raise being_asked  # another worker has just taken it
+        popped: Any = self._client.zpopmin(key, MOST - 1)
+        others = [Waiting(self._hop.message.model_validate_json(str(text)), float(at)) for text, at in popped]
+        for one in others:
+            self._client.set(self._state_key(one.task.journey), _ASKING + own, ex=KEPT_SECONDS)
+        return [Waiting(task, since), *others]
+
+    def leave(self, task: T) -> None:
+        """It waits no longer: there is nothing to be asked about it."""
+        self._client.zrem(self._waiting_key(task), task.model_dump_json())
+
+    def _give_back(self, waited: Iterable[Waiting[T]]) -> None:
+        """They were not asked about, and go on waiting, but for those that have to be asked about by themselves."""
+        for one in waited:
+            if self._client.get(self._state_key(one.task.journey)) == _ALONE:
+                continue
+            self._client.zadd(self._waiting_key(one.task), {one.task.model_dump_json(): one.since}, nx=True)
+            self._client.delete(self._state_key(one.task.journey))
+
+    def _part(self, waited: Sequence[Waiting[T]]) -> None:
+        """They cannot be asked about together: each is, by itself."""
+        for one in waited:
+            self._client.set(self._state_key(one.task.journey), _ALONE, ex=KEPT_SECONDS)
+        self._wake([one.task.journey for one in waited])
+
+    def _wake(self, journeys: Sequence[str]) -> None:
+        self._ledger.wake([self._message(journey) for journey in journeys])
+
+    def _message(self, journey: str) -> str:
+        return str(derived_id(journey, self._hop.name))
+
+    def _waiting_key(self, task: T) -> str:
+        """Sorted set: the tasks that wait, by when they came."""
+        return f"memshare:{self._name}_waiting:{task.pool}{_BETWEEN}{task.agent}{_BETWEEN}{task.submitter}"
+
+    def _state_key(self, journey: str) -> str:
+        """What became of a task that waited: it is being asked about, has to be by itself, or what was said."""
+        return f"memshare:{self._name}_said:{journey}"
+
+
+def shares(usage: Usage, count: int) -> list[Usage]:
+    """The tokens of a call in equal parts; the first has what is left over."""
+    prompt, completion = usage.prompt_tokens // count, usage.completion_tokens // count
+    part = Usage(prompt_tokens=prompt, completion_tokens=completion)
+    first = Usage(
+        prompt_tokens=usage.prompt_tokens - prompt * (count - 1),
+        completion_tokens=usage.completion_tokens - completion * (count - 1),
+    )
+    return [first, *[part] * (count - 1)]
