@@ -43,8 +43,13 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
         raw = file.read_bytes()
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    return numbered(decode(raw, str(file)))
+
+
+def numbered(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text that are not empty, with their numbers."""
     # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
-    return ((number, line) for number, line in enumerate(decode(raw, str(file)).split("\n"), 1) if line.strip())
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def read_object(line: str) -> dict[str, Any]:

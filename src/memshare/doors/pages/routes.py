@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
+from itertools import chain
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fastapi_swagger import resources as swagger_ui
 from pydantic import ValidationError
@@ -26,12 +27,13 @@ from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone
 from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
+from memshare.doors.pages.fields import filled_in
 from memshare.doors.pages.menu import MENU
 from memshare.doors.pages.needs import Needs
 from memshare.doors.pages.render import rendered
 from memshare.doors.pages.session import require_same_origin, sign_in, sign_out, who_asks
 from memshare.doors.pages.stream import Pulse, changes, state_of
-from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Visit
+from memshare.doors.pages.visit import PAGES, Does, Done, Download, Screen, Shows, Visit
 from memshare.doors.problems import headers_of, status_of
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import BadInput, MemshareError
@@ -108,8 +110,10 @@ class Site:
             except Gone:
                 return Response(status_code=400)
 
+            given = await filled_in(request, body)
+
             def answer() -> Response:
-                fields = ImmutableMultiDict([*request.query_params.multi_items(), *_fields(body)])
+                fields = ImmutableMultiDict([*request.query_params.multi_items(), *given])
                 done = does(Visit(self._backend, caller, request.path_params, fields))
                 return self._page(request, caller, done) if isinstance(done, Screen) else _turned(done)
 
@@ -142,7 +146,7 @@ class Site:
         answer = RedirectResponse("/", 303)
         try:
             require_same_origin(request)
-            form = dict(_fields(await self._bodies.read(request.receive, "who signs in")))
+            form = dict(await filled_in(request, await self._bodies.read(request.receive, "who signs in")))
             secure = urlsplit(request.headers["origin"]).scheme == "https"
             await run_in_threadpool(sign_in, self._backend, form.get("token", ""), answer, secure=secure)
         except (MemshareError, *DOWN) as error:
@@ -173,6 +177,8 @@ class Site:
         caller = who_asks(self._backend, request)
         beat = self._pulse.beat()  # before it is looked at, so that no change is missed
         screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))
+        if isinstance(screen, Download):
+            return _sent(screen)
         return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
 
     def _state(self, caller: Caller, journey: str) -> str:
@@ -208,10 +214,11 @@ class Site:
         return answer
 
 
-def _fields(body: bytes) -> list[tuple[str, str]]:
-    """The fields of a form, with the line ends that people's texts have everywhere else."""
-    pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000)
-    return [(name, text.replace("\r\n", "\n")) for name, text in pairs]
+def _sent(file: Download) -> Response:
+    """A file that a browser keeps."""
+    first = next(file.lines, "")
+    kept = {"Content-Disposition": f'attachment; filename="{file.name}"', "Cache-Control": "no-store"}
+    return StreamingResponse(chain([first], file.lines), media_type="application/jsonl", headers=kept)
 
 
 def _turned(done: Done) -> Response:

@@ -88,8 +88,11 @@ def forget_it(visit: Visit) -> Done:
 def bring_back(visit: Visit) -> Done:
     """Bring a memory back, and those that went with it."""
     memory_id = _id(visit)
-    for one in visit.ids("ids") or [memory_id]:
+    ids = visit.ids("ids") or [memory_id]
+    for one in ids:
         restore(visit.backend, visit.caller, one)
+    if len(ids) > 1:
+        return Done("/pool", f"{len(ids)} memories are back, as they were.")
     return Done(f"/memories/{memory_id}", "It is back, as it was.")
 
 
