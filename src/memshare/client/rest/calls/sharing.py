@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
+    from memshare.client.rest.calls.rubrics import RubricCalls
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
@@ -198,6 +199,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.reviews import ReviewCalls
 
         return ReviewCalls(self._connection)
+
+    @cached_property
+    def rubric_trials(self) -> RubricCalls[Asked]:
+        """Rubrics before they hold."""
+        from memshare.client.rest.calls.rubrics import RubricCalls
+
+        return RubricCalls(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:
