@@ -52,7 +52,7 @@ def looking(browser: Browser, *, expected: bool = False, **options: Any) -> Iter
         watched.page.on("dialog", lambda dialog: watched.said.append(dialog.message))
         yield watched
         wrong = [one for one in watched.said if not (expected and any(part in one for part in EXPECTED))]
-        assert wrong == []
+        assert wrong == [], wrong
 
 
 def said(body: dict[str, Any]) -> Answer:

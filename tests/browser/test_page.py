@@ -45,6 +45,7 @@ SCREENS = (
     "/rubrics/poem?beside=logic",
     "/access",
     "/pool/import",
+    "/map?pool=logic",
     "/sign-in",
 )
 

@@ -72,14 +72,18 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Download:
-    """A file that is sent, line by line; the first line is made before anything is sent, for what may go wrong."""
+class Streamed:
+    """What is sent line by line; the first line is made before anything is sent, for what may go wrong.
 
-    name: str
+    `name` is that of the file as which a browser keeps it; without one it is shown.
+    """
+
     lines: Iterator[str]
+    media_type: str
+    name: str = ""
 
 
-Shows = Callable[[Visit], Screen | Download]
+Shows = Callable[[Visit], Screen | Streamed]
 Does = Callable[[Visit], Done | Screen]
 F = TypeVar("F", bound=Callable[..., Any])
 

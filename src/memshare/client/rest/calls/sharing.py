@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from memshare.client.rest.calls.access import Access
     from memshare.client.rest.calls.budgets import Budgets
+    from memshare.client.rest.calls.concepts import ConceptCalls
     from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetters
     from memshare.client.rest.calls.journeys import Journeys
@@ -171,6 +172,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.dead_letters import DeadLetters
 
         return DeadLetters(self._connection)
+
+    @cached_property
+    def concepts(self) -> ConceptCalls[Asked]:
+        """What a pool is about."""
+        from memshare.client.rest.calls.concepts import ConceptCalls
+
+        return ConceptCalls(self._connection)
 
     @cached_property
     def conflicts(self) -> ConflictCalls[Asked]:

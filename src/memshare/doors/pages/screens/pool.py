@@ -14,7 +14,7 @@ from memshare.doors.calls.listings import pools
 from memshare.doors.calls.search import page, search
 from memshare.doors.calls.trash import trash
 from memshare.doors.forms import PageForm, SearchForm
-from memshare.doors.pages.visit import PAGES, Download, Screen, Visit
+from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
 from memshare.files.merge_lines import Names, add_names, merge_lines
 from memshare_broker.wire.checking import checked
 from memshare_memory.memory import Memory
@@ -82,10 +82,10 @@ def pool(visit: Visit) -> Screen:
 
 
 @PAGES.screen("/pool/export")
-def export(visit: Visit) -> Download:
+def export(visit: Visit) -> Streamed:
     """What the list shows as a file that an import takes: all that fits the conditions, or what a search found."""
     conditions = visit.given("pool", *CONDITIONS)
-    return Download("memories.jsonl", _lines(visit, conditions, visit.field("q")))
+    return Streamed(_lines(visit, conditions, visit.field("q")), "application/jsonl", "memories.jsonl")
 
 
 @PAGES.screen("/trash")
