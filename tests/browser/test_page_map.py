@@ -45,7 +45,7 @@ def test_what_a_pool_is_about_can_be_read_by_everybody(
     with looking(browser, viewport=size) as watched:
         page = watched.see("/map?pool=cards", url)
         expect(page.get_by_text(f"What {len(cards)} memories are about")).to_be_visible()
-        expect(page.locator("#clusters ~ article").first).to_be_visible()
+        expect(page.locator(".tiles article").first).to_be_visible()
         require_readable(page)
         require_harmless(page)
 

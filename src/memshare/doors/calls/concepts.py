@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -34,6 +35,7 @@ from memshare_concepts.decisions import Decisions, similar_id
 from memshare_memory.door.client import MemoryClient
 
 TOPICS = 5  # of a cluster
+KEPT = 60.0  # seconds for which what was computed is shown
 KINDS = ("unexplained", "thin", "unconnected", "asked")  # of gaps
 Name = Label
 
@@ -56,9 +58,25 @@ class ConceptDecision(Message):
 
 @serves(ConceptCalls.get)
 def concepts(backend: BackendNow, caller: CallerNow, pool: PoolPath) -> ConceptsReply:
-    """What a pool is about now; raises `NotFound` for one that there is not, and `NeedsExtra`."""
+    """What a pool is about; raises `NotFound` for one that there is not, and `NeedsExtra`.
+
+    It is computed once a minute at most, so that who decides on one name after the other need not wait.
+    """
     require_concepts(backend, caller, pool)
-    return apart(_computed, backend.settings, pool)
+    computed, found = backend.concepts.get(pool, (-KEPT, None))
+    if found is None or time.monotonic() - computed > KEPT:
+        found = apart(_computed, backend.settings, pool)
+        backend.concepts[pool] = (time.monotonic(), found)
+    decisions = Decisions(backend.redis, pool)
+    with backend.reaching():
+        aliases, dismissed = decisions.aliases(), decisions.dismissed()
+    left = [
+        one
+        for one in found.similar
+        if aliases.key(one.keep) != aliases.key(one.other) and similar_id(one.keep, one.other) not in dismissed
+    ]
+    gaps = tuple(one for one in found.gaps if one.id not in dismissed)
+    return found.model_copy(update={"similar": tuple(left), "gaps": gaps})
 
 
 @serves(ConceptCalls.decide)

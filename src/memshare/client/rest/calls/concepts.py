@@ -64,7 +64,7 @@ class ConceptCalls(Calls[Asked]):
     def get(self, pool: str) -> ConceptsReply:
         """Clusters of a pool with their summaries, gaps, and names that may mean one concept.
 
-        It is computed now, which takes some seconds; it takes the right `recall`.
+        It takes some seconds, and is computed once a minute at most; it takes the right `recall`.
         """
 
     @call("decide_concepts", "POST", "/v1/concepts/{pool}", repeatable=False)
