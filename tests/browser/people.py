@@ -58,6 +58,10 @@ def looking(browser: Browser, *, expected: bool = False, **options: Any) -> Iter
 def said(body: dict[str, Any]) -> Answer:
     """A model that repeats the wrong answer where it is shown it, and a grader that sees that it is wrong."""
     turns = body["messages"]
+    if "response_format" in body and "only_memories" in turns[-1]["content"]:
+        cites = [{"memory": "memory_1", "why": f"It says so. {MARKUP}"}]
+        answer = {"answer": f"{RIGHT} {MARKUP}", "own_knowledge": "", "questions": []}
+        return Answer(text=json.dumps({"cites": cites, "suffices": True, **answer}))
     if "response_format" in body:
         bad = WRONG in json.dumps(turns)
         good = 0.5 if STRICT in turns[0]["content"] else 0.9

@@ -13,7 +13,7 @@ from memshare_concepts.decisions import Decisions
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.summaries.summary import Sentence, Summaries, Summary
 from memshare_memory.memory import Memory
-from tests.browser.people import DESK, MARKUP, PHONE, looking, require_harmless, require_readable
+from tests.browser.people import DESK, MARKUP, PHONE, RIGHT, looking, require_harmless, require_readable
 from tests.support.deployment import Deployment
 
 CARDS = 60
@@ -90,6 +90,23 @@ def test_the_picture_is_of_the_pool_as_it_is_now(browser: Browser, cards: list[M
         require_harmless(page)
         page.get_by_role("link", name="Back to memshare").click()
         expect(page).to_have_url(f"{url}/map?pool=cards")
+
+
+def test_a_question_is_answered_with_memories_that_open(
+    browser: Browser, deployment: Deployment, cards: list[Memory], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):  # the server has the model, too, as that of `memshare up` has
+        monkeypatch.setenv(name, deployment.environment[name])
+    with looking(browser, viewport=PHONE) as watched:
+        page = watched.see("/map?pool=cards", url)
+        page.get_by_label("Ask the pool").fill(cards[0].prompt or "")
+        page.get_by_role("button", name="Ask").click()
+        expect(page.locator(".answer")).to_contain_text(RIGHT, timeout=20_000)
+        expect(page.get_by_text("It says so.")).to_be_visible()
+        require_readable(page)
+        require_harmless(page)
+        page.get_by_role("link", name="memory ").click()
+        expect(page).to_have_url(re.compile("/memories/"))
 
 
 def test_a_pool_that_there_is_not_has_no_map(browser: Browser, url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from pydantic import Field
 
@@ -57,6 +58,26 @@ class DecidedReply(Message):
     undo: dict[str, tuple[str, ...] | str]
 
 
+class CitedMemory(Message):
+    """A memory that an answer rests on."""
+
+    id: UUID
+    why: str
+    similarity: float
+    prompt: str | None
+    answer: str
+
+
+class AnsweredReply(Message):
+    """An answer from memories; without one, the questions that are open."""
+
+    answer: str | None
+    cites: tuple[CitedMemory, ...]
+    own_knowledge: str = Field(description="what of the answer is in no memory")
+    questions: tuple[str, ...] = Field(description="they are gaps of the pool now")
+    model: str = Field(description="'offline' is none: then the answer is the nearest memory's")
+
+
 class ConceptCalls(Calls[Asked]):
     """What a pool is about."""
 
@@ -82,4 +103,11 @@ class ConceptCalls(Calls[Asked]):
 
         Or that a gap is none (`dismiss`: its id). `split` takes a merge back, `bring_back` the others, by id. It takes
         the right `curate`.
+        """
+
+    @call("answer_question", "POST", "/v1/concepts/{pool}/answer", repeatable=False)
+    def answer(self, pool: str, question: str, *, memories: int = 8, only_memories: bool = False) -> AnsweredReply:
+        """Answer a question from the memories of a pool, and say which it rests on.
+
+        One call of the agents' model, which you pay: it takes the rights `recall` and `submit`. Nothing is remembered.
         """

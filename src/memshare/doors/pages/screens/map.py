@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from memshare.doors.apart import apart
+from memshare.doors.calls.answering import QuestionForm, answer
 from memshare.doors.calls.concepts import ConceptDecision, concepts, decide, require_concepts
 from memshare.doors.calls.listings import pools
 from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
@@ -38,7 +39,14 @@ def overview(visit: Visit) -> Screen:
     found = concepts(visit.backend, visit.caller, named) if named else None
     return Screen(
         "map",
-        {"pools": there, "named": named, "found": found, "shown": SHOWN, "may_curate": visit.caller.may("curate")},
+        {
+            "pools": there,
+            "named": named,
+            "found": found,
+            "shown": SHOWN,
+            "may_curate": visit.caller.may("curate"),
+            "may_ask": visit.caller.may("submit"),
+        },
     )
 
 
@@ -52,6 +60,16 @@ def settle(visit: Visit) -> Done:
     path = f"/map/{quote(visit.path['pool'], safe='')}"
     undo = f"{path}?{urlencode({'do': back, 'name': what}, doseq=True)}" if back else ""
     return Done(f"{HERE}?{urlencode({'pool': visit.path['pool']})}", DECIDED[do], undo)
+
+
+@PAGES.action("/map/{pool}/ask")
+def ask(visit: Visit) -> Screen:
+    """Put a question to the pool."""
+    pool, question = visit.path["pool"], visit.field("question")
+    only_memories = visit.field("only_memories") == "yes"
+    form = checked(QuestionForm, "The question", question=question, only_memories=only_memories)
+    reply = answer(visit.backend, visit.caller, pool, form)
+    return Screen("answered", {"pool": pool, "question": question, "only_memories": only_memories, "reply": reply})
 
 
 @PAGES.screen("/map/{pool}/picture")
