@@ -11,7 +11,7 @@ from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.calls.concepts import require_concepts
 from memshare.doors.calls.retrievers import PoolPath
 from memshare.doors.serving import serves
-from memshare_broker.settings import Settings
+from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.forms import Written
 from memshare_broker.wire.messages import MAX_MEMORIES, Message
 
@@ -30,7 +30,9 @@ def answer(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Questio
     require_concepts(backend, caller, pool)
     caller.require("submit")
     backend.checked_text(form.question, "question")
-    reply = apart(_answered, backend.settings, pool, form, caller.name)
+    asked = (backend.settings, pool, form, caller.name)
+    is_offline = backend.settings.model_for("agents") == OFFLINE
+    reply = _answered(*asked) if is_offline else apart(_answered, *asked)
     audit(caller, "answer", pool=pool, memories=len(reply.cites))
     return reply
 

@@ -31,16 +31,13 @@ class TrialForm(Message):
 
 
 @serves(RubricCalls.drafting)
-def drafting(backend: BackendNow, caller: CallerNow, name: RubricName) -> Drafting:
-    """How a rubric came about; raises `NotFound` for one that was not drafted."""
+def drafting(backend: BackendNow, caller: CallerNow, name: RubricName) -> Drafting | None:
+    """How a rubric came about; None of one that was not drafted."""
     from memshare_scorer.rubric_file import read_drafting
 
     caller.require("admin")
     rubric(backend, caller, name)
-    found = read_drafting(rubric_files(backend.settings.agents_dir)[name])
-    if found is None:
-        raise NotFound(f"The rubric {name!r} was not drafted, so there are no drafts of it.")
-    return found
+    return read_drafting(rubric_files(backend.settings.agents_dir)[name])
 
 
 @serves(RubricCalls.tried)

@@ -28,10 +28,10 @@ class RubricCalls(Calls[Asked]):
     """Rubrics before they hold."""
 
     @call("get_drafting", "GET", "/v1/rubrics/{name}/drafting")
-    def drafting(self, name: str) -> Drafting:
+    def drafting(self, name: str) -> Drafting | None:
         """The drafts of a rubric, what was thought of each, and what was taken; it takes the right `admin`.
 
-        There are none of a rubric that no model drafted.
+        null of a rubric that no model drafted.
         """
 
     @call("get_rubric_trial", "GET", "/v1/rubrics/{name}/trial")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from memshare.client.errors import NotFound
 from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.listings import ApprovalForm, agents, approve_rubric, rubric, rubrics
 from memshare.doors.calls.rubrics import TrialForm, drafting, tried, try_it
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.wire.checking import checked
-from memshare_scorer.draft import Drafting
 
 
 @PAGES.screen("/agents")
@@ -36,7 +34,7 @@ def one_rubric(visit: Visit) -> Screen:
             "others": [one.name for one in rubrics(backend, caller) if one.name != shown.name],
             "agents": [one for one in there if one.rubric],
             "graded_by_it": [one.name for one in there if one.rubric == shown.name],
-            "drafting": _drafting(visit) if caller.may("admin") else None,
+            "drafting": drafting(backend, caller, shown.name) if caller.may("admin") else None,
             "tried": tried(backend, caller, shown.name) if caller.may("admin") else [],
             "may_approve": caller.may("admin"),
             "is_named": caller.name != LOCAL_NAME,
@@ -59,10 +57,3 @@ def approve(visit: Visit) -> Done:
     approved = approve_rubric(visit.backend, visit.caller, visit.path["name"], form)
     said = f"The rubric {approved.name} is approved: answers are graded by it."
     return Done(visit.field("back") if visit.field("back") == "/inbox" else f"/rubrics/{quote(approved.name)}", said)
-
-
-def _drafting(visit: Visit) -> Drafting | None:
-    try:
-        return drafting(visit.backend, visit.caller, visit.path["name"])
-    except NotFound:
-        return None
