@@ -87,6 +87,10 @@ def test_a_file_is_looked_at_before_anything_of_it_is_in(
         expect(page.get_by_role("button", name="Bring")).to_have_count(0)
         require_readable(page)
 
+        large = tmp_path / "large.jsonl"
+        large.write_bytes(b" " * 1_000_001)
+        page.get_by_label("File").set_input_files(large)
+        assert not page.get_by_label("File").evaluate("one => one.checkValidity()")
         page.get_by_label("File").set_input_files(good)
         page.get_by_label("Pool of lines that name none").fill("logic")
         page.get_by_role("button", name="Look at it").click()

@@ -80,6 +80,9 @@ def test_a_drafted_rubric_is_tried_on_what_was_graded_and_then_approved(
         expect(rows.first).to_contain_text("50.0 not accepted")
         require_readable(page)
         require_harmless(page)
+        rows.first.get_by_role("link", name="50.0").click()
+        expect(page.get_by_text("A trial: what the rubric strict says")).to_be_visible()
+        expect(page.get_by_role("button", name="Ask again")).to_have_count(0)
     with looking(browser, viewport=PHONE, color_scheme="dark") as watched:
         require_readable(watched.see("/rubrics/strict?beside=logic", url))
     assert deployment.client.memories.stats().by_pool == memories

@@ -50,6 +50,13 @@ document.addEventListener("change", (event) => {
   for (const one of event.target.closest("table").querySelectorAll("input[name=id]")) one.checked = event.target.checked;
 });
 
+// A file that is too large is refused before it is sent.
+document.addEventListener("change", ({ target }) => {
+  if (target.type !== "file") return;
+  const isLarge = target.files.length && target.files[0].size > Number(target.dataset.most);
+  target.setCustomValidity(isLarge ? "This file is too large for the page: memshare memories import takes it." : "");
+});
+
 let lost = false;
 
 function follow() {
