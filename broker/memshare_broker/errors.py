@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 Reason = Literal[
     "rate limit",
@@ -31,6 +31,16 @@ Reason = Literal[
 
 class MemshareError(Exception):
     """Something a person can mend: the message says what was wrong, what was expected, what to do next."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It comes out of another process as it was, whatever its class is made with."""
+        return _as_it_was, (type(self), self.args, vars(self))
+
+
+def _as_it_was(kind: type[MemshareError], args: tuple[Any, ...], fields: dict[str, Any]) -> MemshareError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(fields)
+    return error
 
 
 class BadInput(MemshareError):

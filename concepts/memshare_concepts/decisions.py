@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import redis
 
@@ -12,9 +12,6 @@ from memshare_broker.wire.messages import Message
 from memshare_concepts.aliases import Aliases, Merge
 from memshare_concepts.names import key
 from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
-
-if TYPE_CHECKING:
-    from memshare_concepts.gap import Gap
 
 
 class Dismissed(Message):
@@ -105,9 +102,9 @@ class Decisions:
         found = self._client.hgetall(self._dismissed)
         return {str(one): Dismissed.model_validate_json(text) for one, text in found.items()}
 
-    def dismiss(self, gap: Gap, at: datetime, by: str) -> None:
-        """Dismiss a gap for good."""
-        self._dismiss(gap.id, Dismissed(names=gap.names, at=at, by=by))
+    def dismiss(self, gap_id: str, names: Iterable[str], at: datetime, by: str) -> None:
+        """Dismiss a gap for good; `names` are what it is about."""
+        self._dismiss(gap_id, Dismissed(names=tuple(names), at=at, by=by))
 
     def keep_apart(self, one: str, other: str, at: datetime, by: str) -> None:
         """Say that two names are two concepts, however similar they are."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare_concepts.decisions import Decisions, similar_id
+from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import may_merge
 
 MERGE, PROPOSE = 0.95, 0.85
@@ -46,3 +48,13 @@ def similar_names(
                 pair = sorted((allowed[start + row], allowed[column]), key=lambda one: (-counts[one], names[one]))
                 found.append(SimilarNames(names[pair[0]], names[pair[1]], float(min(cosines[row, column], 1))))
     return sorted(found, key=lambda one: (-one.similarity, one.keep, one.other))
+
+
+def proposed_names(
+    graph: ConceptGraph, encode: Callable[[Sequence[str]], NDArray[np.float32]], decisions: Decisions
+) -> list[SimilarNames]:
+    """The similar names of a pool, without those that a person keeps apart; `encode` gives the vectors of texts."""
+    names = graph.concepts()
+    pairs = similar_names(names, encode(names), [graph.count(name) for name in names])
+    dismissed = decisions.dismissed()
+    return [pair for pair in pairs if similar_id(pair.keep, pair.other) not in dismissed]

@@ -128,3 +128,12 @@ class Criterion(BaseModel):
             return self.description
         bands = " ".join(f"{name.capitalize()}: {text}" for name, text in self.bands)
         return f"{self.description} {bands}"
+
+    @property
+    def graded_by(self) -> str:
+        """The explanation, and the program that gives the points where one does: what a person reads."""
+        if self.check is None:
+            return self.explanation
+        program = self.check if isinstance(self.check, str) else " ".join(self.check)
+        options = "".join(f" {name}={value!r}" for name, value in (self.options or {}).items())
+        return f"{self.explanation} Checked by {program}{options}"

@@ -20,7 +20,7 @@ from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
 from memshare_broker.wire.comparisons import Compared, CompareTask
-from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare_broker.wire.offers import OfferedPair
 from memshare_llm.batches import Batches
@@ -63,7 +63,20 @@ class ScoreStage:
                 raise BadInput(f"The {name} has {len(text):,} characters; at most {self.text_limit:,} are taken.")
         self.agents.require(pair)
         self.check_caps(pair.agent, pair.submitter)
-        return self.run(journey, pair.answered(journey), letter=journey)
+        task = pair.answered(journey)
+        return self.run(journey, task, letter=journey) if pair.trial is None else self._try(journey, task, pair.trial)
+
+    def _try(self, journey: str, task: AnsweredTask, name: str) -> Outcome:
+        """Grade the pair by a rubric that need not be approved, to see what it would say; nothing is remembered."""
+        rubric = find_rubric(name, self.agents_dir)
+        if not rubric.approved and any(one.check is not None for one in rubric.criteria):
+            raise BadInput(
+                f"Rubric {name!r} is not approved, and has checks: its programs are not run before somebody has read "
+                "them. Approve it first."
+            )
+        if not has_model(self.chat) and not is_checked(rubric, task.kind):
+            return _not_graded(rubric, task)
+        return Outcome(self._grade(journey, task, rubric), ended="tried")
 
     def run(self, journey: str, task: AnsweredTask, *, letter: str | None = None) -> Outcome:
         """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved.
@@ -82,13 +95,7 @@ class ScoreStage:
             )
         if not has_model(self.chat) and not is_checked(rubric, task.kind):
             return _not_graded(rubric, task)
-        threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
-        pair = Pair(task.kind, task.prompt, task.answer)
-        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
-            score = grade(chat, rubric, threshold, pair, votes=self.votes)
-        verdict = "accepted" if score.accepted else "not accepted"
-        about = ids(task_id=journey, agent=task.agent, kind=task.kind)
-        log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
+        score = self._grade(journey, task, rubric)
         graded = GradedTask(task=task, score=score)
         of = {"agent": task.agent, "kind": task.kind or ""}
         counted = (
@@ -96,6 +103,16 @@ class ScoreStage:
             count("memshare_graded_total", **of, accepted=str(score.accepted).lower()),
         )
         return Outcome(score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted)
+
+    def _grade(self, journey: str, task: AnsweredTask, rubric: Rubric) -> Score:
+        threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
+        pair = Pair(task.kind, task.prompt, task.answer)
+        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+            score = grade(chat, rubric, threshold, pair, votes=self.votes)
+        verdict = "accepted" if score.accepted else "not accepted"
+        about = ids(task_id=journey, agent=task.agent, kind=task.kind)
+        log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
+        return score
 
 
 def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:

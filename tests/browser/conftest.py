@@ -1,15 +1,23 @@
-"""What the browser tests have: a headless Chromium, and a folder for pictures."""
+"""What the browser tests have: a headless Chromium, a deployment with its page, and a folder for pictures."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from memshare.doors.backend import Backend
+from memshare_broker.settings import Settings
+from tests.browser.people import QUEUES, said
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, empty
+from tests.support.served import served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1280, "height": 800}
@@ -23,6 +31,23 @@ def browser() -> Iterator[Browser]:
         pytest.skip("there is no Chromium on the PATH (apt install chromium)")
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Workers, and a folder of agents and rubrics that is empty."""
+    empty(redis_folder)
+    agents = tmp_path_factory.mktemp("agents")
+    settings = Settings(data=redis_folder, model="openai:scripted", agents_dir=agents)
+    more = {"MEMSHARE_AGENTS_DIR": str(agents)}
+    with serving(said) as chat, deployed(settings, chat, tmp_path_factory.mktemp("logs"), [QUEUES], **more) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(deployment: Deployment) -> Iterator[str]:
+    with closing(Backend(deployment.settings)) as backend, served(backend) as address:
+        yield address
 
 
 @pytest.fixture

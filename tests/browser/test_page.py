@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from uuid import UUID
 
 import httpcore2
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from memshare.doors.backend import Backend
@@ -22,27 +20,18 @@ from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.presence import Presence, announce, withdraw
-from memshare_broker.settings import OFFLINE, Settings
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.reviews.card import Card
 from memshare_concepts.reviews.card_store import CardStore
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.recall.conflicts import Conflicts
-from tests.browser.people import PHONE, looking
-from tests.support.chat_script import Answer
-from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, empty
-from tests.support.grades import ranges
+from tests.browser.people import HOSTILE, MARKUP, PHONE, RIGHT, WRONG, add, looking, require_harmless, require_readable
+from tests.support.deployment import Deployment
 from tests.support.served import served
 
-QUEUES = ("poem", "logic", "scorer", "memory")
-WRONG = "A boat of lead that sinks to the bed of the sea at noon."
-RIGHT = "A candle, for it grows shorter the longer it stands and weeps."
 RIDDLE = "What grows shorter the longer it stands?"
-MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }}"
-HOSTILE = f"{MARKUP}\u202eevil\x1b[2J <b hx-get=/x>bold</b>"
-SERIOUS = ("serious", "critical")
 SCREENS = (
     "/",
     "/pool",
@@ -52,33 +41,13 @@ SCREENS = (
     "/now",
     "/review?pool=logic",
     "/trash",
+    "/agents",
+    "/rubrics/poem?beside=logic",
+    "/access",
+    "/pool/import",
+    "/map?pool=logic",
     "/sign-in",
 )
-
-
-def said(body: dict[str, Any]) -> Answer:
-    """A model that repeats the wrong answer where it is shown it, and a grader that sees that it is wrong."""
-    turns = body["messages"]
-    if "response_format" in body:
-        bad = WRONG in json.dumps(turns)
-        return Answer(text=json.dumps(ranges(body, 0.2 if bad else 0.9)))
-    if HOSTILE[:30] in turns[-1]["content"]:
-        return Answer(text=f"{HOSTILE} is what you said.")
-    return Answer(text=WRONG if any(turn["content"] == WRONG for turn in turns) else RIGHT)
-
-
-@pytest.fixture(scope="module")
-def deployment(redis_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    empty(redis_folder)
-    settings = Settings(data=redis_folder, model="openai:scripted")
-    with serving(said) as chat, deployed(settings, chat, tmp_path_factory.mktemp("logs"), [QUEUES]) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def url(deployment: Deployment) -> Iterator[str]:
-    with closing(Backend(deployment.settings)) as backend, served(backend) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +55,6 @@ def misled(deployment: Deployment) -> UUID:
     """A wrong memory, which is what the next riddle is answered with."""
     new = NewMemory(pool="logic", prompt=f"{RIDDLE} A riddle.", answer=WRONG, submitter="mallory", new_pool=True)
     return deployment.client.memories.add([new])[0]
-
-
-def add(deployment: Deployment, *answers: str, **fields: Any) -> list[UUID]:
-    given = {"pool": "logic", "new_pool": True, **fields}
-    new = [NewMemory(prompt=f"About {one}", answer=one, **given) for one in answers]
-    return deployment.client.memories.add(new)
 
 
 def contradict(deployment: Deployment, one: UUID, other: UUID, claims: str) -> None:
@@ -191,27 +154,6 @@ def test_the_number_of_what_needs_somebody_follows_by_itself_on_every_page(
     deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-2"))
 
 
-def test_memories_are_found_as_one_types_and_several_are_hidden_at_once(
-    browser: Browser, deployment: Deployment, url: str
-) -> None:
-    ids = add(deployment, "seagulls steal chips", "seagulls steal ice cream", submitter="ada")
-
-    with looking(browser) as watched:
-        page = watched.see("/pool", url)
-        page.get_by_text("Conditions").click()
-        page.get_by_label("Submitter").fill("ada")
-        page.get_by_role("searchbox", name="Search").press_sequentially("seagulls")
-        expect(page.locator("#found tbody tr")).to_have_count(2)
-        expect(page).to_have_url(re.compile("q=seagulls"))
-        for box in page.get_by_role("checkbox", name="choose").all():
-            box.check()
-        page.get_by_role("button", name="Hide the chosen").click()
-        expect(page.locator(".notice.good")).to_contain_text("Hidden: 2 memories")
-        expect(page.locator("#found .chip")).to_have_count(2)
-
-    assert {deployment.client.memories.get(one).status for one in ids} == {"hidden"}
-
-
 def test_of_two_who_change_a_memory_the_second_is_told_and_loses_nothing(
     browser: Browser, deployment: Deployment, url: str
 ) -> None:
@@ -254,11 +196,7 @@ def test_hostile_texts_are_shown_as_text_on_every_page(browser: Browser, deploym
             f"/pool?q={asked}", "/inbox", "/now", f"/worth?query={asked}&pool=logic",
         ):  # fmt: skip
             page = watched.see(path, url)
-            assert page.locator("main img, main script, main b[hx-get]").count() == 0, path
-            # In a field that somebody changes, a text stands as it is.
-            page.evaluate("document.querySelectorAll('textarea').forEach(one => one.remove())")
-            assert "\u202e" not in page.content(), path
-            assert "\x1b" not in page.content(), path
+            require_harmless(page)
             if "agent=" not in path:
                 assert r"<script>alert(1)</script>" in page.locator("main").inner_text(), path
     contradict_no_more(deployment, one, other)
@@ -284,11 +222,7 @@ def test_every_screen_can_be_read_by_everybody_and_fits(
 
     with looking(browser, color_scheme=scheme, **options) as watched:
         for path in (*SCREENS, f"/journeys/{task}", f"/memories/{one}", f"/memories/{one}/forget"):
-            page = watched.see(path, url)
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-            found = Axe().run(page).response["violations"]
-            serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
-            assert serious == [], path
+            require_readable(watched.see(path, url))
     contradict_no_more(deployment, one, other)
     deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-4"))
 

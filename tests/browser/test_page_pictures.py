@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -18,8 +19,13 @@ from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Usage
+from memshare_concepts.flashcards import flashcard_memories
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.recall.conflicts import Conflicts
+from memshare_scorer.criterion import Bands, Criterion
+from memshare_scorer.draft import Draft, DraftedCriterion, Drafting, Judgement, Merged, MergedCriterion
+from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric_file import write, write_drafting
 from tests.browser.people import PHONE, looking
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
@@ -39,6 +45,24 @@ RIDES = (
 POOR = "The ferry leaves every hour. Ask there."
 FERRY = "The first ferry to Norderney leaves at 06:15 from Norddeich, and it takes dogs on a lead."
 LATE = "The first ferry to Norderney leaves at 08:00; before that there is none."
+WISHES = {
+    "walkable_days": (
+        40,
+        "Each day keeps to one part of the town.",
+        [1, 2],
+        "Both have it; the first says how.",
+    ),
+    "for_children": (35, "A pram gets everywhere, and there is a place to play.", [2], "Only the second thinks of it."),
+    "honest_times": (25, "Opening times and rides are real.", [1], "What is wrong here spoils a day."),
+}
+DRAFTS = [
+    {"walkable_days": "Few changes of place.", "honest_times": "Times are real.", "style": "It reads well."},
+    {"walkable_days": "Short ways.", "for_children": "Prams, and playgrounds."},
+]
+JUDGED = [
+    ("It can be checked.", "Style helps nobody on the way."),
+    ("It knows who travels.", "No times."),
+]
 LIMERICK = (
     "A keeper who lived by the sea\nhung lamps in the top of a tree;\nthe ships sailed inland\nand ran onto sand,\n"
     "and now he serves sailors their tea."
@@ -71,9 +95,11 @@ def said(body: dict[str, Any]) -> Answer:
 @pytest.fixture(scope="module")
 def deployment(redis_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     empty(redis_folder)
-    settings = Settings(data=redis_folder, model="openai:scripted")
+    agents = tmp_path_factory.mktemp("agents")
+    settings = Settings(data=redis_folder, model="openai:scripted", agents_dir=agents)
     logs = tmp_path_factory.mktemp("logs")
-    with serving(said) as chat, deployed(settings, chat, logs, [QUEUES], MEMSHARE_WITHHOLD="0.4") as running:
+    more = {"MEMSHARE_WITHHOLD": "0.4", "MEMSHARE_AGENTS_DIR": str(agents)}
+    with serving(said) as chat, deployed(settings, chat, logs, [QUEUES], **more) as running:
         for place in (*PLACES, *reversed(PLACES)):
             for number in range(3):
                 prompt = f"{('Two days', 'A weekend', 'Two days with a pram')[number]} in {place}."
@@ -82,6 +108,27 @@ def deployment(redis_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> I
         running.settled(running.client.submit("poem", "A limerick about a lighthouse", kind="limerick").id)
         decide_on(running)
         yield running
+
+
+def draft(deployment: Deployment) -> None:
+    """A rubric as a model drafts one."""
+    assert deployment.settings.agents_dir is not None
+    file = deployment.settings.agents_dir / "family.rubric.toml"
+    chosen = [Criterion(name=name, points=one[0], description=one[1]) for name, one in WISHES.items()]
+    rubric = Rubric(domain="Two days in a town for a family with small children", criteria=tuple(chosen))
+    drafts = [
+        Draft(criteria=[DraftedCriterion(name=name, points=30, description=text) for name, text in one.items()])
+        for one in DRAFTS
+    ]
+    judged = [Judgement(draft=number, keeps=keeps, lacks=lacks) for number, (keeps, lacks) in enumerate(JUDGED, 1)]
+    bands = Bands(full="All of it.", most="Most of it.", part="Some of it.", none="None of it.")
+    taken = [
+        MergedCriterion(taken_from=source, why=why, name=name, points=points, description=text, bands=bands)
+        for name, (points, text, source, why) in WISHES.items()
+    ]
+    merged = Merged(judgements=judged, criteria=taken)
+    write(rubric, file)
+    write_drafting(Drafting(domain=rubric.domain, version=rubric.version, drafts=drafts, merged=merged), file)
 
 
 def decide_on(deployment: Deployment) -> None:
@@ -150,3 +197,24 @@ def test_the_other_screens_show_what_there_is(
         page = watched.see("/now", url)
         expect(page.locator(".figures")).to_contain_text("openai:scripted")
         keep(page, "page-now")
+
+
+def test_a_rubric_is_tried_and_a_pool_is_drawn(
+    browser: Browser, deployment: Deployment, url: str, keep: Callable[[Page, str], None]
+) -> None:
+    draft(deployment)
+    deployment.client.memories.restore(flashcard_memories("cards", 200))
+    with looking(browser) as watched:
+        page = watched.see("/rubrics/family", url)
+        page.set_viewport_size({"width": 1280, "height": 1180})
+        page.get_by_label("Answers of").select_option("plan")
+        page.get_by_role("button", name="Grade its last ten by this rubric").click()
+        expect(page.locator("#live tbody tr td:nth-child(4)")).to_have_text(
+            [re.compile(r"[+-]\d")] * 10, timeout=30_000
+        )
+        page.evaluate("scrollTo(0, 0)")
+        keep(page, "page-rubric")
+        page = watched.see("/map?pool=cards", url)
+        page.set_viewport_size({"width": 1280, "height": 900})
+        expect(page.locator(".tiles article").first).to_be_visible()
+        keep(page, "page-map")

@@ -29,6 +29,7 @@ class OfferedPair(Message):
     shown: tuple[Shown, ...] = Field(default=(), max_length=MAX_MEMORIES)
     recall_id: UUID | None = None
     remember: bool = True
+    trial: Label | None = Field(default=None, description="a rubric to be graded by instead; nothing else comes of it")
 
     @field_validator("shown")
     @classmethod
@@ -39,4 +40,4 @@ class OfferedPair(Message):
 
     def answered(self, journey: str) -> AnsweredTask:
         """The pair as the scorer takes it from agents."""
-        return AnsweredTask(journey=journey, offered=True, **self.model_dump(exclude={"recall_id"}))
+        return AnsweredTask(journey=journey, offered=True, **self.model_dump(exclude={"recall_id", "trial"}))

@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from html import escape
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,7 @@ import numpy as np
 from memshare_broker.observe.plain_text import plain
 from memshare_concepts.clusters.cluster import Cluster, Clusters
 from memshare_concepts.clusters.neighbours import CONCEPTS
+from memshare_concepts.map.files import FOLDER, SCRIPTS, SERVED_AT
 from memshare_concepts.map.layout import lay_out
 from memshare_concepts.pool_graph import PoolConcepts
 
@@ -29,8 +30,12 @@ MOST = 2000
 
 _PROMPT, _ANSWER = 300, 600  # characters that are shown
 _TOPICS = 5  # of a cluster
-_PAGE = Path(__file__).parent / "html"
-_SCRIPTS = ("data", "colours", "moving", "drawing", "panel", "similarities", "start")
+_INLINE = """\
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src \
+'unsafe-inline'">
+<style>
+{}
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,28 @@ class Colours:
 
 
 def map_page(
-    concepts: PoolConcepts, by_size: Mapping[int, Clusters], size: int, colours: Colours, made: datetime
+    concepts: PoolConcepts,
+    by_size: Mapping[int, Clusters],
+    size: int,
+    colours: Colours,
+    made: datetime,
+    *,
+    back: str | None = None,
 ) -> Iterator[str]:
-    """The page, part by part. It can show the clusters of each size, and begins with those of `size`."""
+    """The page, part by part. It can show the clusters of each size, and begins with those of `size`.
+
+    With `back`, where a link on it leads, it is for a server that has its `FILES`; else it needs nothing beside itself.
+    """
     before, after = _read("page.html").split("@DATA@")
+    style, scripts, link = (
+        (_INLINE.format(_read("page.css")), f"<script>\n{''.join(map(_read, SCRIPTS))}</script>", "")
+        if back is None
+        else (
+            f'<link rel="icon" href="/pages/icon.png">\n<link rel="stylesheet" href="{SERVED_AT}page.css">',
+            "\n".join(f'<script src="{SERVED_AT}{name}"></script>' for name in SCRIPTS),
+            f'<p><a href="{escape(back)}">Back to memshare</a></p>',
+        )
+    )
     spots, alike = lay_out(by_size, size), similarities(concepts)
     head = {
         "pool": plain(concepts.pool),
@@ -60,7 +83,7 @@ def map_page(
         ],
         "low": alike.low,
     }
-    yield before.replace("@STYLE@", _read("page.css"))
+    yield before.replace("@STYLE@", style).replace("@BACK@", link)
     yield _line(head)
     for memory in concepts.memories.values():
         spot = spots[memory.id]
@@ -73,7 +96,7 @@ def map_page(
             "similar": alike.rows.get(memory.id),
         }  # fmt: skip
         yield "\n" + _line(value)
-    yield after.replace("@SCRIPT@", "".join(_read(f"{name}.js") for name in _SCRIPTS))
+    yield after.replace("@SCRIPTS@", scripts)
 
 
 def _cluster(one: Cluster) -> dict[str, Any]:
@@ -84,7 +107,7 @@ def _cluster(one: Cluster) -> dict[str, Any]:
 
 
 def _read(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def _cut(text: str, most: int) -> str:

@@ -37,6 +37,10 @@ class Cap(Message):
     tokens: int | None = Field(default=None, ge=0)
     money: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
+    def __or__(self, other: Cap) -> Cap:
+        """This cap with what the other one says."""
+        return self.model_copy(update=other.model_dump(exclude_none=True))
+
     def reached(self, used: Used) -> tuple[Literal["tokens", "money"], str] | None:
         """What is used up, by its option and in words, if anything is."""
         if self.tokens is not None and used.tokens >= self.tokens:

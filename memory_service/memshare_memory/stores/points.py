@@ -218,7 +218,8 @@ def _has_length_one(dense: NDArray[np.float32]) -> bool:
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
-    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+    lengths = np.linalg.norm(a) * np.linalg.norm(b)
+    return float(a @ b / lengths) if lengths else 0.0  # of a text without words a vector may be nothing
 
 
 def noted(found: Iterable[tuple[object, Payload]]) -> dict[UUID, float]:

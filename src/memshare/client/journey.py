@@ -77,6 +77,8 @@ class Journey(BaseModel):
     """Its sub-questions that are graded on their own: the journey of each, by the memory that it may become."""
     part_of: str | None = None
     """The task whose sub-question it is."""
+    trial: str | None = None
+    """The rubric that it was graded by only to see what that says."""
     lesson: Lesson | None = None
     compared: Compared | None = None
     """Which memories it contradicts, where it was compared with some."""
@@ -94,11 +96,13 @@ class Journey(BaseModel):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more becomes of the task: it was settled, cancelled or given up, or is not verified.
+        """Whether nothing more becomes of the task: it was settled, cancelled or given up, not verified, or a trial.
 
         The lesson of a settled pair may still come.
         """
-        return self.state in ("cancelled", "settled", "dead") or (self.state == "answered" and self.verified is False)
+        if self.state in ("cancelled", "settled", "dead"):
+            return True
+        return (self.state == "answered" and self.verified is False) or (self.state == "graded" and bool(self.trial))
 
 
 def read_journey(ledger: Ledger, task_id: str) -> Journey:
@@ -156,6 +160,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         reason=settlement.reason if settlement else None,
         parts=settlement.parts if settlement else {},
         part_of=begun.part_of,
+        trial=begun.trial,
         lesson=lesson,
         compared=_record(COMPARE, records) or (lesson.compared if lesson else None),
         extracted=_record(EXTRACT, records),
@@ -194,6 +199,7 @@ class _Begun(NamedTuple):
     memories: tuple[Shown, ...] = ()
     recall_id: UUID | None = None
     part_of: str | None = None
+    trial: str | None = None
 
 
 def _begun(task: object, stage: object, body: object) -> _Begun:

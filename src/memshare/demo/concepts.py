@@ -13,10 +13,10 @@ import redis
 
 from memshare.client.client import Client
 from memshare.client.journey import Journey
+from memshare.client.paid_chat import paid_chat
 from memshare.demo.play import Progress
 from memshare.files.exports import note_export
 from memshare.files.new_file import new_file
-from memshare.operate.paid_chat import paid_chat
 from memshare_concepts.asking.proposing import Proposer
 from memshare_concepts.asking.round import Wanted
 from memshare_concepts.asking.target import of_clusters

@@ -13,6 +13,7 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 
 from memshare.client.client import Client
 from memshare.client.errors import NotFound, TooLarge, TooManyRequests
+from memshare.client.rest.calls.concepts import ConceptsReply
 from memshare.doors.caller import Caller
 from memshare.doors.health import Health
 from memshare.doors.recall_log import Recalls
@@ -40,6 +41,8 @@ class Backend:
         self.recalls = Recalls(self.redis, settings.keep_days)
         self.requests = RequestLimit(self.redis, settings.request_limit)
         self.budget = Budget(self.redis, UsageLog(self.redis))
+        self.concepts: dict[str, tuple[float, ConceptsReply]] = {}
+        """What pools are about, and when that was computed."""
         self._cards: tuple[float, dict[str, AgentCard]] = (-LOOK_AGAIN, {})
 
     def check(self) -> None:

@@ -34,6 +34,12 @@ class Caller:
         if not self.may(right):
             raise Forbidden(f"The token {self.name!r} may not do this: it takes the right {right!r}.")
 
+    def require_all(self) -> None:
+        """Raise `Forbidden` for who may not do everything in all pools."""
+        self.require("admin")
+        if self.pools is not None:
+            raise Forbidden(f"The token {self.name!r} may not do this: it takes one that sees all pools.")
+
     def sees(self, pool: str | None) -> bool:
         """Whether a pool is one of the caller's; None, a pool that is not known, is seen by who sees all."""
         return self.pools is None or pool in self.pools

@@ -153,6 +153,19 @@ class MemoryForm(Message):
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
 
 
+class ImportForm(Message):
+    """Memories as lines of JSON; `pool` is that of lines that name none."""
+
+    model_config = example(
+        lines='{"prompt": "What has hands and claps for nobody?", "answer": "A clock."}', pool="logic"
+    )
+
+    lines: str = Field(min_length=1)
+    pool: Name | None = None
+    new_pool: bool = Field(default=False, description="whether pools may begin that nobody has yet")
+    dry_run: bool = Field(default=False, description="only say what would be brought in, and what is refused")
+
+
 class EditForm(Message):
     """What to change of a memory; what is left out stays as it is."""
 

@@ -39,15 +39,16 @@ def decode(raw: bytes, name: str) -> str:
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself.
-
-    What is one list of JSON objects gives a line for each of them.
-    """
+    """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
     try:
         raw = file.read_bytes()
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
-    text = decode(raw, str(file))
+    return numbered(decode(raw, str(file)))
+
+
+def numbered(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text that are not empty, with their numbers: of one list of JSON objects, a line for each."""
     if text.lstrip().startswith("["):
         with contextlib.suppress(ValueError, RecursionError):  # then it is no such list
             return ((number, json.dumps(one)) for number, one in enumerate(json.loads(text), 1))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from pydantic import ValidationError
 
@@ -14,7 +15,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.curate.requests import NewMemory
-from memshare_memory.memory import Memory
+from memshare_memory.memory import Memory, memory_id
 
 
 class PairsFile(NamedTuple):
@@ -24,38 +25,48 @@ class PairsFile(NamedTuple):
     pairs: list[NewMemory]
     merges: list[MergeLine]
 
+    @property
+    def ids(self) -> list[UUID]:
+        """The ids of all memories."""
+        return [one.id for one in self.whole] + [memory_id(one.pool, one.prompt, one.answer) for one in self.pairs]
+
 
 def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -> PairsFile:
-    """The memories, pairs and merges of a file.
+    """The memories, pairs and merges of a file; raises `BadInput` that names the wrong lines."""
+    found, faults = pairs_of(read_lines(file), pool, pool_of_agent)
+    refuse([f"{file}:{number}: {fault}" for number, fault in faults], "Nothing was imported.")
+    return found
 
-    A pair's pool is its own, else its agent's, else `pool`. Raises `BadInput` that names the wrong lines.
+
+def pairs_of(
+    lines: Iterable[tuple[int, str]], pool: str | None, pool_of_agent: Mapping[str, str], submitter: str = "anonymous"
+) -> tuple[PairsFile, list[tuple[int, str]]]:
+    """The same of numbered lines, and what is wrong with the other lines.
+
+    A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none.
     """
-    whole: list[Memory] = []
-    pairs: list[NewMemory] = []
-    merges: list[MergeLine] = []
-    faults: list[str] = []
-    for number, line in read_lines(file):
+    found, faults = PairsFile([], [], []), []
+    for number, line in lines:
         what = "the memory"
         try:
             value = as_pair(read_object(line))
             if "merge" in value:
                 what = "the merge"
-                merges.append(MergeLine.model_validate(value))
+                found.merges.append(MergeLine.model_validate(value))
                 continue
             if "id" in value:
-                whole.append(Memory.model_validate(value))
+                found.whole.append(Memory.model_validate(value))
                 continue
             if value.get("pool") is None:
                 value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
             if value["pool"] is None:
-                raise BadInput("no pool: give one in the line, an agent that has one, or --pool")
-            pairs.append(NewMemory.model_validate({**value, "new_pool": True}))
+                raise BadInput("no pool: give one in the line, an agent that has one, or one for all lines (--pool)")
+            found.pairs.append(NewMemory.model_validate({"submitter": submitter, **value, "new_pool": True}))
         except ValidationError as error:
-            faults.append(f"{file}:{number}: {readable(error, what)}")
+            faults.append((number, readable(error, what)))
         except BadInput as error:
-            faults.append(f"{file}:{number}: {error}")
-    refuse(faults, "Nothing was imported.")
-    return PairsFile(whole, pairs, merges)
+            faults.append((number, str(error)))
+    return found, faults
 
 
 def as_pair(line: dict[str, Any]) -> dict[str, Any]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from rich.text import Text
 
 from memshare.client.client import Client
+from memshare.client.pools import pools_known
 from memshare.terminal.console import console, errors, one_line
 from memshare_broker.errors import BadInput
-from memshare_memory.door.client import BATCH
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Memory
-from memshare_memory.stores.store import Where
 
 _WIDE = 120  # columns from which prompt and answer stand side by side
 
@@ -51,13 +48,6 @@ def concept_names(memory: Memory) -> list[str]:
     return list(dict.fromkeys(name for names in memory.concepts.values() for name in names))
 
 
-def count_new(client: Client, ids: Sequence[UUID]) -> int:
-    """How many of these memories the service does not have yet; one that is named twice counts once."""
-    wanted = list(dict.fromkeys(ids))
-    parts = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
-    return len(wanted) - sum(len(client.memories.page(Where(ids=part), BATCH).memories) for part in parts)
-
-
 def say_unreadable(client: Client) -> None:
     """Say on stderr that memories were left out, where some cannot be read."""
     unreadable = client.memories.stats().unreadable
@@ -75,11 +65,6 @@ def require_pool(client: Client, pool: str | None) -> None:
     """Raises `BadInput` for a pool that no agent has and no memory is in; None names no pool, and is right."""
     if pool is not None and pool not in (known := pools_known(client)):
         raise BadInput(f"No pool is called {pool!r}. There are: {', '.join(sorted(known))}.")
-
-
-def pools_known(client: Client) -> set[str]:
-    """The pools that an agent has or a memory is in."""
-    return {card.pool for card in client.agents().values()} | set(client.memories.stats().by_pool)
 
 
 def the_pool(client: Client, pool: str | None) -> str:

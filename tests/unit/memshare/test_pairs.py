@@ -69,7 +69,7 @@ def test_every_wrong_line_is_named_and_nothing_is_imported(tmp_path: Path) -> No
     assert [line.split(": ")[0] for line in rest] == [f"{file}:{number}" for number in (3, 4, 5, 6, 7)]
     assert "no JSON: " in rest[0]
     assert "expected a JSON object, found list" in rest[1]
-    assert "no pool: give one in the line, an agent that has one, or --pool" in rest[2]
+    assert "no pool: give one in the line, an agent that has one, or one for all lines (--pool)" in rest[2]
     assert "the memory: answer: it is empty" in rest[3]
     assert "the memory: id: Input should be a valid UUID" in rest[4]
 

@@ -83,3 +83,32 @@ def test_agents_are_those_of_the_users_folder_and_of_workers_elsewhere(tmp_path:
     known.require(pair(agent="cook", kind="stew", **in_kitchen))
     with pytest.raises(BadInput, match="pool 'kitchen'"):
         known.require(pair(agent="baker", kind="bread", pool="plan", rubric="plan"))
+
+
+RUBRIC = """
+domain = "Trips"
+[[criteria]]
+name = "pace"
+points = 100
+description = "How restful."
+"""
+
+
+def trying(tmp_path: Path, rubric: str) -> ScoreStage:
+    (tmp_path / "calm.rubric.toml").write_text(rubric)
+    return ScoreStage(ScriptedChat({"pace": {"low": 20, "high": 40}}), tmp_path, 1, lambda _: None)
+
+
+def test_a_pair_is_tried_by_a_rubric_that_nobody_has_approved_and_nothing_follows(tmp_path: Path) -> None:
+    outcome = trying(tmp_path, RUBRIC).offer("journey", pair(trial="calm"))
+
+    assert (outcome.record.total, outcome.record.rubric) == (30, "calm")  # type: ignore[attr-defined]
+    assert outcome.followings == ()
+    assert outcome.counted == ()
+
+
+def test_programs_of_a_rubric_that_nobody_has_approved_are_not_run(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="'calm'"):
+        trying(tmp_path, RUBRIC + 'check = ["touch", "here"]\n').offer("journey", pair(trial="calm"))
+
+    assert not (tmp_path / "here").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,15 +10,13 @@ from memshare.cli.curate.change_memories import login_name
 from memshare.cli.options import Json, Pool
 from memshare.client.client import Client
 from memshare.operate.own_redis import connected
-from memshare.terminal.console import console, errors, one_line, panel, print_json, short, styled, table
+from memshare.terminal.console import console, errors, one_line, panel, print_json, styled, table
 from memshare.terminal.memory_ids import short_id
 from memshare.terminal.memory_pages import the_pool
 from memshare.terminal.quoted_answer import whose_answer
-from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import Quoted
-from memshare_llm.no_model import NONE_SET
-from memshare_memory.door.messages import Found, RecallRequest, Recollection
+from memshare_memory.door.messages import Found
 
 if TYPE_CHECKING:
     from memshare_concepts.answering import Answered
@@ -43,41 +40,20 @@ def answer(
 
     Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
     """
-    from memshare.operate.paid_chat import paid_chat
-    from memshare_concepts.answering import answer as answer_from
-    from memshare_concepts.gaps.open_questions import OpenQuestions
+    from memshare.client.answering import answer_from
 
-    with Client() as client, connected(client.settings) as redis_client:
-        limit = client.settings.prompt_limit
-        if not question.strip() or len(question) > limit:
-            raise BadInput(
-                f"A question has 1 to {limit:,} characters that are not all blank; this has {len(question):,}."
-            )
+    with Client() as client, connected(client.settings), errors.status("Answering …"):
         name = the_pool(client, pool)
-        request = RecallRequest(pool=name, text=question, k=memories, mode="hybrid", new_pool=True)
-        recalled = client.memories.recall(request)
-        found = recalled.found
-        if client.settings.model_for("agents") == OFFLINE:
-            _say_nearest(recalled, name, as_json)
-            return
-        with paid_chat(client.settings, "agents", submitter or login_name()) as chat, errors.status("Answering …"):
-            related = [one.memory for one in reversed(found)]
-            answered = answer_from(chat, question, related, only_memories=only_memories)
-        OpenQuestions(redis_client, name).add(answered.questions, short(question, 200), time.time())
+        payer = submitter or login_name()
+        answered, found = answer_from(
+            client.settings, question, name, memories, only_memories=only_memories, payer=payer
+        )
+    if answered.model == OFFLINE:
+        [(memory, _)] = answered.cites
+        similarity = next(one.similarity for one in found if one.memory.id == memory.id)
+        quoted = Quoted(id=memory.id, submitter=memory.submitter, similarity=similarity)
+        errors.print(whose_answer(quoted), style="yellow", soft_wrap=True)
     _print_json(answered, found) if as_json else _print(answered, found, name)
-
-
-def _say_nearest(recalled: Recollection, pool: str, as_json: bool) -> None:
-    """Without a model: the nearest memory's answer, and whose it is."""
-    from memshare_concepts.answering import Answered
-
-    if (nearest := recalled.nearest) is None:
-        raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
-    memory = nearest.memory
-    whose = whose_answer(Quoted(id=memory.id, submitter=memory.submitter, similarity=nearest.similarity))
-    errors.print(whose, style="yellow", soft_wrap=True)
-    said = Answered(memory.answer, ((memory, "It is the nearest. No model has read it."),), "", (), OFFLINE)
-    _print_json(said, recalled.found) if as_json else _print(said, recalled.found, pool)
 
 
 def _print_json(answered: Answered, found: tuple[Found, ...]) -> None:

@@ -11,7 +11,7 @@ from memshare.cli.concepts.ask_session import decide
 from memshare.cli.concepts.opening import Opened, Size, opened
 from memshare.cli.curate.change_memories import login_name
 from memshare.cli.options import Json, Pool
-from memshare.operate.paid_chat import paid_chat
+from memshare.client.paid_chat import paid_chat
 from memshare.terminal.console import console, errors, print_json, short, table
 from memshare_broker.errors import BadInput
 

@@ -16,7 +16,7 @@ from memshare.cli.concepts.explore_report import Learnt, print_report, write_mar
 from memshare.cli.concepts.gaps import gaps_of
 from memshare.cli.concepts.opening import Opened, Size, opened
 from memshare.cli.options import Json, Pool
-from memshare.operate.paid_chat import paid_chat
+from memshare.client.paid_chat import paid_chat
 from memshare.terminal.console import errors, print_json, short
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_llm.limits.usage import UsageLog

@@ -56,23 +56,11 @@ def gaps(
 
 def gaps_of(found: Opened, decisions: Decisions, size: int | None) -> list[Gap]:
     """The gaps of a pool that was opened with its vectors; questions that somebody asked in vain come first."""
-    from memshare_concepts.gaps.gaps import find_gaps
-    from memshare_concepts.gaps.open_questions import OpenQuestions
-    from memshare_concepts.pool_graph import encode
+    from memshare_concepts.gaps.gaps import gaps_now
 
-    asked = [one.gap for one in OpenQuestions(found.redis, found.concepts.pool).all()]
-    dismissed = decisions.dismissed()
-    clusters, concepts, memories = found.clusters(size), found.concepts, found.client.memories
+    clusters = found.clusters(size)
     with errors.status("Comparing what concepts mean…"):
-        computed = find_gaps(
-            concepts.graph,
-            clusters,
-            concepts.ids,
-            concepts.vectors,
-            lambda names: encode(memories, names),
-            dismissed=dismissed,
-        )
-    return [gap for gap in asked if gap.id not in dismissed] + computed
+        return gaps_now(found.concepts, clusters, found.client.memories, found.redis, decisions)
 
 
 def _dismiss(found: Opened, decisions: Decisions, gap_id: str, by: str, size: int | None, *, as_json: bool) -> None:
@@ -82,7 +70,7 @@ def _dismiss(found: Opened, decisions: Decisions, gap_id: str, by: str, size: in
             f"Pool {found.concepts.pool!r} has no gap {gap_id!r}, or it was dismissed already."
             " `memshare concepts gaps` lists them with their ids."
         )
-    decisions.dismiss(by_id[gap_id], datetime.now(UTC), by)
+    decisions.dismiss(gap_id, by_id[gap_id].names, datetime.now(UTC), by)
     if as_json:
         print_json({"dismissed": gap_id})
     else:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memshare.cli.concepts.opening import Opened, opened
+from memshare.cli.concepts.opening import opened
 from memshare.cli.curate.change_memories import login_name
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, errors, print_json, short, table
@@ -39,6 +40,8 @@ def similar(
     """
     with opened("similar", pool) as found:
         from memshare_concepts.decisions import Decisions
+        from memshare_concepts.pool_graph import encode
+        from memshare_concepts.similar_names import proposed_names
 
         decisions = Decisions(found.redis, found.concepts.pool)
         if apart is not None:
@@ -48,7 +51,8 @@ def similar(
             decisions.keep_apart(one, other, datetime.now(UTC), login_name() if by is None else by)
             print_json({"apart": [one, other]}) if as_json else console.print(f"{one} and {other} are two concepts.")
             return
-        pairs = _find(found, decisions)
+        with errors.status("Comparing what names mean…"):
+            pairs = proposed_names(found.concepts.graph, partial(encode, found.client.memories), decisions)
         merged = _merge(decisions, [pair for pair in pairs if pair.certain]) if merge else []
     left = [pair for pair in pairs if pair not in merged]
     if as_json:
@@ -66,20 +70,6 @@ def similar(
     console.print(hint + ("." if merge else ", --merge merges all from .95."), style="dim")
     if len(left) > limit:
         errors.print(f"{len(left) - limit:,} more: --limit.", style="dim")
-
-
-def _find(found: Opened, decisions: Decisions) -> list[SimilarNames]:
-    """Pairs of names that are similar, by falling cosine, without those that a person keeps apart."""
-    from memshare_concepts.decisions import similar_id
-    from memshare_concepts.pool_graph import encode
-    from memshare_concepts.similar_names import similar_names
-
-    graph = found.concepts.graph
-    names = graph.concepts()
-    with errors.status("Comparing what names mean…"):
-        pairs = similar_names(names, encode(found.client.memories, names), [graph.count(name) for name in names])
-    dismissed = decisions.dismissed()
-    return [pair for pair in pairs if similar_id(pair.keep, pair.other) not in dismissed]
 
 
 def _merge(decisions: Decisions, pairs: list[SimilarNames]) -> list[SimilarNames]:

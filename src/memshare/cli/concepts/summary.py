@@ -11,7 +11,7 @@ import typer
 from memshare.cli.concepts.opening import Opened, Size, opened
 from memshare.cli.curate.change_memories import login_name
 from memshare.cli.options import Json, Pool
-from memshare.operate.paid_chat import paid_chat
+from memshare.client.paid_chat import paid_chat
 from memshare.terminal.console import console, errors, moment, panel, print_json, styled, table
 from memshare.terminal.memory_ids import short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns

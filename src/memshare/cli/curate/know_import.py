@@ -10,8 +10,9 @@ from rich.progress import track
 
 from memshare.cli.options import Json
 from memshare.client.client import Client
+from memshare.client.pools import new_ids
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import count_new, require_pool
+from memshare.terminal.memory_pages import require_pool
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.checking import checked
 from memshare_memory.curate.requests import NewMemory
@@ -35,7 +36,7 @@ def import_documents(
     require_pool(client, pool)
     statements = [statement(text, None, pool, submitter) for file in files for text in _paragraphs(file)]
     parts = [statements[start : start + BATCH] for start in range(0, len(statements), BATCH)]
-    new = count_new(client, [memory_id(one.pool, one.prompt, one.answer) for one in statements])
+    new = len(new_ids(client, [memory_id(one.pool, one.prompt, one.answer) for one in statements]))
     ids = [
         str(one)
         for part in track(parts, "Importing", console=errors, transient=True)

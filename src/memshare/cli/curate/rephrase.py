@@ -41,7 +41,7 @@ def rephrase(
 
     Example: memshare memories rephrase 1c6fa3b2 --question-only
     """
-    from memshare.operate.paid_chat import paid_chat
+    from memshare.client.paid_chat import paid_chat
     from memshare_concepts.rephrasing import rephrase as proposed_for
 
     person = by or login_name()

@@ -14,8 +14,8 @@ from memshare.cli.curate.change_memories import login_name
 from memshare.cli.curate.review_session import Session
 from memshare.cli.options import Json, Pool
 from memshare.client.client import Client
+from memshare.client.paid_chat import paid_chat
 from memshare.operate.own_redis import connected
-from memshare.operate.paid_chat import paid_chat
 from memshare.terminal.console import console, errors, moment, print_json, short, table
 from memshare.terminal.memory_ids import short_id
 from memshare.terminal.memory_pages import the_pool

@@ -21,7 +21,6 @@ from memshare_llm.models import open_chat
 from memshare_llm.no_model import require_model
 from memshare_scorer import draft as drafting
 from memshare_scorer import rubric_file
-from memshare_scorer.criterion import Criterion
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
 
@@ -125,19 +124,11 @@ def _plain(rubric: Rubric) -> dict[str, Any]:
 def _print(rubric: Rubric, out: Console = console) -> None:
     table = Table("criterion", "points", "kinds", "description", header_style="bold", box=None, pad_edge=False)
     for one in rubric.criteria:
-        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), _graded_by(one))
+        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), one.graded_by)
     threshold = f"{rubric.threshold:g}" if isinstance(rubric.threshold, float) else rubric.threshold
     _say(f"{rubric.name} · version {rubric.version} · threshold {threshold} · {_approval(rubric)}", out)
     _say(rubric.domain, out)
     out.print(table)
-
-
-def _graded_by(criterion: Criterion) -> str:
-    if criterion.check is None:
-        return criterion.explanation
-    program = criterion.check if isinstance(criterion.check, str) else " ".join(criterion.check)
-    options = "".join(f" {name}={value!r}" for name, value in (criterion.options or {}).items())
-    return f"{criterion.explanation} Checked by {program}{options}"
 
 
 def _approval(rubric: Rubric) -> str:

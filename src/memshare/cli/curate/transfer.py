@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,18 +14,18 @@ from memshare.cli.condition_options import ScoreFrom
 from memshare.cli.curate.change_memories import login_name
 from memshare.cli.options import Json
 from memshare.client.client import Client
+from memshare.client.pools import new_ids
+from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.exports import note_export
 from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.files.new_file import new_file
-from memshare.files.pairs import read_pairs
+from memshare.files.pairs import PairsFile, read_pairs
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.own_redis import connected, encoder_in_use
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import count_new, counted, pools_known, require_pool
+from memshare.terminal.memory_pages import counted, require_pool
 from memshare_broker.errors import BadInput
-from memshare_memory.curate.requests import NewMemory
-from memshare_memory.door.client import BATCH
-from memshare_memory.memory import Memory, memory_id
+from memshare_memory.memory import Memory
 from memshare_memory.recall.standings import Standings
 from memshare_memory.stores.store import Where
 
@@ -153,14 +152,13 @@ def import_memories(
     Example: memshare memories import pool.jsonl
     """
     client = Client()
-    whole, pairs, merges = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
-    if not new_pool:
-        _require_pools(client, Counter([one.pool for one in whole] + [one.pool for one in pairs]))
-    ids = [one.id for one in whole] + [memory_id(one.pool, one.prompt, one.answer) for one in pairs]
-    new = count_new(client, ids)
-    _bring_in(client, whole, pairs)
+    found = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    if not new_pool and (unknown := unknown_pools(client, found)):
+        raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
+    ids, new = found.ids, len(new_ids(client, found.ids))
+    _bring_in(client, found)
     with connected(client.settings) as redis_client:
-        adopted = adopt(redis_client, merges, names_of(whole), login_name()) if merges else None
+        adopted = adopt(redis_client, found.merges, names_of(found.whole), login_name()) if found.merges else None
     if as_json:
         more = {} if adopted is None else {"merges": adopted}
         print_json({"imported": len(ids), "new": new, "there": len(ids) - new} | more)
@@ -170,16 +168,12 @@ def import_memories(
         _print_adopted(adopted)
 
 
-def _bring_in(client: Client, whole: Sequence[Memory], pairs: Sequence[NewMemory]) -> None:
-    total, done = len(whole) + len(pairs), 0
+def _bring_in(client: Client, found: PairsFile) -> None:
+    total, done = len(found.whole) + len(found.pairs), 0
     try:
         with Progress(console=errors, transient=True) as progress:
             bar = progress.add_task("Importing", total=total)
-            for start in range(0, len(whole), BATCH):
-                done += len(client.memories.restore(whole[start : start + BATCH]))
-                progress.update(bar, completed=done)
-            for start in range(0, len(pairs), BATCH):
-                done += len(client.memories.add(pairs[start : start + BATCH]))
+            for done in bring_in(client, found):
                 progress.update(bar, completed=done)
     except KeyboardInterrupt as stop:
         errors.print(
@@ -210,15 +204,3 @@ def _print_adopted(adopted: dict[str, Any]) -> None:
 
 def _merges(count: int) -> str:
     return "1 merge" if count == 1 else f"{count:,} merges"
-
-
-def _require_pools(client: Client, lines: Mapping[str, int]) -> None:
-    """Raises `BadInput` for pools that no agent has and no memory is in; `lines` is how many name each."""
-    known = pools_known(client)
-    unknown = sorted(set(lines) - known)
-    if unknown:
-        names = ", ".join(f"{one!r} ({lines[one]:,} lines)" for one in unknown[:5])
-        raise BadInput(
-            f"Nothing was imported: nobody has the pool {names}. There are: {', '.join(sorted(known))}. --new-pool"
-            " begins it."
-        )

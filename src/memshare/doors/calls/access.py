@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Path
 from pydantic import Field
 
-from memshare.client.errors import Forbidden, NotFound
+from memshare.client.errors import NotFound
 from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
-from memshare.doors.caller import Caller, Right
+from memshare.doors.caller import Right
 from memshare.doors.serving import serves
 from memshare.doors.tokens import TokenName
 from memshare_broker.wire.messages import Message, Name
@@ -30,7 +30,7 @@ class TokenForm(Message):
 @serves(Access.list)
 def tokens(backend: BackendNow, caller: CallerNow) -> list[TokenReply]:
     """Every token, by name."""
-    _require_all(caller)
+    caller.require_all()
     with backend.reaching():
         found = backend.tokens.all()
     return [TokenReply(name=one.name, may=one.may, pools=one.pools, created=one.created) for one in found]
@@ -39,7 +39,7 @@ def tokens(backend: BackendNow, caller: CallerNow) -> list[TokenReply]:
 @serves(Access.create)
 def create(backend: BackendNow, caller: CallerNow, form: TokenForm) -> NewTokenReply:
     """Make a token; raises `BadInput` for a name that is taken or reserved."""
-    _require_all(caller)
+    caller.require_all()
     with backend.reaching():
         text = backend.tokens.create(form.name, form.may, form.pools)
     audit(caller, "create a token", token=form.name)
@@ -49,7 +49,7 @@ def create(backend: BackendNow, caller: CallerNow, form: TokenForm) -> NewTokenR
 @serves(Access.revoke)
 def revoke(backend: BackendNow, caller: CallerNow, token_name: TokenPath) -> RevokedReply:
     """Let a token be worth nothing; raises `NotFound`."""
-    _require_all(caller)
+    caller.require_all()
     with backend.reaching():
         if token_name not in {one.name for one in backend.tokens.all()}:
             raise NotFound(f"No token is called {token_name!r}.")
@@ -57,10 +57,3 @@ def revoke(backend: BackendNow, caller: CallerNow, token_name: TokenPath) -> Rev
         left = len(backend.tokens.all())
     audit(caller, "revoke a token", token=token_name)
     return RevokedReply(name=token_name, left=left)
-
-
-def _require_all(caller: Caller) -> None:
-    """Raise `Forbidden` for who may not do everything everywhere: a token could be made that may do more."""
-    caller.require("admin")
-    if caller.pools is not None:
-        raise Forbidden(f"The token {caller.name!r} may not do this: it takes one that sees all pools.")

@@ -47,7 +47,7 @@ def journeys(
     found: list[BriefJourney] = []
     for one in recent:
         journey = _read(backend, caller, one)
-        if journey is not None and agent in (None, journey.agent):
+        if journey is not None and journey.trial is None and agent in (None, journey.agent):
             found.append(_brief(journey))
         if len(found) == limit:
             break

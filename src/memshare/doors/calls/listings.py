@@ -116,7 +116,10 @@ def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
 def _rubric(rubric: Rubric) -> RubricReply:
     criteria = tuple(
         CriterionReply(
-            name=one.name, points=one.points, kinds=tuple(one.kinds) if one.kinds else None, description=one.description
+            name=one.name,
+            points=one.points,
+            kinds=tuple(one.kinds) if one.kinds else None,
+            description=one.graded_by,
         )
         for one in rubric.criteria
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 MENU = (
     ("/", "Journeys"),
     ("/pool", "Pool"),
+    ("/map", "Map"),
     ("/inbox", "Needs you"),
     ("/worth", "Does it help"),
     ("/now", "Now"),

@@ -23,6 +23,11 @@ class Needs:
         self._counts: dict[Caller, tuple[float, int | None]] = {}
         self._lock = threading.Lock()
 
+    def look_again(self) -> None:
+        """Count anew: somebody has decided something."""
+        with self._lock:
+            self._counts.clear()
+
     def count(self, caller: Caller) -> int | None:
         """The number now; None where it is not known, as the memory service is away."""
         with self._lock:

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from importlib import import_module
 from importlib.resources import files
+from itertools import chain
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from fastapi_swagger import resources as swagger_ui
 from pydantic import ValidationError
@@ -26,16 +27,18 @@ from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone
 from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
+from memshare.doors.pages.fields import filled_in
 from memshare.doors.pages.menu import MENU
 from memshare.doors.pages.needs import Needs
 from memshare.doors.pages.render import rendered
 from memshare.doors.pages.session import require_same_origin, sign_in, sign_out, who_asks
 from memshare.doors.pages.stream import Pulse, changes, state_of
-from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Visit
+from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit
 from memshare.doors.problems import headers_of, status_of
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.wire.checking import readable
+from memshare_concepts.map.files import FILES as MAP_FILES
 
 FILES: dict[str, tuple[ModuleType, str]] = {
     "/docs": (pages, "static/docs.html"),
@@ -58,7 +61,8 @@ def page_routes(backend: Backend) -> list[Route]:
     for module in iter_modules(screens.__path__, f"{screens.__name__}."):
         import_module(module.name)
     site = Site(backend)
-    made = [_route(path, _sends(package, name)) for path, (package, name) in FILES.items()]
+    made = [_route(path, _sends(str(files(package) / name))) for path, (package, name) in FILES.items()]
+    made += [_route(path, _sends(str(file))) for path, file in MAP_FILES.items()]
     made += [_route(path, site.showing(shows)) for path, shows in PAGES.shown.items()]
     made += [_route(path, site.doing(does), "POST") for path, does in PAGES.done.items()]
     made += [_route("/pages/stream", site.stream), _route(SIGN_IN, site.ask_for_token)]
@@ -69,9 +73,7 @@ def _route(path: str, answers: Callable[[Request], Awaitable[Response]], method:
     return Route(path, answers, methods=[method], include_in_schema=False)
 
 
-def _sends(package: ModuleType, name: str) -> Callable[[Request], Awaitable[FileResponse]]:
-    path = str(files(package) / name)
-
+def _sends(path: str) -> Callable[[Request], Awaitable[FileResponse]]:
     async def send(_: Request) -> FileResponse:
         return FileResponse(path, headers={"Cache-Control": "no-cache"})
 
@@ -108,9 +110,12 @@ class Site:
             except Gone:
                 return Response(status_code=400)
 
+            given = await filled_in(request, body)
+
             def answer() -> Response:
-                fields = ImmutableMultiDict([*request.query_params.multi_items(), *_fields(body)])
+                fields = ImmutableMultiDict([*request.query_params.multi_items(), *given])
                 done = does(Visit(self._backend, caller, request.path_params, fields))
+                self._needs.look_again()
                 return self._page(request, caller, done) if isinstance(done, Screen) else _turned(done)
 
             return await run_in_threadpool(self._guarded, request, answer)
@@ -142,7 +147,7 @@ class Site:
         answer = RedirectResponse("/", 303)
         try:
             require_same_origin(request)
-            form = dict(_fields(await self._bodies.read(request.receive, "who signs in")))
+            form = dict(await filled_in(request, await self._bodies.read(request.receive, "who signs in")))
             secure = urlsplit(request.headers["origin"]).scheme == "https"
             await run_in_threadpool(sign_in, self._backend, form.get("token", ""), answer, secure=secure)
         except (MemshareError, *DOWN) as error:
@@ -173,6 +178,8 @@ class Site:
         caller = who_asks(self._backend, request)
         beat = self._pulse.beat()  # before it is looked at, so that no change is missed
         screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))
+        if isinstance(screen, Streamed):
+            return _sent(screen)
         return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
 
     def _state(self, caller: Caller, journey: str) -> str:
@@ -208,10 +215,12 @@ class Site:
         return answer
 
 
-def _fields(body: bytes) -> list[tuple[str, str]]:
-    """The fields of a form, with the line ends that people's texts have everywhere else."""
-    pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000)
-    return [(name, text.replace("\r\n", "\n")) for name, text in pairs]
+def _sent(sends: Streamed) -> Response:
+    """What comes line by line."""
+    first = next(sends.lines, "")
+    headers = {"Content-Disposition": f'attachment; filename="{sends.name}"'} if sends.name else {}
+    headers["Cache-Control"] = "no-store"
+    return StreamingResponse(chain([first], sends.lines), media_type=sends.media_type, headers=headers)
 
 
 def _turned(done: Done) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
@@ -71,7 +71,19 @@ class Done:
     undo: str = ""
 
 
-Shows = Callable[[Visit], Screen]
+@dataclass(frozen=True)
+class Streamed:
+    """What is sent line by line; the first line is made before anything is sent, for what may go wrong.
+
+    `name` is that of the file as which a browser keeps it; without one it is shown.
+    """
+
+    lines: Iterator[str]
+    media_type: str
+    name: str = ""
+
+
+Shows = Callable[[Visit], Screen | Streamed]
 Does = Callable[[Visit], Done | Screen]
 F = TypeVar("F", bound=Callable[..., Any])
 

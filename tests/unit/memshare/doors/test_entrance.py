@@ -219,7 +219,7 @@ def test_a_method_that_a_path_has_not_is_told_all_that_it_has(here: TestClient) 
         response = here.put(path.replace("{", "").replace("}", ""))
 
         assert response.status_code == 405
-        # "search" might be the id of a memory, too.
-        also = methods["/v1/memories/{memory_id}"] if path == "/v1/memories/search" else set()
+        # "search" and "import" might be ids of memories, too.
+        also = methods["/v1/memories/{memory_id}"] if path in ("/v1/memories/search", "/v1/memories/import") else set()
         assert set(response.headers["allow"].split(", ")) == has | also
     assert methods["/v1/memories/{memory_id}"] == {"GET", "PATCH", "DELETE"}

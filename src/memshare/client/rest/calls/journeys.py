@@ -51,6 +51,7 @@ class JourneyReply(Message):
     verified: bool | None = Field(description="whether a run in steps ended with a verified answer")
     parts: dict[UUID, UUID] = Field(description="its sub-questions: the journey of each, by the memory it may become")
     part_of: str | None = Field(description="the journey whose sub-question it is")
+    trial: str | None = Field(default=None, description="the rubric that it was graded by only to see what that says")
     compared: Compared | None = Field(description="which memories it contradicts, where it was compared")
     extracted: Extracted | None = Field(description="which concepts its memory has")
     waits: str | None = Field(description="why it waits beside its queue")

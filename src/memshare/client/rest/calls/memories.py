@@ -53,6 +53,31 @@ class Forgotten(Message):
     ids: tuple[UUID, ...]
 
 
+class RefusedLine(Message):
+    """A line of a file that cannot be brought in; without a number, the file itself."""
+
+    line: int | None
+    why: str
+
+
+class IncomingMemory(Message):
+    """A memory that is new to the pool."""
+
+    pool: str
+    prompt: str | None
+    answer: str
+
+
+class ImportReply(Message):
+    """What was brought in, or, of a dry run, what would be: nothing while a line is refused."""
+
+    new: int
+    there: int = Field(description="which the pool has already")
+    merges: int = Field(description="concepts of exported memories that count as one, and did not before")
+    examples: tuple[IncomingMemory, ...] = Field(description="the first ones that are new")
+    refused: tuple[RefusedLine, ...]
+
+
 class Memories(Calls[Asked]):
     """The memories themselves: search, look through, read, bring in, change and forget them."""
 
@@ -100,6 +125,16 @@ class Memories(Calls[Asked]):
         """Bring a memory in, trusted as it is. The same again is the same memory.
 
         Without a prompt it is a statement.
+        """
+
+    @call("import_memories", "POST", "/v1/memories/import")
+    def bring_in(
+        self, lines: str, *, pool: str | None = None, new_pool: bool = False, dry_run: bool = False
+    ) -> ImportReply:
+        """Bring in what `memshare memories export` wrote, or lines such as {"prompt": …, "answer": …, "pool": …}.
+
+        It takes the right `admin` for all pools. Twice is the same as once. One wrong line, and nothing is brought in;
+        with `dry_run` nothing is either, and all wrong lines are named. `pool` is that of lines that name none.
         """
 
     @call("get_memory", "GET", "/v1/memories/{memory_id}")

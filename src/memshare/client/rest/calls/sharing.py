@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from memshare.client.rest.calls.access import Access
     from memshare.client.rest.calls.budgets import Budgets
+    from memshare.client.rest.calls.concepts import ConceptCalls
     from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetters
     from memshare.client.rest.calls.journeys import Journeys
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
+    from memshare.client.rest.calls.rubrics import RubricCalls
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
@@ -172,6 +174,13 @@ class Sharing(Calls[Asked]):
         return DeadLetters(self._connection)
 
     @cached_property
+    def concepts(self) -> ConceptCalls[Asked]:
+        """What a pool is about."""
+        from memshare.client.rest.calls.concepts import ConceptCalls
+
+        return ConceptCalls(self._connection)
+
+    @cached_property
     def conflicts(self) -> ConflictCalls[Asked]:
         """Memories that contradict each other."""
         from memshare.client.rest.calls.conflicts import ConflictCalls
@@ -198,6 +207,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.reviews import ReviewCalls
 
         return ReviewCalls(self._connection)
+
+    @cached_property
+    def rubric_trials(self) -> RubricCalls[Asked]:
+        """Rubrics before they hold."""
+        from memshare.client.rest.calls.rubrics import RubricCalls
+
+        return RubricCalls(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:

@@ -1,10 +1,10 @@
-"""Agents, rubrics and access: who answers by which rubric, who may do what, and what may be spent in a day."""
+"""Access: who may do what."""
 
 from __future__ import annotations
 
 from memshare.doors.caller import RIGHTS
 from memshare.doors.calls.access import TokenForm, create, revoke, tokens
-from memshare.doors.calls.listings import agents, pools, rubrics
+from memshare.doors.calls.listings import pools
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.wire.checking import checked
 
@@ -17,14 +17,6 @@ MEANS = {
     "admin": "do everything, and see what others did",
 }
 """Right → what it lets somebody do."""
-
-
-@PAGES.screen("/agents")
-def all_agents(visit: Visit) -> Screen:
-    """The agents, and the rubrics by which their answers are graded."""
-    return Screen(
-        "agents", {"agents": agents(visit.backend, visit.caller), "rubrics": rubrics(visit.backend, visit.caller)}
-    )
 
 
 @PAGES.screen(HERE)

@@ -6,7 +6,6 @@ from memshare.client.rest.calls.needs import Need
 from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.conflicts import decide
 from memshare.doors.calls.dead_letters import drop, retry
-from memshare.doors.calls.listings import ApprovalForm, approve_rubric
 from memshare.doors.calls.memories import edit, forget, get
 from memshare.doors.calls.needs import needs
 from memshare.doors.forms import EditForm
@@ -81,14 +80,6 @@ def settle_letter(visit: Visit) -> Done:
         return Done(_here(visit), "It was dropped. Its journey keeps the reason.")
     retry(visit.backend, visit.caller, visit.field("letter"))
     return Done(_here(visit), "It is back in its queue.")
-
-
-@PAGES.action("/inbox/rubric")
-def settle_rubric(visit: Visit) -> Done:
-    """Approve the version of a rubric that was read."""
-    form = ApprovalForm(version=visit.field("version"), by=visit.field("by") or None)
-    approve_rubric(visit.backend, visit.caller, visit.field("rubric"), form)
-    return Done(_here(visit), "The rubric is approved: answers are graded by it.")
 
 
 def _here(visit: Visit) -> str:

@@ -21,6 +21,7 @@ Pieces = tuple[tuple[str, str], ...]
 
 
 LONGEST_COMPARED = 2_000  # words
+MOST_UNDONE = 50  # memories: more of them do not fit into a cookie
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,21 @@ def forget_it(visit: Visit) -> Done:
     memory_id = _id(visit)
     ids = forget(visit.backend, visit.caller, memory_id, with_children=visit.field("children") == "yes").ids
     said = f"{len(ids)} memories were forgotten." if len(ids) > 1 else "The memory was forgotten."
-    undo = f"/memories/{memory_id}/restore?ids={','.join(map(str, ids[:50]))}"
-    return Done(_back(visit) or "/", f"{said} The trash keeps it for 30 days.", undo)
+    undo = f"/memories/{memory_id}/restore?ids={','.join(map(str, ids))}" if len(ids) <= MOST_UNDONE else ""
+    back = _back(visit)
+    again = " Ask again, to see what is answered now." if back.startswith("/journeys/") else ""
+    return Done(back or "/", f"{said} The trash keeps it for 30 days.{again}", undo)
 
 
 @PAGES.action("/memories/{id}/restore")
 def bring_back(visit: Visit) -> Done:
     """Bring a memory back, and those that went with it."""
     memory_id = _id(visit)
-    for one in visit.ids("ids") or [memory_id]:
+    ids = visit.ids("ids") or [memory_id]
+    for one in ids:
         restore(visit.backend, visit.caller, one)
+    if len(ids) > 1:
+        return Done("/pool", f"{len(ids)} memories are back, as they were.")
     return Done(f"/memories/{memory_id}", "It is back, as it was.")
 
 

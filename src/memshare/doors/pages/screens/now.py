@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from memshare.doors.calls.budgets import budgets
+from memshare.doors.calls.budgets import CapForm, budgets, set_one
 from memshare.doors.calls.dead_letters import dead_letters
 from memshare.doors.calls.listings import pools
 from memshare.doors.calls.status import status
-from memshare.doors.pages.visit import PAGES, Screen, Visit
+from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE
+from memshare_broker.wire.checking import checked
 
 LAST_ERRORS = 5
+HERE = "/now"
 
 
-@PAGES.screen("/now")
+@PAGES.screen(HERE)
 def now(visit: Visit) -> Screen:
     """The state of the deployment; what the memory service knows is left out while it is away."""
     backend, caller = visit.backend, visit.caller
@@ -36,5 +38,17 @@ def now(visit: Visit) -> Screen:
             "away": away,
             "spending": budgets(backend, caller),
             "letters": letters[::-1],
+            "agents": sorted(found.agent_models),
+            "may_cap": caller.may("admin") and caller.pools is None,
         },
     )
+
+
+@PAGES.action("/now/cap")
+def cap(visit: Visit) -> Done:
+    """Set a cap, or take one away."""
+    kind, _, name = visit.field("whom").partition(" ")
+    given = {**visit.given("tokens", "money"), "none": visit.field("none") == "yes"}
+    done = set_one(visit.backend, visit.caller, checked(CapForm, "The cap", kind=kind, name=name, **given))
+    free = f" It does not hold {', '.join(done.unpriced)}: no price is known." if done.unpriced else ""
+    return Done(f"{HERE}#spent", f"The cap of {kind} {name} is {'gone' if given['none'] else 'set'}.{free}")

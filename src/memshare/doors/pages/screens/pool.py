@@ -1,8 +1,8 @@
-"""The pool: search as you type, conditions, and what is done with several memories at once."""
+"""The pool: search as you type, conditions, a file of what was found, and the trash."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -11,20 +11,30 @@ from pydantic import JsonValue
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.listings import pools
-from memshare.doors.calls.memories import add, edit, forget, get
 from memshare.doors.calls.search import page, search
 from memshare.doors.calls.trash import trash
-from memshare.doors.forms import EditForm, MemoryForm, PageForm, SearchForm
-from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare_broker.errors import BadInput
+from memshare.doors.forms import PageForm, SearchForm
+from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
+from memshare.files.merge_lines import Names, add_names, merge_lines
 from memshare_broker.wire.checking import checked
-from memshare_memory.memory import Memory, Status
+from memshare_memory.memory import Memory
 
 HERE = "/pool"
 SHOWN = 50
-CONDITIONS = ("kind", "agent", "submitter", "model", "status", "since", "until", "score_from", "score_to")
+CONDITIONS = (
+    "kind",
+    "agent",
+    "submitter",
+    "model",
+    "status",
+    "since",
+    "until",
+    "score_from",
+    "score_to",
+    "credibility_from",
+)
 ORDERS = {"created": "newest first", "score": "best score first", "credibility": "most credible first"}
-MOST_AT_ONCE = 200
+PAGE = 500  # memories read at once
 
 
 @dataclass(frozen=True)
@@ -65,38 +75,17 @@ def pool(visit: Visit) -> Screen:
             "known": {name: sorted({str(found) for one in rows if (found := getattr(one.memory, name))}) for name in
                       ("kind", "agent", "submitter", "model")},
             "may_curate": caller.may("curate"),
+            "may_import": caller.may("admin") and caller.pools is None,
+            "query": urlencode({**conditions, "pool": named, "q": text}),
         },
     )  # fmt: skip
 
 
-@PAGES.action("/pool/several")
-def do_to_several(visit: Visit) -> Done:
-    """Hide, show again or forget the memories that were chosen."""
-    chosen = visit.ids("id")
-    back = f"{HERE}?{urlencode(visit.given('q', 'pool', 'order', *CONDITIONS))}"
-    if not chosen:
-        raise BadInput("No memory was chosen: tick those that you mean first.")
-    if len(chosen) > MOST_AT_ONCE:
-        raise BadInput(f"{len(chosen)} memories were chosen; at most {MOST_AT_ONCE} are taken at once.")
-    what = f"{len(chosen)} memories" if len(chosen) > 1 else "1 memory"
-    if visit.field("do") == "forget":
-        for one in chosen:
-            forget(visit.backend, visit.caller, one)
-        undo = f"/memories/{chosen[0]}/restore?ids={','.join(map(str, chosen[:50]))}"
-        return Done(back, f"Forgotten: {what}. The trash keeps them for 30 days.", undo)
-    status: Status = "hidden" if visit.field("do") == "hide" else "active"
-    for one in chosen:
-        edit(visit.backend, visit.caller, one, EditForm(status=status), get(visit.backend, visit.caller, one).version)
-    return Done(back, f"{'Hidden' if status == 'hidden' else 'Shown again'}: {what}.")
-
-
-@PAGES.action("/pool")
-def bring_in(visit: Visit) -> Done:
-    """Bring in one memory, trusted as it is."""
-    given = {name: visit.fields.get(name) or None for name in ("pool", "prompt", "answer", "kind")}
-    form = checked(MemoryForm, "The memory", **given, new_pool=visit.field("new_pool") == "yes")
-    added = add(visit.backend, visit.caller, form)
-    return Done(f"/memories/{added.memory.id}", "It is in the pool.")
+@PAGES.screen("/pool/export")
+def export(visit: Visit) -> Streamed:
+    """What the list shows as a file that an import takes: all that fits the conditions, or what a search found."""
+    conditions = visit.given("pool", *CONDITIONS)
+    return Streamed(_lines(visit, conditions, visit.field("q")), "application/jsonl", "memories.jsonl")
 
 
 @PAGES.screen("/trash")
@@ -105,7 +94,33 @@ def forgotten(visit: Visit) -> Screen:
     return Screen("trash", {"trash": trash(visit.backend, visit.caller, limit=200)})
 
 
-def _rows(backend: Backend, caller: Caller, conditions: dict[str, JsonValue], text: str, order: str) -> Sequence[Row]:
+def _lines(visit: Visit, conditions: Mapping[str, JsonValue], text: str) -> Iterator[str]:
+    names: Names = {}
+    for memory in _exported(visit.backend, visit.caller, conditions, text):
+        add_names(names, memory)
+        yield memory.model_dump_json() + "\n"
+    with visit.backend.reaching():
+        merges = merge_lines(visit.backend.redis, names)
+    yield from (one.model_dump_json() + "\n" for one in merges)
+
+
+def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str) -> Iterator[Memory]:
+    if text:
+        yield from (one.memory for one in _rows(backend, caller, conditions, text, ""))
+        return
+    cursor = None
+    while True:
+        form = checked(PageForm, "The list", **conditions, limit=PAGE, cursor=cursor)
+        found = page(backend, caller, form)
+        yield from found.memories
+        cursor = found.next
+        if cursor is None:
+            return
+
+
+def _rows(
+    backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str, order: str
+) -> Sequence[Row]:
     if text:
         form = checked(SearchForm, "The search", **conditions, text=text, k=SHOWN, mode="hybrid")
         return [Row(one.memory, one.similarity) for one in search(backend, caller, form).memories]

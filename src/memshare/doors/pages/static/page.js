@@ -39,6 +39,24 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const one of document.querySelectorAll("#live details[id]")) if (one.id in open) one.open = open[one.id];
 });
 
+// One box chooses all others of its table; without scripts it is not there.
+function showAll() {
+  for (const one of document.querySelectorAll("[data-all]")) one.hidden = false;
+}
+showAll();
+document.addEventListener("htmx:afterSwap", showAll);
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-all]")) return;
+  for (const one of event.target.closest("table").querySelectorAll("input[name=id]")) one.checked = event.target.checked;
+});
+
+// A file that is too large is refused before it is sent.
+document.addEventListener("change", ({ target }) => {
+  if (target.type !== "file") return;
+  const isLarge = target.files.length && target.files[0].size > Number(target.dataset.most);
+  target.setCustomValidity(isLarge ? "This file is too large for the page: memshare memories import takes it." : "");
+});
+
 let lost = false;
 
 function follow() {

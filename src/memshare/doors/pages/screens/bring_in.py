@@ -1,0 +1,58 @@
+"""Bringing memories in: one that is typed, or a file of them, which is looked at before anything is done."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from memshare.doors.calls.importing import import_memories
+from memshare.doors.calls.listings import pools
+from memshare.doors.calls.memories import add
+from memshare.doors.forms import ImportForm, MemoryForm
+from memshare.doors.pages.render import counted
+from memshare.doors.pages.screens.pool import HERE
+from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
+
+
+@PAGES.action(HERE)
+def bring_in_one(visit: Visit) -> Done:
+    """Bring in one memory, trusted as it is."""
+    given = {name: visit.fields.get(name) or None for name in ("pool", "prompt", "answer", "kind")}
+    form = checked(MemoryForm, "The memory", **given, new_pool=visit.field("new_pool") == "yes")
+    added = add(visit.backend, visit.caller, form)
+    return Done(f"/memories/{added.memory.id}", "It is in the pool.")
+
+
+@PAGES.screen("/pool/import")
+def choose_file(visit: Visit) -> Screen:
+    """The form that a file is chosen in."""
+    visit.caller.require_all()
+    return _screen(visit, None)
+
+
+@PAGES.action("/pool/import")
+def import_file(visit: Visit) -> Done | Screen:
+    """Show what a file would bring in, or bring it in once that was seen."""
+    if not visit.field("lines"):
+        raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines.")
+    is_seen = visit.field("seen") == "yes"
+    form = checked(
+        ImportForm,
+        "The file",
+        lines=visit.fields["lines"],
+        pool=visit.field("pool") or None,
+        new_pool=visit.field("new_pool") == "yes",
+        dry_run=not is_seen,
+    )
+    found = import_memories(visit.backend, visit.caller, form)
+    if not is_seen:
+        return _screen(visit, {"found": found, "form": form})
+    query = urlencode({"pool": form.pool} if form.pool else {})
+    said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
+    return Done(f"{HERE}?{query}", said)
+
+
+def _screen(visit: Visit, seen: dict[str, object] | None) -> Screen:
+    there = pools(visit.backend, visit.caller)
+    return Screen("import", {"pools": there, "pool": visit.field("pool"), "seen": seen})

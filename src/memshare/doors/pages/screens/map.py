@@ -1,0 +1,105 @@
+"""Map: what a pool is about and is likely to lack, names that may mean one concept, and the picture of it all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from memshare.doors.apart import apart
+from memshare.doors.calls.answering import QuestionForm, answer
+from memshare.doors.calls.concepts import ConceptDecision, concepts, decide, require_concepts
+from memshare.doors.calls.listings import pools
+from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
+from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_broker.wire.checking import checked
+from memshare_memory.door.client import MemoryClient
+
+HERE = "/map"
+SHOWN = 30  # clusters, gaps and names each
+DECIDED = {
+    "merge": "They count as one concept now.",
+    "split": "They are two concepts again.",
+    "apart": "They stay two concepts.",
+    "dismiss": "It is no gap.",
+    "bring_back": "It is back in the list.",
+}
+
+
+@PAGES.screen(HERE)
+def overview(visit: Visit) -> Screen:
+    """The clusters, gaps and similar names of a pool."""
+    there = [one for one in pools(visit.backend, visit.caller) if one.memories]
+    named = visit.field("pool") or (there[0].name if there else "")
+    found = concepts(visit.backend, visit.caller, named) if named else None
+    return Screen(
+        "map",
+        {
+            "pools": there,
+            "named": named,
+            "found": found,
+            "shown": SHOWN,
+            "may_curate": visit.caller.may("curate"),
+            "may_ask": visit.caller.may("submit"),
+        },
+    )
+
+
+@PAGES.action("/map/{pool}")
+def settle(visit: Visit) -> Done:
+    """Decide on two names, or on a gap."""
+    do, names = visit.field("do"), visit.fields.getlist("name")
+    given = {do: names if do in ("merge", "apart") else next(iter(names), "")}
+    done = decide(visit.backend, visit.caller, visit.path["pool"], checked(ConceptDecision, "The decision", **given))
+    [(back, what)] = done.undo.items() if done.undo else [("", "")]
+    path = f"/map/{quote(visit.path['pool'], safe='')}"
+    undo = f"{path}?{urlencode({'do': back, 'name': what}, doseq=True)}" if back else ""
+    return Done(f"{HERE}?{urlencode({'pool': visit.path['pool']})}", DECIDED[do], undo)
+
+
+@PAGES.action("/map/{pool}/ask")
+def ask(visit: Visit) -> Screen:
+    """Put a question to the pool."""
+    pool, question = visit.path["pool"], visit.field("question")
+    only_memories = visit.field("only_memories") == "yes"
+    form = checked(QuestionForm, "The question", question=question, only_memories=only_memories)
+    reply = answer(visit.backend, visit.caller, pool, form)
+    return Screen("answered", {"pool": pool, "question": question, "only_memories": only_memories, "reply": reply})
+
+
+@PAGES.screen("/map/{pool}/picture")
+def picture(visit: Visit) -> Streamed:
+    """The map that `memshare concepts map` draws, as the pool is now."""
+    require_concepts(visit.backend, visit.caller, visit.path["pool"])
+    return Streamed(_drawn(visit.backend.settings, visit.path["pool"]), "text/html")
+
+
+def _drawn(settings: Settings, pool: str) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="memshare-map-") as folder:
+        file = Path(folder) / "map.html"
+        apart(_draw, settings, pool, file)
+        with file.open(encoding="utf-8") as lines:
+            yield from lines
+
+
+def _draw(settings: Settings, pool: str, file: Path) -> None:
+    """Write the page; it needs numpy and scipy."""
+    from memshare_concepts.clusters.clustering import SIZE
+    from memshare_concepts.map.page import Colours, map_page
+    from memshare_concepts.map.sizes import clusters_around
+    from memshare_concepts.pool_graph import load
+
+    with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:
+        found = load(memory, client, pool, vectors=True)
+        if not found.memories:
+            raise BadInput(f"No memory of the pool {pool!r} has concepts yet, so there is nothing to draw.")
+        by_size = clusters_around(found, settings.data, SIZE)
+        colours = Colours({one.memory.id: one.credibility.p for one in memory.judge(found.ids)})
+        back = f"{HERE}?{urlencode({'pool': pool})}"
+        with file.open("w", encoding="utf-8") as out:
+            out.writelines(map_page(found, by_size, SIZE, colours, datetime.now(UTC), back=back))
