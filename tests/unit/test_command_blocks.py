@@ -60,7 +60,7 @@ def check(words: list[str], *, whole: bool) -> None:
             check_memshare(rest, whole=whole)
         case ["make", *rest]:
             targets = {one for one in rest if "=" not in one}
-            assert targets <= set(re.findall(r"^([a-z]+):", MAKEFILE, re.M))
+            assert targets <= set(re.findall(r"^([a-z-]+):", MAKEFILE, re.M))
             assert {one.partition("=")[0] for one in rest} - targets <= set(re.findall(r"\b([A-Z]+)\b", MAKEFILE))
         case ["celery", "-A", module, "flower", *rest]:
             assert find_spec(module)

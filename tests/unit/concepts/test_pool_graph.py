@@ -108,7 +108,7 @@ def test_a_gap_stays_dismissed_until_it_is_brought_back(redis_client: redis.Redi
     decisions = Decisions(redis_client, "physics")
     gap = Gap("unexplained", ("Aether",), 1.0, "Two memories name it.", ())
 
-    decisions.dismiss(gap, AT, "ada")
+    decisions.dismiss(gap.id, gap.names, AT, "ada")
 
     assert decisions.dismissed().keys() == {gap.id}
     assert decisions.dismissed()[gap.id].names == ("Aether",)

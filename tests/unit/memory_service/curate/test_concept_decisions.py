@@ -10,7 +10,6 @@ import redis
 from memshare.operate.backup.kept_key import lasts
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gap import Gap
 from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
@@ -31,8 +30,8 @@ def decisions(redis_client: redis.Redis) -> Decisions:
     found = Decisions(redis_client, "physics")
     found.merge(Merge(of="Light Quantum", into="Photon", at=AT, by="ada"))
     found.merge(Merge(of="Secret Lamp", into="Lamp", at=AT, by="ada"))
-    found.dismiss(Gap("unexplained", ("Photon",), 1, "Named.", ()), AT, "ada")
-    found.dismiss(Gap("unexplained", ("Secret Lamps",), 1, "Named.", ()), AT, "ada")
+    found.dismiss("unexplained:photon", ("Photon",), AT, "ada")
+    found.dismiss("unexplained:secret lamp", ("Secret Lamps",), AT, "ada")
     return found
 
 

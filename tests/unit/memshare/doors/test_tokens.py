@@ -40,6 +40,11 @@ FREE = {("GET", "/v1/pools"), ("GET", "/v1/agents"), ("GET", "/v1/rubrics"), ("G
         ("GET", "/v1/retrievers")}  # fmt: skip
 """What names nothing: it is answered, without anything of another pool."""
 
+OF_ALL_POOLS = {("POST", "/v1/memories/import"), ("POST", "/v1/budgets")} | {
+    (method, path) for method, path in OPERATIONS if path.startswith("/v1/tokens")
+}
+"""What only a token of all pools may do."""
+
 
 def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, str]) -> dict[str, Any]:
     """A request in the right form, for the pool or the agent that is named."""
@@ -55,6 +60,11 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/memories/{memory_id}": {"answer": "x"},
         "/v1/tokens": {"name": "mallory", "may": ["admin"]},
         "/v1/reviews": {"pool": "poem", "memory_id": shelf["poem"], "grade": "good"},
+        "/v1/memories/import": {"lines": '{"prompt": "x", "answer": "y"}', "pool": "poem"},
+        "/v1/budgets": {"kind": "agent", "name": "poem", "tokens": 1},
+        "/v1/concepts/{pool}": {"apart": ["Photon", "Light"]},
+        "/v1/concepts/{pool}/answer": {"question": "red lamp"},
+        "/v1/rubrics/{name}/trial": {"agent": "poem"},
     }.get(path, {})
 
 
@@ -91,7 +101,7 @@ def test_a_token_is_given_nothing_of_another_pool(
             response = eve.request(method, place, json=body, params=query, headers={"If-Match": "x"})
 
             free = (method, path) in FREE and not query
-            refused = 403 if path.startswith("/v1/tokens") else 404  # tokens are for who sees all pools
+            refused = 403 if (method, path) in OF_ALL_POOLS else 404
             assert response.status_code == (200 if free else refused), response.text
             assert SECRET not in response.text
             assert of_poem["memory"] not in response.text.replace(place, "").replace(f"'{of_poem['memory']}'", "")
