@@ -88,7 +88,7 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
             "interval_step": 0.2,
             "interval_max": 1.0,
         },
-        "result_expires": int(settings.keep_days * 86_400),
+        "result_expires": int(settings.traces_days * 86_400),
         "result_backend_always_retry": True,
         "result_backend_thread_safe": True,  # one pool of connections, and not one for each thread that saw a failure
         "worker_send_task_events": True,

@@ -87,3 +87,27 @@ class GiveUp(MemshareError):
     def __init__(self, message: str, reason: Reason = "refused") -> None:
         super().__init__(message)
         self.reason: Reason = reason
+
+
+COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue asks to wait
+
+
+def queue_full(queue: str, limit: int, length: int, pace: int) -> QueueFull:
+    """`pace` is how many messages of the queue ended in a minute: what frees a tenth of it is worth waiting for."""
+    shortest, longest = COME_BACK
+    wait = min(max(60 * limit / 10 / pace, shortest), longest) if pace else 60.0
+    return QueueFull(
+        f"The queue {queue!r} is full: {length:,} messages are open, and {limit:,} is the limit "
+        f"(MEMSHARE_QUEUE_LIMIT). Come back in {wait:.0f} s, or start more workers for it.",
+        wait,
+        length,
+    )
+
+
+class IdTaken(GiveUp):
+    """A task came under the id of another one that said something else."""
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(
+            f"The id {message_id!r} is that of another task, so this one was not run. Submit it under an id of its own."
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from uuid import uuid4
 
 import redis
@@ -38,6 +38,7 @@ class AgentCard(Message):
     pool: str
     model: str
     rubric: str | None = None
+    question_concepts: bool = True
     invented: tuple[str | None, ...] = ()
     """The kinds of tasks whose answers claim nothing of the world; None is a task without a kind."""
 
@@ -55,7 +56,7 @@ class Presence(Message):
 
     node: str
     pid: int
-    life: str
+    incarnation: str
     queues: tuple[str, ...]
     agents: tuple[AgentCard, ...] = ()
     scorer_model: str | None = None
@@ -68,7 +69,7 @@ def announce(client: redis.Redis, presence: Presence) -> None:
     """Say that this worker is there; it is forgotten when it has not said so for `LIFETIME` seconds."""
     with client.pipeline() as step:
         step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
-        step.sadd(INCARNATIONS_THERE, presence.life)
+        step.sadd(INCARNATIONS_THERE, presence.incarnation)
         for card in presence.agents:
             step.hset(INVENTED, card.name, json.dumps(card.invented))
         step.execute()
@@ -83,14 +84,15 @@ def is_invented(client: redis.Redis, agent: str | None, kind: str | None) -> boo
 def withdraw(client: redis.Redis, presence: Presence) -> None:
     with client.pipeline() as step:
         step.delete(PREFIX + presence.node)
-        step.srem(INCARNATIONS_THERE, presence.life)
+        step.srem(INCARNATIONS_THERE, presence.incarnation)
         step.execute()
 
 
-def vanished(client: redis.Redis, there: Iterable[Presence]) -> set[str]:
-    """The incarnations of workers that were ended without a chance to withdraw, and are not `there`."""
-    announced = set(map(str, client.smembers(INCARNATIONS_THERE)))
-    return announced - {worker.life for worker in there}
+def present_and_vanished(client: redis.Redis) -> tuple[list[Presence], set[str]]:
+    """The workers that are there, and the incarnations of those that were ended without a chance to withdraw."""
+    announced = set(map(str, client.smembers(INCARNATIONS_THERE)))  # first: who comes meanwhile has not vanished
+    there = present(client)
+    return there, announced - {worker.incarnation for worker in there}
 
 
 def forget(client: redis.Redis, incarnations: Collection[str], now: float) -> None:

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import DEAD
-from memshare_broker.delivery.ledger import IdTaken, Ledger
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.outcome_record import forgo
 from memshare_broker.delivery.publish import publish
-from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
+from memshare_broker.errors import BadInput, GiveUp, IdTaken, Reason, TryAgain
 from memshare_broker.observe.masking import masked
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import Message, derived_id

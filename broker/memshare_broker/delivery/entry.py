@@ -51,14 +51,14 @@ class Parked(Message):
     hold: str
 
 
-class Cancelled(Message):
+class Cancellation(Message):
     """That a journey was ended before it was through: when, as Unix time in seconds, and why."""
 
     at: float
     why: str
 
 
-class Result(NamedTuple):
+class CeleryResult(NamedTuple):
     """A task's result as Celery keeps it: its key, its text, and for how many seconds."""
 
     key: str

@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.wire.comparisons import Compared, CompareTask
+from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask, NotedPairs
 from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, VerdictTask
 from memshare_broker.wire.lessons import Lesson, LessonTask
@@ -46,6 +46,9 @@ class Hop(Generic[M, R]):
     kept: tuple[str, ...] | None = ()
     """Fields of the record that are known for ever of a journey that is kept (`outcome_record`). None where the end of
     the hop, even as a dead letter, says nothing of what became of the journey."""
+
+    details: tuple[str, ...] | None = ()
+    """Fields of the record that only a trace shows: they are kept for MEMSHARE_KEEP_TRACES_DAYS. None: all of them."""
 
     def of(self, agent: str) -> Hop[M, R]:
         """The same hop at one agent."""
@@ -96,13 +99,36 @@ class NextMessage(NamedTuple):
         return self.hop.entry(self.body, self.journey or journey, priority)
 
 
-ANSWER = Hop("answer", f"agents.{AGENT}", AGENT, AgentTask, Answer, (), begins=True, from_outside=True, has_result=True)
+ANSWER = Hop(
+    "answer",
+    f"agents.{AGENT}",
+    AGENT,
+    AgentTask,
+    Answer,
+    (),
+    begins=True,
+    from_outside=True,
+    has_result=True,
+    details=("steps",),
+)
 QUESTION = Hop(
     "question", f"agents.{AGENT}.question", AGENT, QuestionTask, Question, (), begins=True, kept=("question",)
 )
 GRADED = ("total", "threshold", "accepted")
-SCORE = Hop("score", "scorer.score", SCORER_QUEUE, AnsweredTask, Score, begins=True, kept=GRADED)
-OFFER = Hop("score", "scorer.offer", SCORER_QUEUE, OfferedPair, Score, (), begins=True, from_outside=True, kept=GRADED)
+RANGES = ("criteria",)
+SCORE = Hop("score", "scorer.score", SCORER_QUEUE, AnsweredTask, Score, begins=True, kept=GRADED, details=RANGES)
+OFFER = Hop(
+    "score",
+    "scorer.offer",
+    SCORER_QUEUE,
+    OfferedPair,
+    Score,
+    (),
+    begins=True,
+    from_outside=True,
+    kept=GRADED,
+    details=RANGES,
+)
 SETTLE = Hop(
     "settle",
     "memory_service.settle",
@@ -112,11 +138,16 @@ SETTLE = Hop(
     ("task", "journey"),
     kept=("outcome", "memory_id"),
 )
-CREDIT = Hop("credit", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited)
-COMPARE = Hop("compare", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None)
-LEARN = Hop("learn", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson, kept=None)
-EXTRACT = Hop("extract", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted, kept=None)
-NOTE_CONCEPTS = Hop("concepts", "memory_service.concepts", MEMORY_QUEUE, Extracted, NotedConcepts, kept=None)
+CREDIT = Hop("credit", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited, details=None)
+COMPARE = Hop("compare", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None, details=None)
+NOTE_COMPARED = Hop(
+    "pairs", "memory_service.compared", MEMORY_QUEUE, ComparedPairs, NotedPairs, kept=None, details=None
+)
+LEARN = Hop("learn", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson, kept=None, details=None)
+EXTRACT = Hop("extract", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted, kept=None, details=None)
+NOTE_CONCEPTS = Hop(
+    "concepts", "memory_service.concepts", MEMORY_QUEUE, Extracted, NotedConcepts, kept=None, details=None
+)
 
 HOPS: tuple[Hop[Any, Any], ...] = (
     ANSWER,
@@ -126,6 +157,7 @@ HOPS: tuple[Hop[Any, Any], ...] = (
     SETTLE,
     CREDIT,
     COMPARE,
+    NOTE_COMPARED,
     LEARN,
     EXTRACT,
     NOTE_CONCEPTS,

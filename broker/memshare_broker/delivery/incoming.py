@@ -1,17 +1,23 @@
-"""A task as Celery hands it to a worker, read as what the ledger knows of it and the message that its hop takes."""
+"""A task as Celery hands it to a worker: what the ledger knows of it, what it says, and whether it may come.
+
+Anybody may begin a journey, and every other message is one of the deployment's own.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, NoReturn
 
+from celery.exceptions import Ignore
 from pydantic import JsonValue, ValidationError
 
-from memshare_broker.delivery.dead_letters import unreadable
+from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, under_own_id, unreadable
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import Hop, M
 from memshare_broker.errors import GiveUp
+from memshare_broker.observe.logs import ids
 from memshare_broker.wire.checking import readable
-from memshare_broker.wire.signing import SIGNATURE
+from memshare_broker.wire.signing import SIGNATURE, Signer
 
 DUE = "memshare_due"
 """Header of a task that came with a time at which it is to run: that time, as Unix time in seconds."""
@@ -30,10 +36,7 @@ def read_message(
     if len(args) != 1 or kwargs or not isinstance(args[0], dict):
         entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
         return entry, None, GiveUp(f"{hop.task} takes one JSON object as its only argument.")
-    try:
-        entry = _entry(request, hop, args[0], queue)
-    except ValidationError as error:
-        return unreadable(args[0], queue, request.id), None, GiveUp(readable(error, hop.task))
+    entry = _entry(request, hop, args[0], queue)
     try:
         return entry, hop.message.model_validate(args[0]), None
     except ValidationError as error:
@@ -41,7 +44,7 @@ def read_message(
 
 
 def _entry(request: Any, hop: Hop[M, Any], body: dict[str, JsonValue], queue: str) -> Entry:
-    return Entry(
+    return Entry.model_construct(  # what came was checked as it was taken off the queue
         id=request.id,
         task=hop.task,
         queue=queue,
@@ -69,3 +72,34 @@ def _journey_of(hop: Hop[M, Any], body: Any) -> str | None:
 def _priority(request: Any) -> int:
     priority = (request.delivery_info or {}).get("priority")
     return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
+
+
+log = logging.getLogger(__name__)
+
+
+def may_come(entry: Entry, hop: Hop[Any, Any], signer: Signer) -> bool:
+    """Whether a message was signed, or begins a journey of its own at a hop where anybody may do that."""
+    if hop.from_outside and entry.journey == entry.id:
+        return True
+    return signer.proves(entry.signature, entry.task, entry.id, entry.journey, entry.body)
+
+
+def unsigned(entry: Entry) -> GiveUp:
+    """What is said of a message that had to be signed."""
+    return GiveUp(
+        f"The message {entry.id!r} for a task of the workers has no signature of this deployment, so it was not run. "
+        "If a worker of yours sent it, the workers do not have the same MEMSHARE_SECRET: once they have, it is sent "
+        "again by itself.",
+        "signature",
+    )
+
+
+def refuse(dead_letters: DeadLetters, entry: Entry, error: GiveUp) -> NoReturn:
+    """Keep a message that has no right to its id as a dead letter under another one.
+
+    What the ledger has under its id, and a result that waits there, stay as they are: the task does not even fail.
+    """
+    letter = letter_for(under_own_id(entry), error, tries=1)
+    dead_letters.add(letter)
+    log.error("Refused: %s", letter.error, extra=ids(task_id=letter.entry.id, queue=entry.queue, reason=letter.reason))
+    raise Ignore from error

@@ -38,8 +38,10 @@ DONE = "memshare:done"
 """Hash: stage → how many of its messages ended, ever."""
 JOURNEY = "memshare:journey:"
 """Hash of a journey: what is known of it, by stage."""
+TRACE = "memshare:trace:"
+"""Hash of a journey: the details of its records, by stage, which are kept for fewer days."""
 ENDED = "ended "
-"""Of a stage, in a journey: when its message ended, as Unix time in seconds."""
+"""Of a stage, in a trace: when its message ended, as Unix time in seconds."""
 RECENT = "memshare:recent"
 """Sorted set: the journeys that began last, a thousand of them, by the time at which they did."""
 KEPT = "memshare:kept"
@@ -71,6 +73,7 @@ TABLE = {
     "done": DONE,
     "metrics": METRICS,
     "journey": JOURNEY,
+    "trace": TRACE,
     "ended": ENDED,
     "recent": RECENT,
     "kept": KEPT,
@@ -93,3 +96,8 @@ def since_key(queue: str) -> str:
 def journey_key(journey: str) -> str:
     """What is known of a journey."""
     return JOURNEY + journey
+
+
+def trace_key(journey: str) -> str:
+    """The details of what is known of a journey."""
+    return TRACE + journey

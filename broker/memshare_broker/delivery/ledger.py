@@ -8,35 +8,31 @@ in no queue is sent again under the same id (`memshare_broker.delivery.sweeper`)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, cast
 
 import redis
 from pydantic import JsonValue
 
-from memshare_broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Parked, Result
+from memshare_broker.delivery.entry import Cancellation, CeleryResult, Committed, Entry, Outgoing, Parked
+from memshare_broker.delivery.journey_records import join, read_records, split
 from memshare_broker.delivery.keys import (
     DONE,
     FAILED,
     INCARNATIONS,
-    LIFTED,
     MESSAGES,
-    PARKED,
     QUEUES,
-    WHY,
     journey_key,
     open_key,
 )
-from memshare_broker.delivery.packed_json import pack, unpack
-from memshare_broker.delivery.queue_limit import queue_full
+from memshare_broker.delivery.packed_json import pack
+from memshare_broker.delivery.parked import ParkedMessages
 from memshare_broker.delivery.scripts import Argument, Name, run_script
-from memshare_broker.errors import GiveUp, NotYet, Reason
+from memshare_broker.errors import IdTaken, NotYet, Reason, queue_full
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
 from memshare_broker.wire.messages import Record
-
-LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it
 
 Facts = Mapping[str, JsonValue]
 """What is known for ever of a journey that was opened to be kept (`memshare_broker.delivery.outcome_record`)."""
@@ -45,21 +41,15 @@ CancelOutcome = Literal["cancelled", "running", "ended"]
 """What became of a message whose journey was to end: it may run at this moment, or have ended before."""
 
 
-class IdTaken(GiveUp):
-    """A task came under the id of another one that said something else."""
-
-    def __init__(self, message_id: str) -> None:
-        super().__init__(
-            f"The id {message_id!r} is that of another task, so this one was not run. Submit it under an id of its own."
-        )
-
-
 class Ledger:
     """The open messages and the journeys, in one Redis. What changes them is one atomic script."""
 
-    def __init__(self, client: redis.Redis, keep_days: float) -> None:
+    def __init__(self, client: redis.Redis, keep_days: float, traces_days: float | None = None) -> None:
+        """Records are kept for `keep_days`, their details for `traces_days`, or as long."""
+        self.parked = ParkedMessages(client)
         self._client = client
         self._keep = int(keep_days * 86_400)
+        self._keep_details = int((traces_days or keep_days) * 86_400)
 
     def open(self, entry: Entry, limit: int = 0, *, keep: bool = False, push: Outgoing | None = None) -> bool:
         """Write a message down, and `push` it in the same step; False when it is open or has ended already.
@@ -93,13 +83,13 @@ class Ledger:
         is that of another task.
         """
         owner = entry.owner
-        starts, done = self._run("begin", entry, incarnation, "1" if entry.begins else "", "", owner)
+        starts, *done = self._run("begin", entry, incarnation, "1" if entry.begins else "", "", owner)
         if starts == -2:
             text = entry.model_dump_json()
-            starts, done = self._run("begin", entry, incarnation, pack(text) if entry.begins else "", text, owner)
+            starts, *done = self._run("begin", entry, incarnation, pack(text) if entry.begins else "", text, owner)
         if starts == -3:
             raise IdTaken(entry.id)
-        return int(starts), unpack(done) if done else None
+        return int(starts), join(*done) if done else None
 
     def commit(
         self,
@@ -107,16 +97,17 @@ class Ledger:
         record: Record,
         following: Sequence[Outgoing] = (),
         *,
-        result: Result | None = None,
+        result: CeleryResult | None = None,
         counted: Iterable[Sample] = (),
         facts: Facts | None = None,
+        details: Collection[str] | None = (),
         tag: str = "",
     ) -> Committed:
-        """Record what a message did, strike it off, open and publish what follows, tell its result and count, in one
-        step.
+        """Record what a message did, strike it off, open and publish what follows, tell its result and count, at once.
 
-        `tag` is kombu's delivery tag of the message: with it the same step acknowledges it. When the message ran twice
-        and the other run was first, its record stands, and nothing else happens.
+        `details` are the fields of the record that are kept for fewer days, None for all. `tag` is kombu's delivery
+        tag of the message: with it the same step acknowledges it. When the message ran twice and the other run was
+        first, its record stands, and nothing else happens.
         """
         sent = [
             part
@@ -124,12 +115,14 @@ class Ledger:
             for part in (one.entry.id, one.entry.queue, one.entry.model_dump_json(), one.place, one.text)
         ]
         told: Sequence[Argument] = result or ("", "", 0)
-        text = pack(json.dumps(record, ensure_ascii=False))
-        first, done = self._run("commit", entry, tag, text, _json(facts), *told, len(following), *sent, *flat(counted))
-        return Committed(True, record) if first else Committed(False, unpack(done))
+        lasting, apart = split(record, details)
+        halves = _packed(lasting), _packed(apart) if apart else "", self._keep_details
+        counts = flat(counted)
+        first, *done = self._run("commit", entry, tag, *halves, _json(facts), *told, len(following), *sent, *counts)
+        return Committed(True, record) if first else Committed(False, join(*done))
 
     def cancel(
-        self, entry: Entry, why: Cancelled, result: Result | None = None, *, in_hand: bool = False
+        self, entry: Entry, why: Cancellation, result: CeleryResult | None = None, *, in_hand: bool = False
     ) -> CancelOutcome:
         """End the journey of an open message, and strike the message off.
 
@@ -156,42 +149,9 @@ class Ledger:
         why = Parked(id=entry.id, queue=entry.queue, until=0, why=str(reason), hold=reason.hold)
         self._run("park", entry, reason.wait, why.model_dump_json(), reason.hold, "1" if ages else "")
 
-    def parked(self) -> list[Parked]:
-        """The messages that wait beside their queues, the next one first."""
-        until = {str(pair[0]): float(pair[1]) for pair in self._client.zrange(PARKED, 0, -1, withscores=True)}
-        why = [Parked.model_validate_json(text) for text in self._client.hvals(WHY)]
-        waiting = [one.model_copy(update={"until": until[one.id]}) for one in why if one.id in until]
-        return sorted(waiting, key=lambda one: one.until)
-
-    def waits(self, message_id: str) -> Parked | None:
-        """Why a message waits beside its queue, if it does."""
-        why, until = self._client.hget(WHY, message_id), self._client.zscore(PARKED, message_id)
-        if why is None or until is None:
-            return None
-        return Parked.model_validate_json(why).model_copy(update={"until": float(until)})
-
-    def lift(self, hold: str) -> int:
-        """Let the messages that this holds back go on at once; returns how many."""
-        self._client.set(LIFTED + hold, 1, ex=LIFTED_SECONDS)
-        held = [one.id for one in self.parked() if one.hold == hold]
-        self.wake(held)
-        return len(held)
-
     def is_in_hand(self, message_id: str) -> bool:
         """Whether a worker that is there, or was a moment ago, works on a message."""
         return bool(self._client.hexists(INCARNATIONS, message_id))
-
-    def wake(self, ids: Sequence[str]) -> None:
-        """Let those of some messages that wait beside their queues go on at once."""
-        if ids:
-            self._client.zadd(PARKED, dict.fromkeys(ids, 0.0), xx=True)
-
-    def release(self, most: int) -> list[Entry]:
-        """Pop up to `most` messages whose time has come from those that wait beside their queues.
-
-        One that is not published then is sent again by the sweeper.
-        """
-        return [Entry.model_validate_json(text) for text in run_script(self._client, "release", most)]
 
     def fail(self, entry: Entry, reason: Reason) -> tuple[int, float]:
         """Note that a try has failed; returns how many have, this one included, and seconds since the first."""
@@ -218,8 +178,11 @@ class Ledger:
 
     def journey(self, journey: str) -> dict[str, Any]:
         """What is known of a submission, by stage: empty for an unknown id."""
-        fields = self._client.execute_command("HGETALL", journey_key(journey), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
-        return {name.decode(): unpack(kept) for name, kept in fields.items()}
+        return read_records(self._client, [journey])[0]
+
+    def records(self, journeys: Sequence[str]) -> list[dict[str, Any]]:
+        """The same of several submissions, read in one step."""
+        return read_records(self._client, journeys)
 
     def journeys(self, beginning: str, most: int) -> list[str]:
         """Up to `most` journeys whose ids begin with this; it looks at every key there is."""
@@ -248,6 +211,10 @@ class Ledger:
 
     def _run(self, name: Name, entry: Entry, *more: Argument) -> Any:
         return run_script(self._client, name, entry.id, entry.queue, entry.stage, entry.journey, self._keep, *more)
+
+
+def _packed(record: Record | None) -> bytes:
+    return pack(json.dumps(record, ensure_ascii=False))
 
 
 def _json(facts: Facts | None) -> str:

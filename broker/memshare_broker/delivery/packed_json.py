@@ -34,17 +34,22 @@ _WORDS = (
 
 def pack(text: str) -> bytes:
     """A JSON text as it is kept."""
-    plain = text.encode(errors="surrogatepass")  # as JSON is read back
-    if len(plain) < SHORTEST:
-        return plain
+    written = text.encode(errors="surrogatepass")  # as JSON is read back
+    if len(written) < SHORTEST:
+        return written
     deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW, MEMORY, zdict=_WORDS)
-    packed = PACKED + deflate.compress(plain) + deflate.flush()
-    return packed if len(packed) < len(plain) else plain
+    packed = PACKED + deflate.compress(written) + deflate.flush()
+    return packed if len(packed) < len(written) else written
 
 
 def unpack(kept: bytes) -> Any:
     """The value of what `pack` made, or of plain JSON."""
+    return json.loads(plain(kept))
+
+
+def plain(kept: bytes) -> bytes:
+    """The same as JSON."""
     if not kept.startswith(PACKED):
-        return json.loads(kept)
+        return kept
     inflate = zlib.decompressobj(RAW, zdict=_WORDS)
-    return json.loads(inflate.decompress(kept[len(PACKED) :]) + inflate.flush())
+    return inflate.decompress(kept[len(PACKED) :]) + inflate.flush()

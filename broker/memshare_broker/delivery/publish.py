@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -10,9 +12,6 @@ from uuid import uuid4
 import redis
 from celery import Celery
 from kombu.exceptions import OperationalError
-from kombu.serialization import dumps as serialize
-from kombu.transport.virtual.base import Base64
-from kombu.utils.json import dumps
 
 from memshare_broker.app import list_of, queue_named
 from memshare_broker.delivery.entry import Entry, Outgoing
@@ -22,7 +21,6 @@ from memshare_broker.wire.signing import SIGNATURE
 ACKNOWLEDGED = "memshare_acknowledged"  # property of a message in a worker's memory: a script has acknowledged it
 REFUSED = "memshare_refused"  # such a property: Redis did not take what the run did, so the message goes back
 PERSISTENT = 2  # kombu's word for a message that outlives its server
-_base64 = Base64()
 
 
 def publish(app: Celery, entry: Entry) -> None:
@@ -63,11 +61,10 @@ def outgoing(app: Celery, entry: Entry, parent: str | None = None) -> Outgoing:
         ignore_result=not entry.has_result,
         reply_to=app.thread_oid,
     )
-    content_type, encoding, body = serialize(made.body, serializer="json")
     message = {
-        "body": _base64.encode(body),
-        "content-encoding": encoding,
-        "content-type": content_type,
+        "body": base64.b64encode(json.dumps(made.body).encode()).decode(),
+        "content-encoding": "utf-8",
+        "content-type": "application/json",
         "headers": made.headers | _own_headers(entry),
         "properties": {
             **made.properties,
@@ -78,7 +75,7 @@ def outgoing(app: Celery, entry: Entry, parent: str | None = None) -> Outgoing:
             "delivery_tag": str(uuid4()),
         },
     }
-    return Outgoing(entry, list_of(entry.queue, entry.priority), dumps(message))
+    return Outgoing(entry, list_of(entry.queue, entry.priority), json.dumps(message))
 
 
 def tell_sent(app: Celery, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""The ledger's Lua scripts, which lie beside this file: each is one atomic step in Redis."""
+"""The ledger's Lua scripts, which lie in `lua/`: each is one atomic step in Redis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from redis.exceptions import NoScriptError
 
 from memshare_broker.delivery.keys import TABLE
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).with_name("lua")
 Name = Literal["open", "send", "take", "begin", "commit", "cancel", "park", "release", "fail", "bury", "revive"]
 ALONE = frozenset({"take", "release"})  # are not about one message of a journey, and do without the common steps
 Argument = str | bytes | int | float

@@ -7,6 +7,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,22 +19,21 @@ from redis.exceptions import ResponseError
 
 from memshare_broker.app import REPR_LENGTH
 from memshare_broker.connection import DOWN, is_outage
-from memshare_broker.delivery import stage_trace
-from memshare_broker.delivery.admission import may_come, refuse, unsigned
 from memshare_broker.delivery.celery_result import revoked, success
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
-from memshare_broker.delivery.entry import Cancelled, Entry
+from memshare_broker.delivery.entry import Cancellation, Entry
 from memshare_broker.delivery.hops import M
-from memshare_broker.delivery.incoming import DUE, read_message
-from memshare_broker.delivery.ledger import Facts, IdTaken, Ledger
+from memshare_broker.delivery.incoming import DUE, may_come, read_message, refuse, unsigned
+from memshare_broker.delivery.ledger import Facts, Ledger
 from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, outgoing
 from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.errors import BadInput, GiveUp, MemshareError, NotYet, TryAgain
+from memshare_broker.errors import BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
+from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.presence import WORKER_INCARNATION
-from memshare_broker.wire.messages import Record
+from memshare_broker.wire.messages import Message, Record, Usage
 from memshare_broker.wire.signing import Signer
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 STARTS_BEFORE_CRASH = 5
 BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
 OUTAGES = frozenset({"store"})  # concern every task alike, and cost nothing to try again: bounded by age alone
+OUTAGE_CAP = 15  # seconds; that long after an outage all goes on
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _work(
         services.ledger.park(entry, NotYet("It was sent to run at this time.", due - now, hold="its time"))
         raise Ignore
 
-    with stage_trace.run(task.request, entry, message):
+    with _traced(task.request, entry, message):
         return _run(task, stage, services, entry, message)
 
 
@@ -166,13 +167,14 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         result=success(task.app, entry.id, record, task.request) if stage.hop.has_result else None,
         counted=(count("memshare_tasks_total", stage=stage.hop.name, outcome=outcome.ended), *outcome.counted),
         facts=_facts(stage, outcome, record),
+        details=stage.hop.details,
         tag=properties.get("delivery_tag", ""),
     )
     properties[ACKNOWLEDGED] = True
     if stage.hop.has_result:
         task.request.ignore_result = True  # it is stored already
     usage = getattr(outcome.record, "usage", None)
-    stage_trace.ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
+    _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
     return committed.record
 
 
@@ -186,7 +188,8 @@ def _countdown(error: TryAgain, retries: int) -> float:
     """Seconds: what the other side asked for and up to one more, or exponential with full jitter."""
     if error.wait is not None:
         return error.wait + random.random()
-    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, BACK_OFF_CAP, full_jitter=True)
+    cap = OUTAGE_CAP if error.reason in OUTAGES else BACK_OFF_CAP
+    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, cap, full_jitter=True)
 
 
 def _bury(
@@ -196,7 +199,7 @@ def _bury(
         tries, _ = services.ledger.fail(entry, reason_of(error, kind))
     letter = letter_for(entry, error, tries=tries, kind=kind)
     first = services.dead_letters.add(letter)
-    stage_trace.ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
+    _trace_ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
     about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
     log.error("Gave up: %s", letter.error, extra=about)
     raise GiveUp(letter.error) from None  # the letter has the rest, without the keys that a provider echoes
@@ -204,9 +207,41 @@ def _bury(
 
 def _cancel(app: Celery, services: StageServices, entry: Entry, why: str) -> None:
     told = revoked(app, entry.id, why) if entry.has_result else None
-    services.ledger.cancel(entry, Cancelled(at=time.time(), why=why), told, in_hand=True)
+    services.ledger.cancel(entry, Cancellation(at=time.time(), why=why), told, in_hand=True)
     log.info("Cancelled: %s", why, extra=_about(entry))
 
 
 def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
     return ids(task_id=entry.id, journey=entry.journey, stage=entry.stage, queue=entry.queue, **more)
+
+
+def _traced(request: Any, entry: Entry, message: Message) -> AbstractContextManager[None]:
+    """The span of one run of a stage; `request` is Celery's."""
+    pair = getattr(message, "task", message)  # a graded pair has the task in it
+    agent = entry.queue if _is_first(entry) else getattr(pair, "agent", None)
+    name = f"{entry.stage} {agent}" if _is_first(entry) else entry.stage
+    about = {
+        "messaging.system": "redis",
+        "messaging.destination.name": entry.queue,
+        "messaging.message.id": entry.id,
+        "memshare.agent": agent,
+        "memshare.kind": getattr(pair, "kind", None),
+    }
+    client = request.get("traceparent") or (request.headers or {}).get("traceparent")
+    return tracing.stage(entry.journey, name, {"traceparent": str(client)} if client else {}, about)
+
+
+def _trace_ended(
+    ledger: Ledger, entry: Entry, outcome: str, *, first: bool, usage: Usage | None = None, reason: str | None = None
+) -> None:
+    """Tell the span of a run how it ended, and export the root of the trace when the task has been answered: once, by
+    the run of the message that was first."""
+    about = {"memshare.outcome": outcome, "memshare.reason": reason, **tracing.tokens(usage)}
+    tracing.note(about)
+    if first and _is_first(entry):
+        tracing.root(entry.journey, f"task {entry.queue}", lambda: ledger.submitted(entry.journey), about)
+
+
+def _is_first(entry: Entry) -> bool:
+    """Whether a journey begins with this very message, which gave it its id."""
+    return entry.id == entry.journey

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +22,7 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, QUEUES, SWEEPING, SWEPT, UNACKED, open_key
 from memshare_broker.delivery.publish import publish
 from memshare_broker.observe.logs import ids
-from memshare_broker.presence import INTERVAL, LIFETIME, forget, present, shorten_presences, vanished
+from memshare_broker.presence import INTERVAL, LIFETIME, forget, present_and_vanished, shorten_presences
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     """Send again what got lost, and return the ids.
 
     Lost is what showed no sign of life for `lease` seconds and is nowhere, and what a worker had taken that
-    has not been there for a while. A worker that was killed may have taken a message and not have noted it yet: when
+    has vanished. A worker that was killed may have taken a message and not have noted it yet: when
     one has vanished, what is nowhere is lost at once. One process sweeps at a time. What waits in a queue or is held by
     a worker is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
@@ -58,11 +58,11 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
 
 
 def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterator[str]:
-    workers = present(client)
-    there, gone = {worker.life for worker in workers}, vanished(client, workers)
+    workers, gone = present_and_vanished(client)
+    there = {worker.incarnation for worker in workers}
     taken = {str(one): str(incarnation) for one, incarnation in client.hgetall(INCARNATIONS).items()}
-    orphans = [one for one, incarnation in taken.items() if incarnation not in there]
-    cared_for = taken.keys() - set(orphans)
+    orphans = {one: incarnation in gone for one, incarnation in taken.items() if incarnation not in there}
+    cared_for = taken.keys() - orphans.keys()
     if _turned_back(client):
         _renew_what_is_ahead(client)
         shorten_presences(client)
@@ -84,7 +84,7 @@ def _sweep_queue(
     missed_after: float,
     lock: Lock,
     queue: str,
-    orphans: list[str],
+    orphans: Mapping[str, bool],
     cared_for: set[str],
 ) -> Iterator[str]:
     now = _now(client)
@@ -153,10 +153,15 @@ def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
     return ids
 
 
-def _silent(client: redis.Redis, queue: str, ids: list[str], since: float) -> set[str]:
-    """Those of a queue's messages that showed no sign of life since then."""
-    seen = client.zmscore(open_key(queue), ids) if ids else []
-    return {one for one, at in zip(ids, seen, strict=True) if at is not None and float(at) <= since}
+def _silent(client: redis.Redis, queue: str, orphans: Mapping[str, bool], since: float) -> set[str]:
+    """Those of a queue's messages whose workers have vanished, or never said that they are there, and did nothing since
+    then; `orphans` says of each whether it vanished."""
+    seen = client.zmscore(open_key(queue), list(orphans)) if orphans else []
+    return {
+        one
+        for (one, vanished), at in zip(orphans.items(), seen, strict=True)
+        if at is not None and (vanished or float(at) <= since)
+    }
 
 
 def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:

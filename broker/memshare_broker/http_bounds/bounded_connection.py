@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
     """Seconds for its headers to arrive, and for the first request of a connection to begin."""
 
 
-class Reading(Enum):
+class ReadState(Enum):
     """Which part of a request arrives now."""
 
     NOTHING = auto()
@@ -47,7 +47,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, bounds: Bounds, count: ConnectionCount, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self._bounds, self._count = bounds, count
-        self._reading = Reading.NOTHING
+        self._reading = ReadState.NOTHING
         self._head = 0
         """Bytes of the head that were parsed, of trailers, too."""
         self._unparsed = 0
@@ -94,13 +94,13 @@ class BoundedConnection(HttpToolsProtocol):
                 return
         if self._head + self._unparsed > LARGEST_HEAD:
             self._refuse(431, f"The headers are larger than {LARGEST_HEAD:,} bytes: send less in them.")
-        elif self._reading is not Reading.NOTHING and self._deadline is None:
+        elif self._reading is not ReadState.NOTHING and self._deadline is None:
             self._unset_keepalive_if_required()
-            is_head = self._reading is Reading.HEAD
+            is_head = self._reading is ReadState.HEAD
             self._expect_within(self._bounds.head_within if is_head else self._bounds.body_within)
 
     def on_message_begin(self) -> None:
-        self._reading, self._head = Reading.HEAD, 0
+        self._reading, self._head = ReadState.HEAD, 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -114,7 +114,7 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("more requests at once than are taken")
-        self._reading, self._unparsed = Reading.BODY, 0
+        self._reading, self._unparsed = ReadState.BODY, 0
         self._unset_keepalive_if_required()
         self._expect_within(None)
         self._count.works(self)
@@ -128,7 +128,7 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._reading, self._unparsed = Reading.NOTHING, 0
+        self._reading, self._unparsed = ReadState.NOTHING, 0
         self._expect_within(None)
         super().on_message_complete()
 
@@ -159,10 +159,10 @@ class BoundedConnection(HttpToolsProtocol):
     def _too_slow(self) -> None:
         if self.flow.write_paused:
             self.transport.abort()  # who asked does not read the answer
-        elif self._reading is Reading.NOTHING:
+        elif self._reading is ReadState.NOTHING:
             self.transport.close()  # a connection that was opened for later, as browsers do
         else:
-            part = "headers" if self._reading is Reading.HEAD else "body"
+            part = "headers" if self._reading is ReadState.HEAD else "body"
             self._refuse(408, f"The {part} of the request did not arrive in time: send it at once.")
 
     def _refuse(self, status: int, detail: str) -> None:
@@ -171,7 +171,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._is_refused = True
         cycle = self.cycle
-        is_own = self._reading is Reading.BODY and not self.pipeline and not (cycle and cycle.response_started)
+        is_own = self._reading is ReadState.BODY and not self.pipeline and not (cycle and cycle.response_started)
         if cycle is not None and not cycle.response_complete and not is_own:
             self.transport.abort()
             return

@@ -16,7 +16,7 @@ MOST = 2_000
 TELL_EVERY = 60.0  # seconds
 
 
-class Connection(Protocol):
+class CountedConnection(Protocol):
     """A connection that can be closed to make room for another one."""
 
     def give_way(self) -> None: ...
@@ -32,14 +32,14 @@ class ConnectionCount:
     def __init__(self, most: int, most_of_one: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._most_of_one = most, most_of_one
         self._clock = clock
-        self._source_of: dict[Connection, str | None] = {}
+        self._source_of: dict[CountedConnection, str | None] = {}
         self._from: Counter[str] = Counter()
-        self._waiting: dict[Connection, None] = {}
+        self._waiting: dict[CountedConnection, None] = {}
         """In the order in which they began to wait."""
         self._turned_away = 0
         self._told = -TELL_EVERY
 
-    def enter(self, connection: Connection, address: str | None) -> bool:
+    def enter(self, connection: CountedConnection, address: str | None) -> bool:
         """Count a connection, which waits for its first request; False where there is no room.
 
         `address` is the IP address of the other side, None for a Unix socket, whose users are not told apart.
@@ -60,7 +60,7 @@ class ConnectionCount:
         self._waiting[connection] = None
         return True
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: CountedConnection) -> None:
         """Count a connection no longer; one that is not counted is left alone."""
         self._waiting.pop(connection, None)
         if connection not in self._source_of:
@@ -71,11 +71,11 @@ class ConnectionCount:
             if not self._from[source]:
                 del self._from[source]
 
-    def works(self, connection: Connection) -> None:
+    def works(self, connection: CountedConnection) -> None:
         """Note that a request of this connection is being answered."""
         self._waiting.pop(connection, None)
 
-    def waits(self, connection: Connection) -> None:
+    def waits(self, connection: CountedConnection) -> None:
         """Note that this connection waits for its next request."""
         if connection in self._source_of:
             self._waiting[connection] = None

@@ -24,7 +24,7 @@ from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import load_settings
 from memshare_broker.wire.checking import one_line
-from memshare_broker.wire.envelope import UNREADABLE, Unreadable, check_payload, is_id, read_headers
+from memshare_broker.wire.envelope import UNREADABLE, UnreadableMessage, check_payload, is_id, read_headers
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class CarefulConsumer(Consumer):
                 handle(message)
             except (redis.RedisError, OperationalError, OSError):
                 raise  # Redis is away: the message comes again
-            except Unreadable as error:
+            except UnreadableMessage as error:
                 self._refuse(message, str(error))
             except Exception as error:
                 log.exception("A message passed the checks, and Celery cannot take it.")
@@ -67,23 +67,23 @@ class CarefulConsumer(Consumer):
         super().shutdown()
 
     def _check(self, message: Message) -> None:
-        """Give a message the headers that Celery can take. Raises `Unreadable`."""
+        """Give a message the headers that Celery can take. Raises `UnreadableMessage`."""
         headers = read_headers(message.headers)
         task = self.app.tasks.get(headers["task"])
         if task is None or headers["task"].startswith("celery."):
             known = ", ".join(sorted(name for name in self.app.tasks if not name.startswith("celery.")))
-            raise Unreadable(f"No task is called {headers['task']!r} here. There are: {known}.")
+            raise UnreadableMessage(f"No task is called {headers['task']!r} here. There are: {known}.")
         try:
             payload = message.decode()
         except Exception as error:
-            raise Unreadable(f"Its body cannot be read ({error}). {OUR_WORDS}") from error
+            raise UnreadableMessage(f"Its body cannot be read ({error}). {OUR_WORDS}") from error
         check_payload(payload, cast(bytes, message.body))
         due, expires = self._moment(headers, "eta"), self._moment(headers, "expires")
         if getattr(task, "keeps_time", False):
             # Until its time has come Celery would hold a task in memory, so many of them, and then take nothing.
             headers |= {"eta": None, "expires": None, DUE: due, EXPIRES: expires}
         elif due is not None:
-            raise Unreadable(f"{task.name} runs when it is asked to, not at a time (eta, countdown).")
+            raise UnreadableMessage(f"{task.name} runs when it is asked to, not at a time (eta, countdown).")
         message.headers = headers
 
     def _moment(self, headers: dict[str, Any], name: str) -> float | None:
@@ -94,9 +94,9 @@ class CarefulConsumer(Consumer):
             read = maybe_iso8601(headers[name])
             moment = maybe_make_aware(read, self.app.timezone).timestamp() if read else 0.0
         except (ValueError, TypeError, AttributeError, OverflowError) as error:
-            raise Unreadable(f"Its {name} is no time: {headers[name]!r}.") from error
+            raise UnreadableMessage(f"Its {name} is no time: {headers[name]!r}.") from error
         if moment > time.time() + LATEST:
-            raise Unreadable(f"Its {name} is more than a year away: {headers[name]!r}.")
+            raise UnreadableMessage(f"Its {name} is more than a year away: {headers[name]!r}.")
         return float(moment)
 
     def _refuse(self, message: Message, reason: str) -> None:
@@ -120,4 +120,4 @@ class CarefulConsumer(Consumer):
     def _dead_letters(self) -> DeadLetters:
         settings = load_settings()
         client = connect(settings.redis)
-        return DeadLetters(client, Ledger(client, settings.keep_days))
+        return DeadLetters(client, Ledger(client, settings.keep_days, settings.traces_days))

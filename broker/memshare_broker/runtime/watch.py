@@ -35,7 +35,7 @@ COLLECT_EVERY = 30.0  # seconds; what a failed task leaves refers to itself, wit
 Pulse = Callable[[Settings, Sequence[str]], None]
 
 
-class Watch(threading.Thread):
+class WorkerWatch(threading.Thread):
     """Announces the worker and touches its heartbeat file, until the process ends.
 
     What else is to be done every few seconds has threads of its own: a long sweep, or a pulse that waits for its store,
@@ -52,11 +52,11 @@ class Watch(threading.Thread):
         self._consumer = consumer
         self._pulses = pulses
         self._client: redis.Redis = connect(settings.redis)
-        self._ledger = Ledger(self._client, settings.keep_days)
+        self._ledger = Ledger(self._client, settings.keep_days, settings.traces_days)
         self._presence = Presence(
             node=consumer.hostname,
             pid=os.getpid(),
-            life=WORKER_INCARNATION,
+            incarnation=WORKER_INCARNATION,
             queues=queues,
             agents=tuple(card for card in cards if card.name in queues),
             scorer_model=settings.model_for("scorer") if {SCORER_QUEUE, CONCEPTS_QUEUE} & {*queues} else None,
@@ -100,7 +100,7 @@ class Watch(threading.Thread):
 
     def _release(self) -> None:
         """Publish what has waited beside its queue long enough."""
-        while entries := self._ledger.release(RELEASED_AT_ONCE):
+        while entries := self._ledger.parked.release(RELEASED_AT_ONCE):
             for entry in entries:
                 publish(self._app, entry)
 

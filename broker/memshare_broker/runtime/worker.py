@@ -29,7 +29,7 @@ from memshare_broker.observe import logs
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.private_files import keep_private
 from memshare_broker.runtime.shutdown import hand_back_after
-from memshare_broker.runtime.watch import Pulse, Watch, forget
+from memshare_broker.runtime.watch import Pulse, WorkerWatch, forget
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.secret import open_signer
 
@@ -42,7 +42,7 @@ CHATTY = ("httpx", "httpx2", "celery.worker.strategy", "celery.app.trace")
 
 
 @dataclass(frozen=True)
-class Part:
+class WorkerPart:
     """What a package adds to a worker."""
 
     queues: Callable[[Settings], Sequence[str]]
@@ -59,13 +59,13 @@ class Part:
 def open_stage_services(settings: Settings) -> StageServices:
     """The broker's side of every stage, one for a process."""
     client = connect(settings.redis)
-    ledger = Ledger(client, settings.keep_days)
+    ledger = Ledger(client, settings.keep_days, settings.traces_days)
     return StageServices(
         ledger, DeadLetters(client, ledger), settings.tries, settings.retry_hours * 3_600, open_signer(settings)
     )
 
 
-def worker_app(*parts: Part) -> Celery:
+def worker_app(*parts: WorkerPart) -> Celery:
     """The app of a worker that serves the queues of these parts; also what `celery -A` finds."""
 
     def queues(settings: Settings) -> list[str]:
@@ -121,7 +121,7 @@ def worker_app(*parts: Part) -> Celery:
             serving = _serving(parts, settings, list(app.amqp.queues.consume_from))
             cards = [card for part in serving for card in part.cards(settings)]
             pulses = [] if _forks(type(sender.pool)) else [part.pulse for part in serving]
-            Watch(app, settings, sender, cards, pulses).start()
+            WorkerWatch(app, settings, sender, cards, pulses).start()
 
     return app
 
@@ -132,7 +132,7 @@ def _require_same_secret(settings: Settings) -> None:
         require_same_secret(client, signer)
 
 
-def _serving(parts: Sequence[Part], settings: Settings, served: Sequence[str]) -> list[Part]:
+def _serving(parts: Sequence[WorkerPart], settings: Settings, served: Sequence[str]) -> list[WorkerPart]:
     """The parts of which a queue is served; the others are not even imported."""
     return [part for part in parts if set(part.queues(settings)) & set(served)]
 

@@ -8,13 +8,14 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message, PaidTask, Usage
 
 MOST = 4  # memories with which one is compared
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
-class Text(Protocol):
+class ComparedText(Protocol):
     """Anything that says what a memory says."""
 
     @property
@@ -23,14 +24,14 @@ class Text(Protocol):
     def answer(self) -> str: ...
 
 
-class Named(Text, Protocol):
+class NamedText(ComparedText, Protocol):
     """A text with the id of its memory."""
 
     @property
     def id(self) -> UUID: ...
 
 
-class Paid(Text, Protocol):
+class PaidText(ComparedText, Protocol):
     """A text of a pool, and who pays for what is asked about it."""
 
     @property
@@ -49,7 +50,7 @@ class Said(Message):
     answer: str
 
     @classmethod
-    def of(cls, memory_id: UUID, text: Text) -> Said:
+    def of(cls, memory_id: UUID, text: ComparedText) -> Said:
         prompt = text.prompt and text.prompt[:LONGEST_TEXT]
         return cls(id=memory_id, prompt=prompt, answer=text.answer[:LONGEST_TEXT])
 
@@ -61,7 +62,7 @@ class CompareTask(PaidTask):
     others: tuple[Said, ...] = Field(min_length=1, max_length=MOST)
 
     @classmethod
-    def of(cls, journey: str, memory_id: UUID, memory: Paid, others: Iterable[Named]) -> CompareTask:
+    def of(cls, journey: str, memory_id: UUID, memory: PaidText, others: Iterable[NamedText]) -> CompareTask:
         return cls(
             journey=journey,
             pool=memory.pool,
@@ -80,3 +81,19 @@ class Compared(Message):
     compared: int
     model: str
     usage: Usage
+
+
+class ComparedPairs(Message):
+    """From the scorer or the trainer to the memory service: what was said of a memory and each of these others."""
+
+    journey: str
+    pool: Label
+    compared: Compared
+    others: tuple[UUID, ...]
+
+
+class NotedPairs(Message):
+    """What the memory service did with it: of how many pairs it was noted. A pair is left out where one is gone."""
+
+    memory_id: UUID
+    noted: int

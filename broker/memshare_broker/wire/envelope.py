@@ -25,7 +25,7 @@ UNREADABLE = "memshare_unreadable"
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")  # may be one half of a character alone, which no text can hold
 
 
-class Unreadable(Exception):
+class UnreadableMessage(Exception):
     """This is no message that a worker can run; the text says why."""
 
 
@@ -100,11 +100,11 @@ def read_envelope(raw: bytes, queue: str) -> dict[str, Any]:
         envelope = _Envelope.model_validate(found)
         headers: dict[str, Any] = envelope.headers
         if "compression" in headers:
-            raise Unreadable("It is compressed; messages are taken as they are.")
+            raise UnreadableMessage("It is compressed; messages are taken as they are.")
         if isinstance(headers.get("id"), int):
             headers["id"] = str(headers["id"])
         if not isinstance(headers.get("id", ""), str) or not headers.get("id", "").isprintable():
-            raise Unreadable("Its id is no printable text.")
+            raise UnreadableMessage("Its id is no printable text.")
         if envelope.properties.body_encoding:
             base64.b64decode(envelope.body or "")
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the message
@@ -120,21 +120,21 @@ def read_envelope(raw: bytes, queue: str) -> dict[str, Any]:
 
 
 def read_headers(headers: dict[str, Any]) -> dict[str, Any]:
-    """The headers of a task as Celery can take them. Raises `Unreadable`.
+    """The headers of a task as Celery can take them. Raises `UnreadableMessage`.
 
     Headers that Celery does not know pass, unless they would stand in place of what a task knows of itself.
     """
     if UNREADABLE in headers:
-        raise Unreadable(str(headers[UNREADABLE]))
+        raise UnreadableMessage(str(headers[UNREADABLE]))
     if "task" not in headers:
-        raise Unreadable("It is no Celery task (protocol 2): its headers name none.")
+        raise UnreadableMessage("It is no Celery task (protocol 2): its headers name none.")
     try:
         known = _Headers.model_validate(headers)
         json.dumps(headers, ensure_ascii=False, default=repr).encode()
     except ValidationError as error:
-        raise Unreadable(readable(error, "Its headers")) from error
+        raise UnreadableMessage(readable(error, "Its headers")) from error
     except UnicodeEncodeError as error:
-        raise Unreadable("Its headers hold half a character (a surrogate alone).") from error
+        raise UnreadableMessage("Its headers hold half a character (a surrogate alone).") from error
     others = {name: value for name, value in (known.model_extra or {}).items() if not hasattr(Context, name)}
     return known.model_dump(exclude_unset=True, include=set(_Headers.model_fields)) | others
 
@@ -142,16 +142,18 @@ def read_headers(headers: dict[str, Any]) -> dict[str, Any]:
 def check_payload(payload: object, body: bytes) -> None:
     """Check what a task is called with, decoded and as it came: [arguments, named arguments, what follows].
 
-    Raises `Unreadable`.
+    Raises `UnreadableMessage`.
     """
     try:
         _PAYLOAD.validate_python(payload, strict=False)
         if _HALF_A_PAIR.search(body):
             json.dumps(payload, ensure_ascii=False).encode()
     except ValidationError as error:
-        raise Unreadable(readable(error, "Its body")) from error
+        raise UnreadableMessage(readable(error, "Its body")) from error
     except UnicodeEncodeError as error:
-        raise Unreadable("Its body holds half a character (a surrogate alone), which no text can hold.") from error
+        raise UnreadableMessage(
+            "Its body holds half a character (a surrogate alone), which no text can hold."
+        ) from error
 
 
 def _wrapped(raw: bytes, queue: str, why: str, found: object) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def is_id(value: object) -> bool:
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, Unreadable):
+    if isinstance(error, UnreadableMessage):
         return str(error)
     if isinstance(error, ValidationError):
         return readable(error, "It is no message of Celery")

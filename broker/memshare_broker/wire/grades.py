@@ -71,11 +71,14 @@ class MemoriesCredited(Message):
     memories: int
 
 
+SettlementOutcome = Literal["stored", "duplicate", "replaced", "rejected", "not kept", "not graded"]
+
+
 class Settlement(Message):
     """What the memory service did with a graded pair; "not graded" is the scorer's word, where there is no model."""
 
     memory_id: UUID | None
-    outcome: Literal["stored", "duplicate", "replaced", "rejected", "not kept", "not graded"]
+    outcome: SettlementOutcome
     reason: str
     learnt: tuple[UUID, ...] = Field(default=(), description="the statements that the answer has from its sources")
     parts: dict[UUID, UUID] = Field(

@@ -77,11 +77,13 @@ class Lesson(Message):
     what was to replace it: how likely the memory that is ranked first helps, and nDCG of the ranking, 0 to 1. `version`
     is what was published, `refused` says that it would have been worse. `evidence` counts the words of `Evidence` that
     were learnt from. `compared` says which of its rivals contradict the memory, where they were asked about with it.
+    `model` is the one that was asked for labels.
     """
 
     outcome: Literal["learnt", "held out", "no update"]
     reason: str
     labelled_by: Literal["json", "logprobs"] | None = None
+    model: str | None = None
     positives: int = 0
     negatives: int = 0
     evidence: int = 0

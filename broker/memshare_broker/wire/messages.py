@@ -8,6 +8,7 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from memshare_broker.names import NAME
 from memshare_broker.wire.conversation import written
 from memshare_broker.wire.forms import Label, Moment, Share
 
@@ -19,7 +20,7 @@ MAX_MEMORIES = 20
 MAX_LEARNT = 20
 MAX_PARTS = 5
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
+Name = Annotated[str, StringConstraints(pattern=f"^{NAME}$")]
 Priority = Annotated[int, Field(ge=0, le=9)]
 
 _NAMESPACE = uuid5(NAMESPACE_DNS, "memshare")
@@ -171,7 +172,8 @@ class Step(Message):
 class Answer(Message):
     """The result of an agent's task; `withheld` is a memory that was recalled and, at random, not shown.
 
-    `quoted` is the memory whose answer it is, word for word, where there is no model.
+    `quoted` is the memory whose answer it is, word for word, where there is no model. `verified` says whether a run in
+    steps ended with a verified answer.
     """
 
     task_id: str
@@ -184,6 +186,7 @@ class Answer(Message):
     usage: Usage
     seconds: float
     steps: tuple[Step, ...] = ()
+    verified: bool | None = None
     withheld: Shown | None = None
     quoted: Quoted | None = None
 

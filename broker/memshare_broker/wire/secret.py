@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from memshare_broker.errors import BadInput
-from memshare_broker.setting_forms import Secret
 from memshare_broker.settings import Settings
+from memshare_broker.settings.forms import Secret
 from memshare_broker.wire.signing import Signer
 
 FILE = "secret"

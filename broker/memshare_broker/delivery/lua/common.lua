@@ -1,7 +1,7 @@
 -- What most scripts begin with: their first arguments, and the steps they share. `key` is the table of keys.
 -- ARGV: id, queue and stage of the message; its journey; seconds to keep a journey's records.
 local id, queue, stage, name, keep = unpack(ARGV)
-local journey = key.journey .. name
+local journey, trace = key.journey .. name, key.trace .. name
 local open, since = key.open .. queue, key.since .. queue
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
@@ -56,6 +56,12 @@ end
 local function note(...)
   redis.call('HSET', journey, ...)
   redis.call('EXPIRE', journey, keep)
+end
+
+-- Field and value, in turn, of the details of the journey, which are kept for so many seconds.
+local function note_details(seconds, ...)
+  redis.call('HSET', trace, ...)
+  redis.call('EXPIRE', trace, seconds)
 end
 
 -- Adds to the metrics: from ARGV[first] on, field and amount, in turn. What Redis refuses to add is left out: a script

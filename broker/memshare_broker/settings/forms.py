@@ -11,6 +11,7 @@ from pydantic import AfterValidator, SecretStr, ValidationError
 from redis.connection import parse_url
 
 from memshare_broker.errors import BadInput
+from memshare_broker.names import NAME
 from memshare_broker.rate_limits import parse_rate_limits
 from memshare_broker.sentinels import SCHEME, parse_sentinels
 
@@ -61,6 +62,12 @@ def _networks(text: str) -> str:
     return text
 
 
+def _pools(text: str) -> str:
+    if not re.fullmatch(f"{NAME}( *, *{NAME})*", text):
+        raise ValueError("expected names of pools with commas between them")
+    return text
+
+
 def _login(login: SecretStr) -> SecretStr:
     if not re.fullmatch(r"[^:,]+:[^,]+", login.get_secret_value()):
         raise ValueError("expected USER:PASSWORD without commas")
@@ -89,6 +96,7 @@ RedisUrl = Annotated[str, AfterValidator(_redis_url)]
 ListenAddress = Annotated[str, AfterValidator(_listen_address)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
 Networks = Annotated[str, AfterValidator(_networks)]
+Pools = Annotated[str, AfterValidator(_pools)]
 Login = Annotated[SecretStr, AfterValidator(_login)]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 RateLimits = Annotated[str, AfterValidator(_rate_limits)]

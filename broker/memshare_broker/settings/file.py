@@ -17,8 +17,11 @@ from memshare_broker.toml_files import load
 NAME = "memshare.toml"
 RUNNING = "running.toml"
 """In a data folder: the model of the `memshare up` that runs there, which holds a lock on the file."""
-PROVIDERS = ("openai_api_key", "openai_base_url", "mistral_api_key", "mistral_base_url")
-"""What the clients of providers read from the environment; a file may have these beside the settings."""
+PROVIDERS = ("openai", "mistral")
+"""The providers of chat models, as the name of a model begins: PROVIDER:NAME."""
+ADDRESSES = tuple(f"{one}_base_url" for one in PROVIDERS)
+VARIABLES = (*(f"{one}_api_key" for one in PROVIDERS), *ADDRESSES)
+"""What their clients read from the environment, in capitals; a file may have these beside the settings."""
 
 
 def environment_before_file(
@@ -52,7 +55,7 @@ def _read(settings: type[BaseSettings], file: Path) -> dict[str, Any]:
     Raises `BadInput` with the line of what cannot be used.
     """
     given = load(file, _form(settings)).model_dump(exclude_unset=True)
-    for name in PROVIDERS:
+    for name in VARIABLES:
         if name in given:
             os.environ.setdefault(name.upper(), given.pop(name))
     return given
@@ -61,5 +64,5 @@ def _read(settings: type[BaseSettings], file: Path) -> dict[str, Any]:
 @cache
 def _form(settings: type[BaseSettings]) -> type[BaseModel]:
     fields: dict[str, Any] = {name: (field.annotation, field) for name, field in settings.model_fields.items()}
-    providers: dict[str, Any] = dict.fromkeys(PROVIDERS, (str, ""))
+    providers: dict[str, Any] = dict.fromkeys(VARIABLES, (str, ""))
     return create_model("SettingsFile", __config__=ConfigDict(extra="forbid"), **fields, **providers)

@@ -1,0 +1,62 @@
+"""All settings of a process, read from `MEMSHARE_…` environment variables and from `memshare.toml`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import PydanticBaseSettingsSource as Source
+
+from memshare_broker.redis_server import socket_url
+from memshare_broker.settings.file import environment_before_file
+from memshare_broker.settings.forms import unusable
+from memshare_broker.settings.learning import LearningSettings
+from memshare_broker.settings.models import ModelSettings
+from memshare_broker.settings.places import PlaceSettings
+from memshare_broker.settings.reading import ReadingSettings
+from memshare_broker.settings.watching import WatchingSettings
+from memshare_broker.settings.work import WorkSettings
+
+
+class Settings(
+    WatchingSettings, WorkSettings, LearningSettings, ReadingSettings, ModelSettings, PlaceSettings, BaseSettings
+):
+    """The settings of one process; each field's description is its line in docs/settings.md."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, *_: Source, **__: Source
+    ) -> tuple[Source, ...]:
+        return environment_before_file(settings_cls, init_settings, env_settings)
+
+    @cached_property
+    def encoders_dir(self) -> Path:
+        """The folder of the encoders that consolidation writes."""
+        return self.encoders or self.data / "encoders"
+
+    @cached_property
+    def exports_dir(self) -> Path:
+        """The folder of the encoders as they are served."""
+        return self.exports or self.data / "exports"
+
+    @cached_property
+    def traces_days(self) -> float:
+        """Days that the details of traces are kept: never longer than what they are the details of."""
+        return min(self.keep_traces_days, self.keep_days)
+
+    @cached_property
+    def redis(self) -> str:
+        """The Redis URL in redis-py's form, embedded or configured."""
+        return self.redis_url or socket_url(self.data)
+
+
+def load_settings(data: Path | None = None) -> Settings:
+    """The settings of this process, or of another data folder; raises `BadInput` naming what cannot be used."""
+    try:
+        return Settings() if data is None else Settings(data=data)
+    except ValidationError as error:
+        raise unusable(error) from error

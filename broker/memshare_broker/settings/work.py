@@ -1,0 +1,41 @@
+"""Settings of how workers work, try again and give up, and how long records are kept."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class WorkSettings(BaseModel):
+    """A part of the settings: *Work and failure*."""
+
+    concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
+    tries: int = Field(default=6, ge=1, le=20, description="Maximum attempts before a task becomes a dead letter.")
+    retry_hours: float = Field(
+        default=24, gt=0, description="Hours after its first failure for which a task is tried again."
+    )
+    queue_limit: int = Field(
+        default=50_000, ge=0, description="Open tasks of a queue above which it takes no new ones; 0: no limit."
+    )
+    request_limit: int = Field(
+        default=6_000,
+        ge=0,
+        description="Requests a minute of each token at [the doors](doors.md#bounds), all of which may come at once; "
+        "0: no limit.",
+    )
+    grace: float = Field(
+        default=25,
+        ge=0,
+        description="Seconds that running tasks get to finish after SIGTERM; then they go back to their queue.",
+    )
+    lease: float = Field(
+        default=330, gt=0, description="Seconds after which a task that is in no queue and no worker is sent again."
+    )
+    keep_days: float = Field(
+        default=7, gt=0, description="Days that it is known of a task what was asked, answered, scored and remembered."
+    )
+    keep_traces_days: float = Field(
+        default=1,
+        gt=0,
+        description="Days that the details of its trace are kept too (steps, ranges of its grade, lesson, concepts, "
+        "times), and its result as Celery stores it.",
+    )
