@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 RULE = """\
 `contradicts` is true only if one says of a thing in the world what the other denies: another day, number, name, \
@@ -14,10 +14,5 @@ or a telegram does not contradict a letter about the same subject, one good plan
 is made up denies nothing."""
 
 
-class Comparison(BaseModel):
-    """The reason comes before the verdict."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    claims: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
-    contradicts: bool
+Claims = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
+"""What two texts claim about the same thing, in a sentence."""

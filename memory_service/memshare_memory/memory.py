@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from memshare_broker.wire.conversation import asked
 from memshare_broker.wire.extractions import Concepts
@@ -16,8 +16,6 @@ from memshare_broker.wire.messages import Message, derived_id
 
 Status = Literal["active", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
-ALSO_ACTIVE = "probation"
-"""What some stored memories have in place of the status active."""
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
@@ -67,15 +65,6 @@ class Memory(Message):
         description="names by level: -1 subjects, 0 the topic, 1 to 4 ever more general; none: not known yet",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _as_stored(cls, fields: Any) -> Any:
-        """A stored memory may have another word for the status active, and vouchers, which mean nothing."""
-        if not isinstance(fields, dict):
-            return fields
-        kept = {name: value for name, value in fields.items() if name != "vouchers"}
-        return kept | {"status": status_of(kept["status"])} if "status" in kept else kept
-
     @property
     def key(self) -> str:
         """The text a task is compared with: the prompt, or the answer where there is none."""
@@ -95,11 +84,6 @@ class Memory(Message):
     def is_passage(self) -> bool:
         """Whether it is a piece of a document, which is its parent; what an agent learnt from one names its source."""
         return self.prompt is None and bool(self.parents) and self.source is None
-
-
-def status_of(stored: object) -> object:
-    """What a stored status means."""
-    return "active" if stored == ALSO_ACTIVE else stored
 
 
 def folded(text: str) -> str:

@@ -1,6 +1,6 @@
 """The Celery tasks of the queue `memory`.
 
-Settling graded pairs, crediting memories, writing their concepts, and recall for foreign clients.
+Settling graded pairs, crediting memories, writing what was found out of them, and recall for foreign clients.
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import redis
 from celery import Celery
 from pydantic import ValidationError
 
 from memshare_broker.app import REPR_LENGTH
-from memshare_broker.delivery.hops import CREDIT, NOTE_CONCEPTS, SETTLE
+from memshare_broker.delivery.hops import CREDIT, NOTE_COMPARED, NOTE_CONCEPTS, SETTLE
 from memshare_broker.delivery.stage import Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.wire.checking import readable
-from memshare_memory.admit.extractions import note_concepts
+from memshare_memory.admit.findings import note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.pool.pool import Pool
 
 
@@ -30,12 +31,14 @@ def register(
     services: Callable[[], StageServices],
     settle: Callable[[], SettleStage],
     pool: Callable[[], Pool],
-    recalls: Callable[[], Recalls],
+    client: redis.Redis,
+    recalls: Callable[[], RecallBatches],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""
     add_stage(app, Stage(SETTLE, lambda journey, graded: settle().run(journey, graded)), services)
     add_stage(app, Stage(CREDIT, lambda _, task: settle().credit(task)), services)
     add_stage(app, Stage(NOTE_CONCEPTS, lambda _, extracted: note_concepts(pool(), extracted)), services)
+    add_stage(app, Stage(NOTE_COMPARED, lambda _, pairs: note_compared(pool(), client, pairs)), services)
 
     @app.task(
         name="memory_service.recall",

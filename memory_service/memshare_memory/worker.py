@@ -13,8 +13,10 @@ from celery import Celery, signals
 
 from memshare_broker.app import MEMORY_QUEUE
 from memshare_broker.connection import connect
-from memshare_broker.delivery import sending
-from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.publish import outgoing
+from memshare_broker.delivery.stage_task import StageServices
+from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
@@ -22,14 +24,13 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import door_app
 from memshare_memory.door.listening import check_door, listen
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.door.server import DoorServer
 from memshare_memory.door.service import Service
 from memshare_memory.pool import encoder_generation
-from memshare_memory.pool.known_pools import KnownPools
+from memshare_memory.pool.known_pools import KnownPools, PoolSizes
 from memshare_memory.pool.owner import Claim, claim
 from memshare_memory.pool.pool import Pool
-from memshare_memory.pool.pool_sizes import PoolSizes
 from memshare_memory.tasks import register as register_tasks
 
 
@@ -46,8 +47,8 @@ def _claim(settings: Settings) -> Claim | None:
 
 
 @functools.cache
-def _recalls(settings: Settings) -> Recalls:
-    return Recalls(open_pool(settings))
+def _recalls(settings: Settings) -> RecallBatches:
+    return RecallBatches(open_pool(settings))
 
 
 @functools.cache
@@ -56,7 +57,7 @@ def open_door(settings: Settings) -> DoorServer:
     pool = open_pool(settings)
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
-    send = functools.partial(sending.send, app, open_stage_services(settings))
+    send = functools.partial(_send, app, open_stage_services(settings))
     curate = Curate(pool, client, send, concepts=settings.concepts)
     service = Service(pool, curate, Forgetting(pool, client, send, concepts=settings.concepts), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
@@ -82,6 +83,7 @@ def _register(app: Celery, settings: Settings) -> None:
             )
         ),
         pool=lambda: open_pool(settings),
+        client=client,
         recalls=lambda: _recalls(settings),
     )
 
@@ -109,5 +111,16 @@ def _pulse(settings: Settings, queues: Sequence[str]) -> None:
         _pool_sizes(settings).take()
 
 
-part = Part(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm, pulse=_pulse)
+part = WorkerPart(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm, pulse=_pulse)
 app = worker_app(part)
+
+
+AT_ONCE = 100
+
+
+def _send(app: Celery, services: StageServices, messages: Sequence[NextMessage]) -> None:
+    """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
+    for first in range(0, len(messages), AT_ONCE):
+        some = messages[first : first + AT_ONCE]
+        entries = [one.entry().signed(services.signer) for one in some]
+        services.ledger.send([outgoing(app, entry) for entry in entries])

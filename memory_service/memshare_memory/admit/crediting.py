@@ -14,7 +14,7 @@ from memshare_broker.wire.messages import AnsweredTask, Shown
 from memshare_memory.admit.evidence import Word, as_evidence, of_graded, of_verdict
 from memshare_memory.memory import Memory
 from memshare_memory.recall import reward
-from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, Graded, Waiting
+from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, GradeOfKind, WaitingEvidence
 from memshare_memory.recall.credibility import D, features
 from memshare_memory.recall.given_credit import GivenCredit
 from memshare_memory.recall.recall import Recall
@@ -28,7 +28,7 @@ class Credited(NamedTuple):
     """The memories that there still are, and the evidence of the task's pool."""
 
     memories: list[Memory]
-    evidence: Waiting = Waiting()
+    evidence: WaitingEvidence = WaitingEvidence()
 
 
 class Crediting:
@@ -57,7 +57,7 @@ class Crediting:
         earned = reward.of_score(score, usual)
         rewards = [(one, earned if one.share is None else reward.of_verdict(1)) for one in _once(task.shown)]
         words = of_graded(graded, there, usual) if self._learn else []
-        return self._credit(recall, journey, task, there, rewards, words, Graded(task.kind, score))
+        return self._credit(recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score))
 
     def judged(self, recall: Recall, task: VerdictTask) -> Credited:
         """Credit what each answer was shown that was found right or wrong."""
@@ -78,7 +78,7 @@ class Crediting:
         there: list[Memory],
         rewards: Sequence[tuple[Shown, float]],
         words: Sequence[Word],
-        graded: Graded | None = None,
+        graded: GradeOfKind | None = None,
     ) -> Credited:
         said = as_evidence(recall, task, there, words)
         memories = {memory.id: memory for memory in there}
@@ -90,7 +90,7 @@ class Crediting:
                 weight = float(memory.is_statement) if one.share is None else one.share
                 x = features(memory, task.prompt, one.similarity) if weight else NOTHING
                 earned[memory.pool].append(Credit(memory.id, x, earning, weight))
-        waiting = Waiting()
+        waiting = WaitingEvidence()
         for pool in dict.fromkeys((*earned, task.pool)):
             of_task = pool == task.pool
             added = self._arms.add(

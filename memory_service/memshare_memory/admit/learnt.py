@@ -20,14 +20,14 @@ SAME_STATEMENT = 0.95  # cosine of two statements from one source that say the s
 LOOKED_AT = 5  # statements of the pool, the nearest ones
 
 
-class Kept(NamedTuple):
+class StoredStatements(NamedTuple):
     """The memories that the statements of a task are, and the messages that follow from the new ones."""
 
     memories: tuple[Memory, ...]
     following: tuple[NextMessage, ...]
 
 
-def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, concepts: bool = False) -> Kept:
+def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, concepts: bool = False) -> StoredStatements:
     """Store what a task's sources taught; what the pool knows from the same source already is that memory.
 
     With `concepts`, those of the new ones are asked for. What follows has a journey of its own for each.
@@ -47,7 +47,7 @@ def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, conc
             if concepts:
                 following.append(extraction(memory, journey))
         memories.append(there or memory)
-    return Kept(tuple(memories), tuple(following))
+    return StoredStatements(tuple(memories), tuple(following))
 
 
 def _memory(task: AnsweredTask, learnt: Learnt) -> Memory:

@@ -11,9 +11,9 @@ from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import AnsweredTask, Embedding, derived_id
 from memshare_memory.memory import Memory
-from memshare_memory.recall.bandit_arms import Waiting
+from memshare_memory.recall.bandit_arms import WaitingEvidence
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.retriever import retriever_key
+from memshare_memory.recall.standings import retriever_key
 
 ALL_UNTIL = 200  # lessons of a pool, in which most is learnt
 LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that a drift is seen
@@ -76,7 +76,7 @@ class Lessons:
         return int(had or 0), int(in_vain or 0)
 
 
-def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: Waiting) -> NextMessage | None:
+def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: WaitingEvidence) -> NextMessage | None:
     """The message for evidence alone, or None where it is no time yet: it comes with each ten words more that wait.
 
     It has a journey of its own: in that of the task its pair may become a lesson.

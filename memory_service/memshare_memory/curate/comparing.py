@@ -20,7 +20,7 @@ Send = Callable[[Sequence[NextMessage]], None]
 """Sends messages, each of a journey that it names, to their queues."""
 
 
-class Comparing:
+class ComparisonRequests:
     """Asks for comparisons of the memories of all pools."""
 
     def __init__(self, client: redis.Redis, send: Send) -> None:

@@ -10,7 +10,8 @@ import redis
 
 from memshare_memory.concept_key import key
 from memshare_memory.memory import Memory
-from memshare_memory.stores.store import Store, Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Store, Where
 
 _MERGES = "memshare:concepts:merges:"
 _DISMISSED = "memshare:concepts:dismissed:"

@@ -12,16 +12,16 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.curate.comparing import Comparing, Send
+from memshare_memory.curate.comparing import ComparisonRequests, Send
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.curate.stale import derived_from, make_stale
 from memshare_memory.curate.write import write
 from memshare_memory.forget.credit_snapshot import Worths, by_pool
 from memshare_memory.memory import Memory, Revision, memory_id
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.conflicts import Conflict, Verdict
-from memshare_memory.recall.credibility_ranking import Credibility, CredibilityRanking
-from memshare_memory.stores.store import Page, Store, Where
+from memshare_memory.recall.conflicts import MemoryConflict, Verdict
+from memshare_memory.recall.credibility_ranking import CredibilityEstimate, CredibilityRanking
+from memshare_memory.stores.store import Store, Where
 
 
 def _send_nothing(_messages: Sequence[NextMessage]) -> None:
@@ -35,20 +35,13 @@ class Curate:
         """With `send`, what is brought in or changed is compared with what it may contradict.
 
         With `concepts` as well, its concepts are asked for."""
-        self._comparing = Comparing(client, send)
+        self._comparing = ComparisonRequests(client, send)
         self._send = send
         self._concepts = concepts
         self._pool = pool
         self._client = client
         self._ranking = CredibilityRanking(client)
         self._worths = Worths(client)
-
-    def page(self, where: Where, limit: int, after: UUID | None) -> Page:
-        return self._pool().store.page(where, limit, after)
-
-    def stats(self) -> dict[str, int]:
-        """Memories by pool."""
-        return self._pool().store.count(Where())
 
     def get(self, memory: UUID) -> Memory:
         """One memory; raises `BadInput` for an unknown id."""
@@ -113,7 +106,7 @@ class Curate:
             recall.store.delete(gone)
         return gone
 
-    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, list[UUID]]]:
+    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, CredibilityEstimate, list[UUID]]]:
         """Memories with their credibility and their rivals; unknown ids are left out."""
         found = []
         for pool, memories in by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):
@@ -127,10 +120,16 @@ class Curate:
         one, other = (_get(self._pool().store, memory) for memory in decision.memories)
         if one.pool != other.pool or one.id == other.id:
             raise BadInput("Give two memories of one pool: no others can contradict each other.")
-        verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
-        self._ranking.conflicts.judge(one.pool, one.id, other.id, verdict)
+        conflicts = self._ranking.conflicts
+        if not decision.undecided:
+            verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
+            if decision.right is not None:
+                verdict = "right" if decision.right == one.id else "wrong"
+            conflicts.judge(one.pool, one.id, other.id, verdict)
+        elif not conflicts.take_back(one.pool, one.id, other.id):
+            raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
 
-    def conflicts(self, pool: str) -> list[Conflict]:
+    def conflicts(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
         return self._ranking.conflicts.pairs(pool)
 

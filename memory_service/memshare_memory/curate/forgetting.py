@@ -15,14 +15,21 @@ from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.comparing import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare_memory.curate.rewriting import rewrite_files
+from memshare_memory.curate.rewriting import rewrite_all
 from memshare_memory.curate.selection import Selection
 from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale
 from memshare_memory.curate.traces import remove_traces
 from memshare_memory.curate.write import write
-from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Forgotten, Purged, Restored, TrashPage
+from memshare_memory.forget.answers import (
+    FilesRewritten,
+    ForgetPreview,
+    ForgottenMemory,
+    Purged,
+    RestoredMemories,
+    TrashPage,
+)
 from memshare_memory.forget.credit_snapshot import CreditSnapshot, Worths
-from memshare_memory.forget.reviews import drop_questions, drop_summaries
+from memshare_memory.forget.reviews import drop_question_concepts, drop_questions, drop_summaries
 from memshare_memory.forget.take_out import TakeOut
 from memshare_memory.forget.trash import Trash
 from memshare_memory.memory import Memory
@@ -30,7 +37,8 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.given_credit import GivenCredit, less
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.store import Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Where
 
 EXAMPLES = 5  # memories that a preview shows
 
@@ -92,7 +100,7 @@ class Forgetting:
         ]
         return TrashPage(total=len(found), forgotten=tuple(found[: request.limit]))
 
-    def restore(self, request: RestoreForgotten) -> Restored:
+    def restore(self, request: RestoreForgotten) -> RestoredMemories:
         """Take memories back out of the trash: their text, score, status and credibility are as they were."""
         found = self._asked_for(request)
         store = self._pool().store
@@ -102,7 +110,8 @@ class Forgetting:
         rivals = sorted({rival for item in back.values() for rival in item.rivals})
         there = {one.id for one in self._pool().store.page(Where(ids=rivals), len(rivals)).memories} if rivals else ()
         for item in back.values():
-            self._worths.put_back(item.memory, CreditSnapshot(item.arm, item.rivals, item.confirmed, item.given), there)
+            worth = CreditSnapshot(**item.model_dump(include=set(CreditSnapshot._fields)))
+            self._worths.put_back(item.memory, worth, there)
         with self._pool.writing() as recall:
             no_longer_stale(recall, {one for item in back.values() for one in item.made_stale})
         self._ranking.note(self._pool().store, back.keys())
@@ -110,7 +119,7 @@ class Forgetting:
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
         self._trash.drop([*back, *same])
-        return Restored(restored=tuple(back), there=tuple(pool_has))
+        return RestoredMemories(restored=tuple(back), there=tuple(pool_has))
 
     def purge(self, forget: Forget) -> Purged:
         """Remove memories for good, from the pool, the trash, and all that Redis tells of them and of their tasks.
@@ -128,6 +137,7 @@ class Forgetting:
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
         drop_questions(self._client, memories)
+        drop_question_concepts(self._client)
         drop_summaries(self._client, [*memories, *meant.unreadable], "members")
         drop_decisions(self._client, self._pool().store, memories.values())
         note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
@@ -137,9 +147,9 @@ class Forgetting:
 
     def rewrite(self) -> FilesRewritten:
         """Rewrite the files of pool and Redis, in which what was purged stands until then."""
-        return rewrite_files(self._pool().store, self._client)
+        return rewrite_all(self._pool().store, self._client)
 
-    def _ask_for_concepts(self, found: Mapping[UUID, Forgotten]) -> None:
+    def _ask_for_concepts(self, found: Mapping[UUID, ForgottenMemory]) -> None:
         """In a journey of this return: the message that asked before has ended, as the memory was gone."""
         if self._send is not None:
             wanted = needing(self._pool().store, [item.memory for item in found.values()])
@@ -162,7 +172,7 @@ class Forgetting:
         """What was written from the statements among these, and is not forgotten with them."""
         return [one for one in derived_from(recall.store, memories) if one.id not in meant.there]
 
-    def _asked_for(self, request: RestoreForgotten) -> dict[UUID, Forgotten]:
+    def _asked_for(self, request: RestoreForgotten) -> dict[UUID, ForgottenMemory]:
         if request.submitter is not None:
             items = [one for one in self._trash.every() if one.memory.submitter == request.submitter]
         else:

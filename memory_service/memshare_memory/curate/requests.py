@@ -48,10 +48,23 @@ class Edit(Message):
 
 
 class ConflictDecision(Message):
-    """What a person says of two memories of one pool: whether they contradict each other."""
+    """What a person says of two memories of one pool: whether they contradict each other, and which of them is `right`.
+
+    With `undecided` it is what they said before that is taken back: somebody has to decide again.
+    """
 
     memories: tuple[UUID, UUID]
-    contradict: bool
+    contradict: bool | None = None
+    right: UUID | None = None
+    undecided: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> ConflictDecision:
+        if self.undecided == (self.contradict is not None):
+            raise ValueError("say whether they contradict each other with 'contradict', or 'undecided'")
+        if self.right is not None and not (self.contradict and self.right in self.memories):
+            raise ValueError("'right' is one of two that contradict each other")
+        return self
 
 
 class Forget(Message):

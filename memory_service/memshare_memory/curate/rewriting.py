@@ -10,6 +10,7 @@ import redis
 from redis.exceptions import ResponseError
 
 from memshare_memory.forget.answers import FilesRewritten
+from memshare_memory.stores.open_store import rewrite_files
 from memshare_memory.stores.store import Store
 
 log = logging.getLogger(__name__)
@@ -18,10 +19,10 @@ LONGEST = 240.0  # seconds that Redis may take for each of its files
 POLL = 0.05
 
 
-def rewrite_files(store: Store, client: redis.Redis) -> FilesRewritten:
+def rewrite_all(store: Store, client: redis.Redis) -> FilesRewritten:
     """Rewrite them, and return when that is done."""
-    pool = store.rewrite()
-    return FilesRewritten(pool=pool.files, redis=_rewrite_redis(client), copies=pool.copies)
+    copies = rewrite_files(store)
+    return FilesRewritten(pool=copies is not None, redis=_rewrite_redis(client), copies=copies or ())
 
 
 def _rewrite_redis(client: redis.Redis) -> bool:

@@ -11,7 +11,8 @@ from memshare_memory.curate.requests import Forget
 from memshare_memory.curate.stale import children_of
 from memshare_memory.forget.trash import Trash
 from memshare_memory.memory import Memory
-from memshare_memory.stores.store import Store, Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Store, Where
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall, sparse_of
-from memshare_memory.stores.store import Store, Vectors, Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Store, Vectors, Where
 
 PAGE = 256  # memories whose children are looked for at once
 

@@ -10,13 +10,15 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.keys import DEAD, JOURNEY, KEPT, MESSAGES
+from memshare_broker.delivery.journey_records import read_records
+from memshare_broker.delivery.keys import DEAD, JOURNEY, KEPT, MESSAGES, TRACE
 from memshare_broker.delivery.outcome_record import OutcomeRecord
 from memshare_broker.delivery.packed_json import unpack
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.forget.answers import Purged
 from memshare_memory.forget.reviews import forget_person
+from memshare_memory.recall.trust import forget_trust
 
 RESULT = "celery-task-meta-"  # Celery's key of a task's result
 RECALLED = "memshare:recalled:"
@@ -35,7 +37,7 @@ def remove_traces(
     wanted = _Wanted({str(one) for one in memories}, set(tasks), submitter)
     journeys = [name for name, records in _journeys(client) if wanted.has(name, records)]
     for name in journeys:
-        client.delete(JOURNEY + name, RESULT + name)
+        client.delete(JOURNEY + name, TRACE + name, RESULT + name)
     recalled = [key for key, record in _recalled(client) if wanted.has("", record)]
     if recalled:
         client.delete(*recalled)
@@ -50,6 +52,7 @@ def remove_traces(
     if submitter is not None:
         forget_submitter(client, submitter)
         forget_person(client, submitter)
+        forget_trust(client, submitter)
     still_open = sum(wanted.has(_journey_of(text), json.loads(text)) for _, text in client.hscan_iter(MESSAGES))
     return Purged(
         memories=tuple(memories),
@@ -88,8 +91,8 @@ def _submitters(value: Any) -> Iterator[str]:
 
 def _journeys(client: redis.Redis) -> Iterator[tuple[str, dict[str, Any]]]:
     for key in client.scan_iter(JOURNEY + "*", count=1000):
-        fields = client.execute_command("HGETALL", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
-        yield str(key).removeprefix(JOURNEY), {name.decode(): unpack(kept) for name, kept in fields.items()}
+        name = str(key).removeprefix(JOURNEY)
+        yield name, read_records(client, [name])[0]
 
 
 def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:

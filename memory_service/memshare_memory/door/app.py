@@ -19,9 +19,10 @@ from starlette.routing import Route
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain
 from memshare_broker.wire.checking import readable
+from memshare_memory.door.client import METHODS, MemoryClient
 from memshare_memory.door.messages import RecallRequest, Refusal
-from memshare_memory.door.methods import LARGEST_BODY, METHODS, RECALL, Method
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.method import LARGEST_BODY, DoorMethod
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.door.service import Service
 
 log = logging.getLogger(__name__)
@@ -29,18 +30,20 @@ log = logging.getLogger(__name__)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def door_app(service: Service, recalls: Recalls, token: str | None) -> Starlette:
+def door_app(service: Service, recalls: RecallBatches, token: str | None) -> Starlette:
     """The app. With a `token`, every request but /health has to bring it."""
+
+    functions = service.functions
 
     async def recall(request: RecallRequest) -> Any:
         if not request.new_pool:
             await run_in_threadpool(service.pools.require, {request.pool})
         return await asyncio.wrap_future(recalls.ask(request))
 
-    def answering(method: Method[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
-        if method is RECALL:
+    def answering(method: DoorMethod[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
+        if method is MemoryClient.recall:
             return recall
-        work = getattr(service, method.name)
+        work = functions[method.name]
         return lambda request: run_in_threadpool(work, request)
 
     async def health(_: Request) -> Response:
@@ -50,7 +53,7 @@ def door_app(service: Service, recalls: Recalls, token: str | None) -> Starlette
     return Starlette(routes=[*routes, Route("/health", health, methods=["GET"])])
 
 
-def _endpoint(method: Method[Any, Any], answer: Callable[[Any], Awaitable[Any]], token: str | None) -> Endpoint:
+def _endpoint(method: DoorMethod[Any, Any], answer: Callable[[Any], Awaitable[Any]], token: str | None) -> Endpoint:
     expected = f"Bearer {token}".encode() if token else None
 
     async def endpoint(request: Request) -> Response:

@@ -1,27 +1,19 @@
-"""Asks the memory service: what every other part knows of the pool, it knows by this."""
+"""Asks the memory service: what every other part knows of the pool, it knows by this. Its methods are the door's."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Embedding
-from memshare_memory.curate.requests import (
-    ConflictDecision,
-    Edit,
-    Forget,
-    NewMemory,
-    RestoreForgotten,
-    TrashRequest,
-)
-from memshare_memory.door import methods
+from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.connection import DoorConnection
 from memshare_memory.door.messages import (
+    CountRequest,
     EmbedRequest,
     Found,
     JudgedMemory,
@@ -34,13 +26,15 @@ from memshare_memory.door.messages import (
     SearchRequest,
     Stats,
 )
-from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, Restored, TrashPage
+from memshare_memory.door.method import DoorMethod, Reply, Request
+from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, RestoredMemories, TrashPage
 from memshare_memory.memory import Memory
-from memshare_memory.recall.conflicts import Conflict
-from memshare_memory.stores.store import Order, Where
+from memshare_memory.recall.conflicts import MemoryConflict
+from memshare_memory.stores.pages import pages
+from memshare_memory.stores.store import CountKey, Order, Where
 
 POLL = 0.1  # seconds
-BATCH = 256  # memories sent at once
+BATCH = 256  # sent at once
 
 
 class MemoryClient:
@@ -50,102 +44,98 @@ class MemoryClient:
     it refuses.
     """
 
+    recall = DoorMethod[RecallRequest, Recollection](RecallRequest, Recollection)
+    """The memories that may be shown with a task, best first."""
+    _embed = DoorMethod[EmbedRequest, Embedding](EmbedRequest, Embedding)
+    embed_each = DoorMethod[Sequence[str], list[Embedding]](list[str], list[Embedding], joined=list)
+    """The vectors of several texts, in their order."""
+    vectors = DoorMethod[Sequence[UUID], dict[UUID, Embedding]](list[UUID], dict[UUID, Embedding], joined=dict)
+    """The vectors that memories are found by; unknown ids are left out."""
+    search = DoorMethod[SearchRequest, tuple[Found, ...]](SearchRequest, tuple[Found, ...])
+    """The memories nearest to a text, whatever has become of them."""
+    _page = DoorMethod[PageRequest, MemoryPage](PageRequest, MemoryPage)
+    _count = DoorMethod[CountRequest, dict[str, dict[str, int]]](CountRequest, dict[str, dict[str, int]])
+    raw = DoorMethod[RawRequest, RawMemories](RawRequest, RawMemories, seconds=120.0)
+    """Some of what lies in the store, readable or not."""
+    drop_damaged = DoorMethod[Sequence[UUID], list[UUID]](list[UUID], list[UUID], reads=False, joined=list)
+    """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
+    _stats = DoorMethod[None, Stats](None, Stats)
+    get = DoorMethod[UUID, Memory](UUID, Memory)
+    """One memory; raises `BadInput` for an unknown id."""
+    add = DoorMethod[Sequence[NewMemory], list[UUID]](
+        list[NewMemory], list[UUID], reads=False, seconds=300.0, joined=list
+    )
+    """Bring memories in; the same again is the same memory, and keeps its history."""
+    restore = DoorMethod[Sequence[Memory], list[UUID]](
+        list[Memory], list[UUID], reads=False, seconds=300.0, joined=list
+    )
+    """Write memories as they are, such as exported ones."""
+    edit = DoorMethod[Edit, Memory](Edit, Memory, reads=False)
+    """Change a memory in its place; returns it as it is now."""
+    forget_preview = DoorMethod[Forget, ForgetPreview](Forget, ForgetPreview, seconds=300.0)
+    """What `forget` or `purge` would take, and nothing is done."""
+    forget = DoorMethod[Forget, list[UUID]](Forget, list[UUID], reads=False, seconds=300.0)
+    """Take memories out of the pool, into the trash; returns the ids of those taken."""
+    trash = DoorMethod[TrashRequest, TrashPage](TrashRequest, TrashPage)
+    """What is in the trash, the last one forgotten first."""
+    restore_forgotten = DoorMethod[RestoreForgotten, RestoredMemories](
+        RestoreForgotten, RestoredMemories, reads=False, seconds=300.0
+    )
+    """Take memories back out of the trash, as they were."""
+    purge = DoorMethod[Forget, Purged](Forget, Purged, reads=False, seconds=300.0)
+    """Remove memories for good, from the pool, the trash, and all that Redis tells of them."""
+    _rewrite = DoorMethod[None, FilesRewritten](None, FilesRewritten, seconds=900.0)
+    _judge = DoorMethod[Sequence[UUID], list[JudgedMemory]](list[UUID], list[JudgedMemory], joined=list)
+    conflicts = DoorMethod[str, list[MemoryConflict]](str, list[MemoryConflict])
+    """Every two memories of a pool that contradict each other."""
+    decide = DoorMethod[ConflictDecision, None](ConflictDecision, None, reads=False)
+    """Say of two memories whether they contradict each other; no model's word undoes it."""
+
     def __init__(self, settings: Settings) -> None:
         self._connection = DoorConnection(settings)
 
-    def recall(self, request: RecallRequest) -> Recollection:
-        """The memories that may be shown with a task, best first."""
-        return self._connection.ask(methods.RECALL, request)
+    def ask(self, method: DoorMethod[Request, Reply], request: Request, *, seconds: float | None = None) -> Reply:
+        """What a method replies, within its seconds or these."""
+        seconds = seconds or method.seconds
+        if method.joined is None:
+            return self._connection.ask(method, request, seconds)
+        wanted, joined = cast("Sequence[Any]", request), method.joined()
+        for start in range(0, len(wanted), BATCH):
+            part: Any = self._connection.ask(method, cast("Request", list(wanted[start : start + BATCH])), seconds)
+            joined = joined | part if isinstance(joined, dict) else joined + part
+        return cast("Reply", joined)
 
     def embed(self, text: str, asked_by: str | None = None) -> Embedding:
         """The vector of a text, by the encoder in use."""
-        return self._connection.ask(methods.EMBED, EmbedRequest(text=text, asked_by=asked_by))
-
-    def embed_each(self, texts: Sequence[str]) -> list[Embedding]:
-        """The vectors of several texts, in their order."""
-        return [one for batch in _batches(texts) for one in self._connection.ask(methods.EMBED_EACH, batch)]
-
-    def vectors(self, ids: Sequence[UUID]) -> dict[UUID, Embedding]:
-        """The vectors that memories are found by; unknown ids are left out."""
-        parts = (self._connection.ask(methods.VECTORS, batch) for batch in _batches(ids))
-        return {one: vector for part in parts for one, vector in part.items()}
-
-    def search(self, request: SearchRequest) -> tuple[Found, ...]:
-        """The memories nearest to a text, whatever has become of them."""
-        return self._connection.ask(methods.SEARCH, request)
+        return self._embed(EmbedRequest(text=text, asked_by=asked_by))
 
     def page(self, where: Where, limit: int = 200, after: UUID | None = None) -> MemoryPage:
         """Some memories in the order of their ids."""
-        return self._connection.ask(methods.PAGE, PageRequest(where=where, limit=limit, after=after))
+        return self._page(PageRequest(where=where, limit=limit, after=after))
 
-    def first(self, where: Where, order: Order, limit: int) -> tuple[Memory, ...]:
-        """The first memories in an order; those without a score stand below all others."""
-        return self._connection.ask(methods.PAGE, PageRequest(where=where, limit=limit, order=order)).memories
+    def first(self, where: Where, order: Order, limit: int, skip: int | None = None) -> tuple[Memory, ...]:
+        """The first memories in an order, or a page of them; those without a score stand below all others."""
+        return self._page(PageRequest(where=where, limit=limit, order=order, skip=skip)).memories
+
+    def count(self, where: Where, *by: CountKey) -> dict[str, dict[str, int]]:
+        """How many memories are meant, by each of these fields and its values; see `Store.count`."""
+        return self._count(CountRequest(where=where, by=by))
 
     def every(self, where: Where) -> Iterator[Memory]:
         """All memories that are meant, in the order of their ids, page by page."""
-        page = self.page(where)
-        yield from page.memories
-        while page.after is not None:
-            page = self.page(where, after=page.after)
-            yield from page.memories
-
-    def raw(self, request: RawRequest) -> RawMemories:
-        """Some of what lies in the store, readable or not."""
-        return self._connection.ask(methods.RAW, request)
-
-    def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
-        return [one for batch in _batches(ids) for one in self._connection.ask(methods.DROP_DAMAGED, batch)]
+        return (memory for page in pages(lambda after: self.page(where, after=after)) for memory in page.memories)
 
     def stats(self, timeout: float | None = None) -> Stats:
         """How many memories there are."""
-        return self._connection.ask(replace(methods.STATS, seconds=timeout) if timeout else methods.STATS, None)
-
-    def get(self, memory_id: UUID) -> Memory:
-        """One memory; raises `BadInput` for an unknown id."""
-        return self._connection.ask(methods.GET, memory_id)
-
-    def add(self, memories: Sequence[NewMemory]) -> list[UUID]:
-        """Bring memories in; the same again is the same memory, and keeps its history."""
-        return [one for batch in _batches(memories) for one in self._connection.ask(methods.ADD, batch)]
-
-    def restore(self, memories: Sequence[Memory]) -> list[UUID]:
-        """Write memories as they are, such as exported ones."""
-        return [one for batch in _batches(memories) for one in self._connection.ask(methods.RESTORE, batch)]
-
-    def edit(self, edit: Edit) -> Memory:
-        """Change a memory in its place; returns it as it is now."""
-        return self._connection.ask(methods.EDIT, edit)
-
-    def forget_preview(self, forget: Forget) -> ForgetPreview:
-        """What `forget` or `purge` would take, and nothing is done."""
-        return self._connection.ask(methods.FORGET_PREVIEW, forget)
-
-    def forget(self, forget: Forget) -> list[UUID]:
-        """Take memories out of the pool, into the trash; returns the ids of those taken."""
-        return self._connection.ask(methods.FORGET, forget)
-
-    def trash(self, request: TrashRequest) -> TrashPage:
-        """What is in the trash, the last one forgotten first."""
-        return self._connection.ask(methods.TRASH, request)
-
-    def restore_forgotten(self, request: RestoreForgotten) -> Restored:
-        """Take memories back out of the trash, as they were."""
-        return self._connection.ask(methods.RESTORE_FORGOTTEN, request)
-
-    def purge(self, forget: Forget) -> Purged:
-        """Remove memories for good, from the pool, the trash, and all that Redis tells of them."""
-        return self._connection.ask(methods.PURGE, forget)
+        return self.ask(MemoryClient._stats, None, seconds=timeout)
 
     def rewrite(self) -> FilesRewritten:
         """Rewrite the files of pool and Redis, which have what was purged until then; returns when that is done."""
-        return self._connection.ask(methods.REWRITE, None)
+        return self._rewrite(None)
 
     def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         """Memories with their credibility and what contradicts them; unknown ids are left out."""
-        wanted = list(dict.fromkeys(ids))
-        return [one for batch in _batches(wanted) for one in self._connection.ask(methods.JUDGE, batch)]
+        return self._judge(list(dict.fromkeys(ids))) if ids else []
 
     def judge_one(self, memory_id: UUID) -> JudgedMemory:
         """One memory with its credibility; raises `BadInput` for an unknown id."""
@@ -153,14 +143,6 @@ class MemoryClient:
         if not found:
             raise BadInput(f"No memory has the id {str(memory_id)!r}. `memshare memories list` shows them.")
         return found[0]
-
-    def conflicts(self, pool: str) -> list[Conflict]:
-        """Every two memories of a pool that contradict each other."""
-        return self._connection.ask(methods.CONFLICTS, pool)
-
-    def decide(self, decision: ConflictDecision) -> None:
-        """Say of two memories whether they contradict each other; no model's word undoes it."""
-        self._connection.ask(methods.DECIDE, decision)
 
     def wait_until_ready(self, seconds: float) -> None:
         """Return when the service answers; raises `TryAgain` where it does not within so many seconds."""
@@ -178,6 +160,6 @@ class MemoryClient:
         self._connection.close()
 
 
-def _batches(items: Sequence[Any]) -> Iterator[list[Any]]:
-    for start in range(0, len(items), BATCH):
-        yield list(items[start : start + BATCH])
+METHODS: tuple[DoorMethod[Any, Any], ...] = tuple(
+    one for one in vars(MemoryClient).values() if isinstance(one, DoorMethod)
+)

@@ -40,12 +40,6 @@ class Conditions(Message):
         return Where(**same, created_from=_midnight(self.since), created_before=_midnight(self.until, 1), **more)
 
 
-def since_and_until(since: date | None, until: date | None) -> dict[str, Any]:
-    """The fields of `Where` that mean these days and all between them."""
-    bounds = {"created_from": _midnight(since), "created_before": _midnight(until, 1)}
-    return {name: moment for name, moment in bounds.items() if moment is not None}
-
-
 def _midnight(day: date | None, later: int = 0) -> float | None:
     if day is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import httpcore2
 from pydantic import ValidationError
@@ -12,16 +12,13 @@ from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.whole_characters import refuse_half_characters
-from memshare_memory.door.address import socket_of
+from memshare_memory.door.listening import socket_of
 from memshare_memory.door.messages import Refusal
-from memshare_memory.door.methods import Method
+from memshare_memory.door.method import DoorMethod, Reply, Request
 
 CONNECT_WITHIN = 5.0  # seconds
 KEEP_IDLE = 30.0  # seconds
 LARGEST_REPLY = 256 * 2**20  # bytes
-
-Request = TypeVar("Request")
-Reply = TypeVar("Reply")
 
 
 class DoorConnection:
@@ -45,14 +42,14 @@ class DoorConnection:
     def close(self) -> None:
         self._pool.close()
 
-    def ask(self, method: Method[Request, Reply], request: Request) -> Reply:
+    def ask(self, method: DoorMethod[Request, Reply], request: Request, seconds: float) -> Reply:
         """What a method replies. Raises `TryAgain`, `BadInput` or `GiveUp`, as the service says."""
         try:
             content = method.takes.dump_json(request)
         except PydanticSerializationError as error:
             refuse_half_characters(method.takes.dump_python(request), "The request")
             raise BadInput(f"The request cannot be sent: {error}.") from error
-        status, body = self._send(method, content)
+        status, body = self._send(method, content, seconds)
         try:
             if status == 200:
                 return method.gives.validate_json(body)
@@ -65,12 +62,12 @@ class DoorConnection:
             raise TryAgain(refusal.error, wait=refusal.wait, reason="store")
         raise BadInput(refusal.error) if refusal.kind == "bad input" else GiveUp(refusal.error, "store")
 
-    def _send(self, method: Method[Any, Any], content: bytes) -> tuple[int, bytes]:
+    def _send(self, method: DoorMethod[Any, Any], content: bytes, seconds: float) -> tuple[int, bytes]:
         """One request. A connection that was kept may have been closed meanwhile: then who only reads asks again."""
-        self._network.start(method.seconds)
+        self._network.start(seconds)
         for is_last in (False, True) if method.reads else (True,):
             try:
-                return self._send_once(method, content)
+                return self._send_once(method.name, content, seconds)
             except (httpcore2.ReadError, httpcore2.WriteError, httpcore2.RemoteProtocolError) as error:
                 if is_last:
                     raise TryAgain(
@@ -84,16 +81,15 @@ class DoorConnection:
                 ) from error
             except httpcore2.TimeoutException as error:
                 raise TryAgain(
-                    f"The memory service at {self._place} did not answer within {method.seconds:.0f} s.", reason="store"
+                    f"The memory service at {self._place} did not answer within {seconds:.0f} s.", reason="store"
                 ) from error
         raise AssertionError
 
-    def _send_once(self, method: Method[Any, Any], content: bytes) -> tuple[int, bytes]:
-        seconds = method.seconds
+    def _send_once(self, name: str, content: bytes, seconds: float) -> tuple[int, bytes]:
         timeout = {"connect": min(CONNECT_WITHIN, seconds), "pool": seconds}
         with self._pool.stream(
             "POST",
-            f"{self._address}/{method.name}",
+            f"{self._address}/{name}",
             headers=self._headers,
             content=content,
             extensions={"timeout": timeout},

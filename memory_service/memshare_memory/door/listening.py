@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 from memshare_broker import sockets
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_memory.door.address import socket_of
+from memshare_broker.sockets import socket_path
+
+
+def socket_of(data: Path) -> Path:
+    """The socket of the memory service of a data folder."""
+    return socket_path(data, "memory")
+
 
 BACKLOG = 2048
 

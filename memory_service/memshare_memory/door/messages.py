@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import date
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from pydantic import Field, JsonValue, TypeAdapter, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
-from memshare_memory.door.conditions import Word, since_and_until
 from memshare_memory.memory import Memory, Mode, saying
-from memshare_memory.stores.store import Order, Where
+from memshare_memory.stores.store import MOST_ORDERED, CountKey, Order, Where
 
 LONGEST_PAGE = 1_000  # memories
 
 AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
 
 
-class _Beside(Message):
-    """The conditions that stood beside `among`."""
-
-    since: date | None = None
-    until: date | None = None
-    words: tuple[Word, ...] = Field(default=(), max_length=10)
-    not_shown: tuple[UUID, ...] = Field(default=(), max_length=100)
-
-
 class RecallRequest(Message):
-    """Which memories may be shown with a task: the k best of a pool, `among` those; its pool and status do not count.
+    """Which memories may be shown with a task: the k best of a pool, `among` those.
 
-    Conditions that stood beside `among` in earlier releases are read as part of it: `since`, `until`, `words` and
-    `not_shown`.
+    The pool and the status of `among` do not count.
     """
 
     pool: Label
@@ -46,21 +33,6 @@ class RecallRequest(Message):
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )
     asked_by: Label | None = AskedBy
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_before(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or given.keys().isdisjoint(_Beside.model_fields):
-            return given
-        beside = _Beside.model_validate({name: given[name] for name in _Beside.model_fields.keys() & given.keys()})
-        among = TypeAdapter(Where).validate_python(given.get("among") or {})
-        among = replace(
-            among,
-            words=(*among.words, *beside.words),
-            ids_not=(*among.ids_not, *beside.not_shown),
-            **since_and_until(beside.since, beside.until),
-        )
-        return {name: one for name, one in given.items() if name not in _Beside.model_fields} | {"among": among}
 
 
 class Found(Message):
@@ -120,12 +92,22 @@ class PageRequest(Message):
     limit: int = Field(default=200, ge=1, le=LONGEST_PAGE)
     after: UUID | None = None
     order: Order | None = None
+    skip: int | None = Field(default=None, ge=0, lt=MOST_ORDERED, description="in that other order: those before")
 
     @model_validator(mode="after")
     def _one_order(self) -> PageRequest:
         if self.order is not None and self.after is not None:
             raise ValueError("'after' goes with the order of the ids: leave out 'order'")
+        if self.order is None and self.skip is not None:
+            raise ValueError("'skip' goes with an 'order': in the order of the ids, say 'after'")
         return self
+
+
+class CountRequest(Message):
+    """Which memories are counted, and by which fields."""
+
+    where: Where = Where()
+    by: tuple[CountKey, ...] = ("pool",)
 
 
 class MemoryPage(Message):

@@ -13,7 +13,7 @@ from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.door.messages import Found, RecallRequest, Recollection
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.search_steps import Wanted
+from memshare_memory.recall.search_steps import RecallQuery
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ class _Step(NamedTuple):
     vectors: Future[NDArray[np.float32]] | None = None
 
 
-class Recalls:
+class RecallBatches:
     """Takes requests from any thread, and answers them in a thread of its own, as many at once as are ready."""
 
     def __init__(self, pool: Callable[[], Recall]) -> None:
@@ -125,7 +125,7 @@ def _recall_each(recall: Recall, steps: Sequence[_Step]) -> list[Recollection]:
     """What is recalled for each request, by as few searches as there can be."""
     vectors = [one.vectors.result()[0] for one in steps if one.vectors is not None]
     wanted = [
-        Wanted(one.pool, one.text, vector, one.k, one.mode, one.among, one.submitter)
+        RecallQuery(one.pool, one.text, vector, one.k, one.mode, one.among, one.submitter)
         for (one, *_), vector in zip(steps, vectors, strict=True)
     ]
     return [

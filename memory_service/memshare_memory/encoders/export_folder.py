@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memshare_memory.encoders.bundled import bundled_folder
+from memshare_memory.encoders.encoder_name import bundled_folder
 
 log = logging.getLogger(__name__)
 

@@ -7,10 +7,11 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.encoder_name import BUNDLED
 from memshare_memory.encoders.export_folder import Export, export_folder, read_export
 from memshare_memory.encoders.sentence_encoder import cannot_be_loaded
 
@@ -30,6 +31,11 @@ def exported(path: str | None, name: str | None, exports: Path) -> Export:
         raise cannot_be_loaded(path, name, "there is no such folder")
     folder = export_folder(path, exports)
     found = read_export(folder)
+    if found is None and find_spec("torch") is None:
+        raise BadInput(
+            f"The encoder {name or path or BUNDLED!r} has no export in {str(exports)!r}, and there is no torch to make"
+            " one: pip install 'memshare[memory]', or name a folder that has it in MEMSHARE_EXPORTS."
+        )
     if found is None:
         log.info("Exporting the encoder %s once; this takes some seconds.", name or path or BUNDLED)
         _run_export(path, name, folder)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from memshare_memory.encoders.bundled import BUNDLED
 from memshare_memory.encoders.device import runs_in_torch
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.encoder_name import check_encoder_name
+from memshare_memory.encoders.encoder_name import BUNDLED, check_encoder_name
 from memshare_memory.encoders.export_process import exported
 
 log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.errors import BadInput
-from memshare_memory.encoders.bundled import BUNDLED, bundled_folder
 from memshare_memory.encoders.device import torch_device
 from memshare_memory.encoders.encoder import UNLIMITED
+from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

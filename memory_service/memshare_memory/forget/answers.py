@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory
 
 
-class Forgotten(Message):
+class ForgottenMemory(Message):
     """A memory in the trash. Times are Unix times in seconds."""
 
     memory: Memory
@@ -20,10 +19,10 @@ class Forgotten(Message):
     arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
     given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
     rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
-    made_stale: Annotated[tuple[UUID, ...], BeforeValidator(tuple)] = Field(
-        default=(), description="what was written from it; some entries have statuses beside the ids"
-    )
+    made_stale: tuple[UUID, ...] = Field(default=(), description="what was written from it")
     confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
+    right: tuple[UUID, ...] = Field(default=(), description="of these over which a person said that it is right")
+    wrong: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right")
 
 
 class ForgetPreview(Message):
@@ -43,10 +42,10 @@ class TrashPage(Message):
     """Forgotten memories, the last one forgotten first, and how many there are in all that were asked for."""
 
     total: int
-    forgotten: tuple[Forgotten, ...]
+    forgotten: tuple[ForgottenMemory, ...]
 
 
-class Restored(Message):
+class RestoredMemories(Message):
     """Which memories are back, and which were not taken back because the pool has one with the same id."""
 
     restored: tuple[UUID, ...]

@@ -15,6 +15,8 @@ from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.given_credit import GivenCredit, arms_key
 from memshare_memory.recall.lift import drop_lift
 
+_SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
+
 
 class CreditSnapshot(NamedTuple):
     """The arm of a memory as it lies in Redis (None where it was never credited), and what contradicts it."""
@@ -22,7 +24,11 @@ class CreditSnapshot(NamedTuple):
     arm: str | None
     rivals: tuple[UUID, ...]
     confirmed: tuple[UUID, ...] = ()
-    """Those rivals of which a person has said so."""
+    """Those rivals of which a person has said so …"""
+    right: tuple[UUID, ...] = ()
+    """… those over which this memory is right, …"""
+    wrong: tuple[UUID, ...] = ()
+    """… and those that are right."""
     given: Mapping[str, str] = {}
     """The part of the arm that each submitter's tasks gave."""
 
@@ -45,8 +51,8 @@ class Worths:
             given = self._given.of(pool, ids)
             for one, arm in zip(ids, arms, strict=True):
                 of = rivals.get(one, {})
-                sure = tuple(rival for rival, confirmed in of.items() if confirmed)
-                found[one] = CreditSnapshot(arm, tuple(of), sure, given.get(one, {}))
+                sure, right, wrong = (tuple(rival for rival, said in of.items() if said == what) for what in _SAID)
+                found[one] = CreditSnapshot(arm, tuple(of), sure, right, wrong, given.get(one, {}))
         return found
 
     def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:
@@ -55,7 +61,8 @@ class Worths:
             self._given.put_back(memory.pool, memory.id, worth.given)
         for rival in worth.rivals:
             if rival in there:
-                verdict: Verdict = "confirmed" if rival in worth.confirmed else "contradict"
+                of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
+                verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
                 self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
 
     def drop(self, memories: Iterable[Memory]) -> None:

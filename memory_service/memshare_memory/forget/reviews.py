@@ -27,6 +27,9 @@ SUMMARIES = "memshare:concepts:summaries:"
 SUMMARIZED = "memshare:concepts:summarized"
 """Set: the pools that have summaries."""
 
+QUESTION_CONCEPTS = "memshare:concepts:question:"
+"""Of a pool and a question's digest: the concepts that a model named for it, with an end."""
+
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -52,6 +55,12 @@ def drop_summaries(client: redis.Redis, memories: Collection[UUID], part: Litera
         kept = client.hgetall(SUMMARIES + pool).items()
         if gone := [str(field) for field, text in kept if not names.isdisjoint(json.loads(text)[part])]:
             client.hdel(SUMMARIES + pool, *gone)
+
+
+def drop_question_concepts(client: redis.Redis) -> None:
+    """Remove the concepts of all questions: names among them may be those of a memory that is no more."""
+    for key in client.scan_iter(f"{QUESTION_CONCEPTS}*", count=1_000):
+        client.delete(key)
 
 
 def forget_person(client: redis.Redis, person: str) -> None:

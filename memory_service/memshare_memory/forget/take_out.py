@@ -8,7 +8,7 @@ from uuid import UUID
 
 import redis
 
-from memshare_memory.forget.answers import Forgotten
+from memshare_memory.forget.answers import ForgottenMemory
 from memshare_memory.forget.credit_snapshot import Worths
 from memshare_memory.forget.reviews import drop_cards, drop_summaries
 from memshare_memory.forget.trash import KEEP_SECONDS, Trash
@@ -29,7 +29,7 @@ class TakeOut:
         now, worths = time.time(), self._worths.of(memories)
         self._trash.put(
             [
-                Forgotten(
+                ForgottenMemory(
                     memory=memory,
                     forgotten=now,
                     until=now + KEEP_SECONDS,

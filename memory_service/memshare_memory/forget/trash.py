@@ -9,7 +9,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.packed_json import pack, unpack
-from memshare_memory.forget.answers import Forgotten
+from memshare_memory.forget.answers import ForgottenMemory
 
 KEEP_DAYS = 30
 KEEP_SECONDS = KEEP_DAYS * 86_400
@@ -27,7 +27,7 @@ class Trash:
         self._client = client
         self._clock = clock
 
-    def put(self, items: Sequence[Forgotten]) -> None:
+    def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""
         for start in range(0, len(items), _AT_ONCE):
             with self._client.pipeline() as change:
@@ -42,15 +42,15 @@ class Trash:
         found = map(str, self._client.zrange(INDEX, 0, -1, desc=True))
         return [UUID(one) for one in found if one.startswith(prefix)]
 
-    def read(self, ids: Sequence[UUID]) -> Iterator[Forgotten]:
+    def read(self, ids: Sequence[UUID]) -> Iterator[ForgottenMemory]:
         """Forgotten memories by their ids, in their order; those that the trash does not have are left out."""
         for start in range(0, len(ids), _AT_ONCE):
             keys = [f"{_ITEM}{one}" for one in ids[start : start + _AT_ONCE]]
             for kept in self._client.execute_command("MGET", *keys, NEVER_DECODE=True):  # type: ignore[no-untyped-call]
                 if kept is not None:
-                    yield Forgotten.model_validate(unpack(kept))
+                    yield ForgottenMemory.model_validate(unpack(kept))
 
-    def every(self) -> Iterator[Forgotten]:
+    def every(self) -> Iterator[ForgottenMemory]:
         """All forgotten memories, the last one forgotten first."""
         return self.read(self.ids())
 

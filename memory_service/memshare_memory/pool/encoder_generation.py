@@ -24,6 +24,8 @@ from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.open_store import layout_in_use, open_store, put_in_use
 from memshare_memory.stores.store import Layout
 
+EXPORTS = "exports"  # in the folder of the encoders that consolidation writes
+
 
 def encoder_named(settings: Settings, name: str) -> Encoder:
     """The encoder of the settings or one that goes back to it, ready for many threads.
@@ -47,7 +49,8 @@ def encoder_named(settings: Settings, name: str) -> Encoder:
                 f"The pool's encoder {name!r} is not in {str(settings.encoders_dir)!r}. Give MEMSHARE_ENCODERS the"
                 " folder in which the machine that consolidated keeps it, or a copy of that."
             )
-        trained = open_model(str(folder), name=name, device=device, exports=exports)
+        # Beside it, where every machine finds it that has the folder: who consolidates exports it first.
+        trained = open_model(str(folder), name=name, device=device, exports=settings.encoders_dir / EXPORTS)
         opened = within_reach(trained, folder, first)
     encoder = SharedBatches(opened)
     encoder.encode(["The first text takes longer than those after it."])

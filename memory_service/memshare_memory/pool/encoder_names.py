@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from memshare_broker.settings import Settings
-from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.encoder_name import BUNDLED
 
 ENCODER = "memshare:encoder"  # the name of the encoder in use
 BEFORE = "memshare:encoder:before"  # and of the one before it, whose store is kept

@@ -13,7 +13,8 @@ from uuid import UUID
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import vectors_of
-from memshare_memory.stores.store import Page, Store, Where, every
+from memshare_memory.stores.pages import every, pages
+from memshare_memory.stores.store import Page, Store, Where
 
 BATCH = 64
 
@@ -34,9 +35,7 @@ class Move:
         """Make one pass, and return how many memories it wrote or removed; `progress` is told how many it has seen."""
         seen: set[UUID] = set()
         changes = 0
-        after: UUID | None = None
-        while True:
-            page = self._pages(after)
+        for page in pages(self._pages):
             changed = [one for one in page.memories if self._copied.get(one.id) != _digest(one)]
             for start in range(0, len(changed), BATCH):
                 batch = changed[start : start + BATCH]
@@ -45,9 +44,6 @@ class Move:
             seen |= {memory.id for memory in page.memories}
             changes += len(changed)
             progress(len(seen))
-            after = page.after
-            if after is None:
-                break
         gone = list(self._copied.keys() - seen)
         self._target.delete(gone)
         for one in gone:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -22,7 +23,8 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.refill_job import Refilled, RefillJob
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.open_store import open_folder, open_store, put_in_use
-from memshare_memory.stores.store import Layout, Store, Vectors
+from memshare_memory.stores.pages import pages
+from memshare_memory.stores.store import Layout, RawPage, Store, Vectors
 
 BATCH = 256
 PAGE = 1_000
@@ -51,7 +53,7 @@ def refill(settings: Settings, job: RefillJob, lines: Iterator[bytes]) -> Refill
     layout = Layout(job.encoder, len(first[1].dense))
     written: set[UUID] = set()
     with closing(_open(settings, job, layout)) as store:
-        there = set(_ids(store))
+        there = {one.id for page in pages(partial(_ids, store)) for one in page.points}
         if there and not job.replace:
             raise BadInput(f"The store has {len(there)} memories; --replace puts those of the backup in their place.")
         batch = [first]
@@ -88,14 +90,8 @@ def _item(encoder: str, line: bytes) -> tuple[Memory, Vectors] | None:
     return memory, Vectors(found.dense.unpack(), sparse_of(memory))
 
 
-def _ids(store: Store) -> Iterator[UUID]:
-    after: UUID | None = None
-    while True:
-        page = store.raw(PAGE, after, text_alone=True)
-        yield from (point.id for point in page.points)
-        after = page.after
-        if after is None:
-            return
+def _ids(store: Store, after: UUID | None) -> RawPage:
+    return store.raw(PAGE, after, text_alone=True)
 
 
 def main() -> None:

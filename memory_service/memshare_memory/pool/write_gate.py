@@ -11,14 +11,16 @@ from uuid import uuid4
 import redis
 
 from memshare_broker.errors import TryAgain
+from memshare_broker.presence import WORKER_INCARNATION, present_and_vanished
 from memshare_memory.pool.encoder_names import ENCODER
 
 CLOSED, WRITERS = "memshare:gate:closed", "memshare:gate:writers"
 
 LONGEST_WRITE = 60  # seconds; a writer that was killed counts for no longer
 # A writer has its pool to itself for less time than it counts at the gate: who holds a lock is always one of those
-# whom a closer waits for. A writer that was killed keeps its pool from the others for this long.
+# whom a closer waits for. A writer that was killed keeps its pool from the others for this long at most.
 LOCK_SECONDS = LONGEST_WRITE // 2
+LOOK_AFTER, LOOK_EVERY = 1.0, 5.0  # seconds of waiting, after which a writer looks whether who has the lock was killed
 LONGEST_CLOSURE = 60  # seconds since its last sign of life; a closer that was killed holds the gate for no longer
 PATIENCE = 1  # seconds that a writer waits for the gate with its thread, which others need to read
 COME_BACK = 25  # seconds after which it should try again
@@ -46,7 +48,7 @@ class WriteGate:
         killed writer can hold it, and, at the end, where the block took so long that another one was let in.
         """
         lock = [] if alone_in is None else [lock_key(alone_in)]
-        token = uuid4().hex
+        token = f"{WORKER_INCARNATION}:{uuid4().hex}"
         encoder = self._wait_to_enter(token, lock, alone_in)
         try:
             yield encoder
@@ -57,7 +59,7 @@ class WriteGate:
             raise TryAgain(f"Writing to the pool {alone_in!r} took longer than {LOCK_SECONDS} s, and others wrote.")
 
     def _wait_to_enter(self, token: str, lock: list[str], alone_in: str | None) -> str | None:
-        began = time.monotonic()
+        began, look = time.monotonic(), LOOK_AFTER
         while True:
             state, *encoder = self._enter(
                 keys=[CLOSED, WRITERS, ENCODER, *lock], args=[token, LONGEST_WRITE, LOCK_SECONDS]
@@ -67,9 +69,18 @@ class WriteGate:
                 return str(encoder[0]) if encoder and encoder[0] is not None else None
             if state == "closed" and waited > PATIENCE:
                 raise TryAgain("The pool is being moved to another encoder. Try again in a moment.", wait=COME_BACK)
+            if lock and state == "busy" and waited > look:
+                self._free_from_killed(lock[0])
+                look = waited + LOOK_EVERY
             if waited > LOCK_SECONDS:
                 raise TryAgain(f"Pool {alone_in!r} was busy for {LOCK_SECONDS} s.")
             time.sleep(LOCK_POLL if state == "busy" else POLL)
+
+    def _free_from_killed(self, lock: str) -> None:
+        """Let the next one into a pool whose writer was a worker that has vanished."""
+        token = str(self._client.get(lock))
+        if token.partition(":")[0] in present_and_vanished(self._client)[1]:
+            self._leave(keys=[WRITERS, lock], args=[token])
 
     @contextmanager
     def closed(self) -> Iterator[Callable[[], None]]:

@@ -1,6 +1,8 @@
 """The adapter of a pool, by which memories are ranked: the encoder's vectors turned, and whose they are worth.
 
 s(q, m) = cos(Aq, Am) + worth of m's submitter,   A = I + W of the pool
+
+The trainer learns by the same s: `ranking_score`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     from memshare_memory.memory import Memory
 
 Array = NDArray[np.float32]
+
+
+def ranking_score(cosines: Any, worths: Any) -> Any:
+    """s of memories, from cos(Aq, Am) and what their submitters are worth: of arrays, or of tensors with gradients."""
+    return cosines + worths
 
 
 class PublishedAdapter(Message):
@@ -119,7 +126,7 @@ class Adapter:
         if self.weights is not None:
             query, memories = query + query @ self.weights.T, memories + memories @ self.weights.T
         lengths = np.linalg.norm(memories, axis=-1) * np.linalg.norm(query, axis=-1)
-        return np.asarray((memories * query).sum(-1) / lengths + own)
+        return np.asarray(ranking_score((memories * query).sum(-1) / lengths, own))
 
     def proven(self, memory: Memory) -> bool:
         """Whether somebody speaks for a memory of its pool: a person brought it in, or others' words its submitter."""

@@ -43,14 +43,14 @@ class Credit(NamedTuple):
     weight: float = 1.0
 
 
-class Graded(NamedTuple):
+class GradeOfKind(NamedTuple):
     """That a task of some kind was graded, and the score that it got, 0 to 100."""
 
     kind: str | None
     score: float
 
 
-class Waiting(NamedTuple):
+class WaitingEvidence(NamedTuple):
     """How many words of evidence of a pool wait for its trainer, and how many of them are new."""
 
     words: int = 0
@@ -74,11 +74,11 @@ class Arms:
         earned: Sequence[Credit],
         *,
         submitter: str = "anonymous",
-        graded: Graded | None = None,
+        graded: GradeOfKind | None = None,
         replaces: bool = False,
         evidence: Sequence[Evidence] = (),
         encoder: str = "",
-    ) -> Waiting:
+    ) -> WaitingEvidence:
         """Credit what a task was shown of a pool, in one step and once a task.
 
         A task of this pool that was `graded` counts in what is usual for its kind, whatever it was shown. With
@@ -86,7 +86,7 @@ class Arms:
         with vectors of the `encoder`, waits for the trainer.
         """
         if not earned and graded is None and not evidence:
-            return Waiting()
+            return WaitingEvidence()
         words: list[str] = []
         for one in earned:
             sums = (1.0, *(one.weight * np.outer(one.x, one.x)[_UPPER]), *(one.weight * one.reward * one.x))
@@ -104,7 +104,7 @@ class Arms:
         said = [part for one in evidence for part in (one.key, one.model_dump_json())]
         width, member = 1 + len(_UPPER[0]) + D, member_of(pool, submitter)
         fixed = (self._keep, width, member, kind, score, int(replaces), len(evidence))
-        return Waiting(*self._credit(keys=keys, args=[*fixed, *said, *words]))
+        return WaitingEvidence(*self._credit(keys=keys, args=[*fixed, *said, *words]))
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""

@@ -13,26 +13,38 @@ import redis
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Message
 
-Verdict = Literal["agree", "contradict", "dismissed", "confirmed"]
-"""What is known of two memories: that both may be true, or that they contradict each other; the last two are a
-person's word, which a model's does not undo."""
+Verdict = Literal["agree", "contradict", "dismissed", "confirmed", "right", "wrong"]
+"""What is known of a memory and another one: that both may be true, or that they contradict each other. The last four
+are a person's word, which a model's does not undo; of two that contradict each other one may be right, the other wrong.
+"""
 
-_MARKS: dict[str, Verdict] = {"-": "agree", "+": "contradict", "=": "dismissed", "!": "confirmed"}
+_MARKS: dict[str, Verdict] = {
+    "-": "agree",
+    "+": "contradict",
+    "=": "dismissed",
+    "!": "confirmed",
+    ">": "right",
+    "<": "wrong",
+}
 _MARK_OF = {verdict: mark for mark, verdict in _MARKS.items()}
+_SEEN_FROM_THE_OTHER: dict[Verdict, Verdict] = {"right": "wrong", "wrong": "right"}
 
-_OF_RIVALS = {_MARK_OF["contradict"], _MARK_OF["confirmed"]}
+_OF_RIVALS = {_MARK_OF[one] for one in ("contradict", "confirmed", "right", "wrong")}
 
-Rivals = dict[UUID, bool]
-"""The memories that contradict one, each with whether a person has confirmed it."""
+Rivals = dict[UUID, Verdict]
+"""The memories that contradict one, each with what is known of it and them."""
 
 
-class Conflict(Message):
-    """Two memories that contradict each other, what they claim, where a model said it, and whether a person has
-    confirmed it."""
+class MemoryConflict(Message):
+    """Two memories that contradict each other, and what they claim, where a model said it.
+
+    `confirmed` says whether a person has said so, and `right` which of the two is right, where they said that.
+    """
 
     memories: tuple[UUID, UUID]
     claims: str | None = None
     confirmed: bool = False
+    right: UUID | None = None
 
 
 class Conflicts:
@@ -47,11 +59,17 @@ class Conflicts:
         self._drop = client.register_script(_script("drop_conflict"))
 
     def judge(self, pool: str, one: UUID, other: UUID, verdict: Verdict, claims: str | None = None) -> None:
-        """Note what is known of two memories; the last word counts, but a model's does not undo a person's."""
+        """Note what is known of `one` and `other`; the last word counts, but a model's does not undo a person's."""
         if one != other:
             if claims:
                 self._client.hset(claims_key(pool), _both(one, other), claims)
-            self._link(keys=[links_key(pool)], args=[str(one), str(other), _MARK_OF[verdict]])
+            marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
+            self._link(keys=[links_key(pool)], args=[str(one), str(other), *marks])
+
+    def take_back(self, pool: str, one: UUID, other: UUID) -> bool:
+        """Let two memories contradict each other as a model says it, in place of a person's word; False without one."""
+        marks = [_MARK_OF["contradict"]] * 2
+        return bool(self._link(keys=[links_key(pool)], args=[str(one), str(other), *marks, "1"]))
 
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
         """Note what a model said of a memory and each of those with which it was compared."""
@@ -62,7 +80,7 @@ class Conflicts:
     def judged(self, pool: str, memory: UUID) -> set[UUID]:
         """The memories with which one was compared already."""
         [text] = self.ask(self._client, pool, [memory])
-        return set(_read(text))
+        return {UUID(word[1:]) for word in (text or "").split()}
 
     def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, Rivals]:
         """Those of some memories that have rivals, with them."""
@@ -72,15 +90,19 @@ class Conflicts:
         """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
         return client.hmget(links_key(pool), [str(one) for one in memories])
 
-    def pairs(self, pool: str) -> list[Conflict]:
+    def pairs(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
         links = {UUID(str(one)): str(text) for one, text in self._client.hgetall(links_key(pool)).items()}
         rivals = read_rivals(list(links), links.values())
         found = {(min(one, rival, key=str), max(one, rival, key=str)) for one, of in rivals.items() for rival in of}
         claims = self._client.hgetall(claims_key(pool)) if found else {}
+        said = {(one, other): rivals[one].get(other, "contradict") for one, other in found}
         return [
-            Conflict(
-                memories=(one, other), claims=claims.get(_both(one, other)), confirmed=rivals[one].get(other, False)
+            MemoryConflict(
+                memories=(one, other),
+                claims=claims.get(_both(one, other)),
+                confirmed=said[one, other] != "contradict",
+                right={"right": one, "wrong": other}.get(said[one, other]),
             )
             for one, other in sorted(found, key=str)
         ]
@@ -102,7 +124,7 @@ def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[U
         # Most were compared with many, and contradict none: only the ids of those are read.
         words = [word for word in (text or "").split() if word[0] in _OF_RIVALS]
         if words:
-            found[one] = {UUID(word[1:]): _MARKS[word[0]] == "confirmed" for word in words}
+            found[one] = {UUID(word[1:]): _MARKS[word[0]] for word in words}
     return found
 
 
@@ -116,11 +138,6 @@ def claims_key(pool: str) -> str:
 
 def _both(one: UUID, other: UUID) -> str:
     return " ".join(sorted((str(one), str(other))))
-
-
-def _read(text: str | None) -> dict[UUID, Verdict]:
-    """What is known of a memory and each other one. Links without a mark were made of labels, and say nothing."""
-    return {UUID(word[1:]): _MARKS[word[0]] for word in (text or "").split() if word[0] in _MARKS}
 
 
 @cache

@@ -17,7 +17,7 @@ from memshare_memory.recall.rivalry import Strength, Weaker, behind_rivals, besi
 from memshare_memory.stores.store import Hit, Store, Where
 
 
-class Credibility(NamedTuple):
+class CredibilityEstimate(NamedTuple):
     """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
 
     p: float
@@ -40,17 +40,21 @@ class CredibilityRanking:
         self.arms = Arms(client)
         self.conflicts = Conflicts(client)
 
-    def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[Credibility]:
+    def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[CredibilityEstimate]:
         """How credible some memories of a pool are, in their order."""
         arms = self.arms.of(pool, [memory.id for memory in memories])
         contexts = np.array([in_general(memory) for memory in memories])
         bounds = upper_bounds(arms, contexts)
-        return [Credibility(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
+        return [CredibilityEstimate(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
 
     def note(self, store: Store, ids: Collection[UUID]) -> None:
         """Let the store find some memories by how credible they are now."""
         wanted = sorted(ids)
-        memories = store.page(Where(ids=wanted), len(wanted)).memories if wanted else []
+        if wanted:
+            self.note_of(store, store.page(Where(ids=wanted), len(wanted)).memories)
+
+    def note_of(self, store: Store, memories: Sequence[Memory]) -> None:
+        """The same for memories that were read already."""
         noted: dict[UUID, float] = {}
         for pool in {memory.pool for memory in memories}:
             of_pool = [memory for memory in memories if memory.pool == pool]

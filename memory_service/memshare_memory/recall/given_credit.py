@@ -44,6 +44,8 @@ class GivenCredit:
         for submitter in self._submitters(pool):
             self._client.hdel(given_key(pool, submitter), *names)
             self._client.hdel(last_words_key(pool, submitter), *names)
+            if not self._client.exists(given_key(pool, submitter)):  # it gave nothing to what is left
+                self._client.srem(INDEX, member_of(pool, submitter))
 
     def credited_by(self, submitter: str) -> set[UUID]:
         """The memories to which a submitter's tasks gave credit."""

@@ -18,7 +18,7 @@ from memshare_memory.memory import Memory, Mode
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.search_steps import Ranked, Search, Wanted, search_steps, worth_a_look
+from memshare_memory.recall.search_steps import Ranked, RecallQuery, Search, search_steps, worth_a_look
 from memshare_memory.stores.bm25 import document, query
 from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
@@ -28,7 +28,7 @@ BY_WORDS = 4  # … of which so many are found by words
 AT_HAND = 10_000  # vectors of memories, some 1.5 kB each
 
 
-class Recalled(NamedTuple):
+class RankedMemories(NamedTuple):
     """What was found, best first, and by which version of the retriever."""
 
     hits: list[Hit]
@@ -88,11 +88,13 @@ class Recall:
         """What the store keeps of memories beside themselves."""
         return vectors_of(self._encoder, memories)
 
-    def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense") -> Recalled:
+    def nearest(
+        self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense"
+    ) -> RankedMemories:
         """The k best memories of a pool that may be shown together (`memshare_memory.recall.search_steps`)."""
-        return self.nearest_each([Wanted(pool, text, vector, k, mode)])[0]
+        return self.nearest_each([RecallQuery(pool, text, vector, k, mode)])[0]
 
-    def nearest_each(self, wanted: Sequence[Wanted]) -> list[Recalled]:
+    def nearest_each(self, wanted: Sequence[RecallQuery]) -> list[RankedMemories]:
         """The same for several tasks at once: they share each look at the store and at Redis."""
         adapters = self._retriever.adapters({one.pool for one in wanted})
         turned = [adapters[one.pool](one.vector) for one in wanted]
@@ -122,11 +124,11 @@ class Recall:
             for place, all_found, some, best in zip(places, found, hits, ranked, strict=True):
                 able = [hit for hit in best if not wanted[place].is_twin(hit.memory)]
                 go_on(place, Ranked(able, is_all=len(some) == len(all_found) < asked[place].limit))
-        return [Recalled(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
+        return [RankedMemories(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
 
     def _learnt(
         self,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[RecallQuery],
         places: Sequence[int],
         adapters: Mapping[str, Adapter],
         found: Sequence[list[Hit]],
@@ -147,15 +149,15 @@ class Recall:
 
     def _vectors_of(self, hits: Sequence[Hit]) -> dict[UUID, NDArray[np.float32]]:
         """The vectors of memories by their ids. One follows from the text alone, by which it is kept at hand."""
-        missing = [hit.memory.id for hit in hits if hit.memory.key not in self._at_hand]
+        known = {hit.memory.id: self._at_hand.get(hit.memory.key) for hit in hits}
+        missing = [one for one, vector in known.items() if vector is None]
         fetched = self.store.dense_of(missing) if missing else {}
-        known = {hit.memory.id: self._at_hand.get(hit.memory.key, fetched.get(hit.memory.id)) for hit in hits}
         if len(self._at_hand) > AT_HAND:
             self._at_hand.clear()
         self._at_hand.update({hit.memory.key: fetched[hit.memory.id] for hit in hits if hit.memory.id in fetched})
-        return {one: vector for one, vector in known.items() if vector is not None}
+        return {one: vector for one, vector in (known | fetched).items() if vector is not None}
 
-    def _ranked(self, wanted: Sequence[Wanted], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
+    def _ranked(self, wanted: Sequence[RecallQuery], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
         if self._ranking is None:
             return list(hits)
         tasks = [FoundFor(one.pool, one.text, some) for one, some in zip(wanted, hits, strict=True)]
@@ -179,7 +181,7 @@ class Recall:
         for hit in (*words[:BY_WORDS], *nearest):
             if len(found) < CANDIDATES:
                 found.setdefault(hit.memory.id, hit)
-        vectors = self.store.dense_of(list(found))
+        vectors = self._vectors_of(list(found.values()))
         return [hit._replace(vector=vectors.get(one)) for one, hit in found.items()]
 
 

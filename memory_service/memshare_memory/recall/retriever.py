@@ -12,17 +12,13 @@ import redis
 from pydantic import ValidationError
 
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.standings import Standings
+from memshare_memory.recall.standings import Standings, retriever_key, standings_key, standings_number_key
+from memshare_memory.recall.trust import TRUST_NUMBER, trusted
 
 if TYPE_CHECKING:
     from memshare_memory.encoders.encoder import Encoder
 
 log = logging.getLogger(__name__)
-
-
-def retriever_key(pool: str, encoder: str, what: str) -> str:
-    """Where something of a pool's retriever lies; another encoder's vectors need an adapter of their own."""
-    return f"memshare:retriever:{pool}:{encoder}:{what}"
 
 
 def version_key(pool: str, encoder: str) -> str:
@@ -35,23 +31,13 @@ def adapter_key(pool: str, encoder: str, version: int) -> str:
     return retriever_key(pool, encoder, str(version))
 
 
-def standings_key(pool: str, encoder: str) -> str:
-    """Holds the pool's `Standings` as JSON, which come with every update, published or not."""
-    return retriever_key(pool, encoder, "standings")
-
-
-def standings_number_key(pool: str, encoder: str) -> str:
-    """Holds a number that grows whenever the pool's `Standings` are written."""
-    return retriever_key(pool, encoder, "standings number")
-
-
 def waiting_key(pool: str, encoder: str) -> str:
     """Hash: the `Evidence` that the pool's trainer has not learnt from yet, as JSON, by its key."""
     return retriever_key(pool, encoder, "waiting")
 
 
 class Retriever:
-    """The adapter of each pool, in the version that is in use. A recall asks Redis for two numbers of each pool."""
+    """The adapter of each pool, in the version that is in use. A recall asks Redis for their numbers."""
 
     def __init__(self, client: redis.Redis, encoder: Encoder, *, learns: bool = True) -> None:
         """Without anybody who `learns`, all submitters count as proven."""
@@ -62,6 +48,7 @@ class Retriever:
         self._loaded: dict[str, Adapter] = {}
         self._refused: set[tuple[str, int]] = set()
         self._proven: dict[str, tuple[int, frozenset[str]]] = {}
+        self._trusted: tuple[int, dict[str, frozenset[str]]] = (0, {})
 
     def adapter(self, pool: str) -> Adapter:
         """The adapter of one pool; see `adapters`."""
@@ -71,21 +58,23 @@ class Retriever:
         """The adapters in use, by pool; when a new version cannot be used, the one from before it."""
         names, encoder = list(pools), self._encoder.name
         keys = [key(pool, encoder) for pool in names for key in (version_key, standings_number_key)]
-        numbers = [int(text or 0) for text in (self._client.mget(keys) if keys else [])]
+        trust, *numbers = (int(text or 0) for text in self._client.mget([TRUST_NUMBER, *keys]))
         of_pools = zip(names, numbers[::2], numbers[1::2], strict=True)
         return {
-            pool: replace(self._adapter(pool, version), proven_submitters=self._proven_in(pool, standings))
+            pool: replace(self._adapter(pool, version), proven_submitters=self._proven_in(pool, standings, trust))
             for pool, version, standings in of_pools
         }
 
-    def _proven_in(self, pool: str, number: int) -> frozenset[str] | None:
-        """The proven submitters of the pool's standings with this number."""
+    def _proven_in(self, pool: str, number: int, trust: int) -> frozenset[str] | None:
+        """The proven submitters of the pool's standings with this number, and those that people trust."""
         if not self._learns:
             return None
+        if self._trusted[0] != trust:
+            self._trusted = trust, trusted(self._client)
         if pool not in self._proven or self._proven[pool][0] != number:
             text = self._client.get(standings_key(pool, self._encoder.name))
             self._proven[pool] = number, _proven(pool, text)
-        return self._proven[pool][1]
+        return self._proven[pool][1] | self._trusted[1].get(pool, frozenset())
 
     def _adapter(self, pool: str, version: int) -> Adapter:
         if self._is_settled(pool, version):

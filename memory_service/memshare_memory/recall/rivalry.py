@@ -14,7 +14,7 @@ CREDITED = 3  # … of which the less credible one was credited so often or more
 
 
 class Strength(NamedTuple):
-    """What decides between two: the proven one, then the more credible one, or of equal ones the older."""
+    """What decides between two, where no person did: the proven, then the more credible, of equal ones the older."""
 
     p: float
     age: float
@@ -39,24 +39,34 @@ class Weaker(NamedTuple):
 def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> dict[UUID, Weaker]:
     """Those of some memories that a rival beats. `strength` is of all that could be shown; others are no rivals.
 
-    One is left out where a person has confirmed the conflict, or where credibility has told the two apart.
+    A person's word on which of two is right counts more than their strength. One is left out where a person has
+    confirmed the conflict, or where credibility has told the two apart.
     """
     found: dict[UUID, Weaker] = {}
     for one, of in rivals.items():
         own = strength.get(one)
         if own is None:
             continue
-        better = {rival: strength[rival] for rival in of if rival in strength and strength[rival].beats(own)}
+        better = {
+            rival: strength[rival]
+            for rival, said in of.items()
+            if rival in strength and (said == "wrong" or (said != "right" and strength[rival].beats(own)))
+        }
         if better:
-            is_left_out = any(of[rival] or how.has_settled(own) for rival, how in better.items())
+            is_left_out = any(of[rival] != "contradict" or how.has_settled(own) for rival, how in better.items())
             found[one] = Weaker(set(better), is_left_out)
     return found
 
 
 def beside_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals]) -> set[UUID]:
-    """The unproven ones of some hits of which a rival among them is proven."""
+    """The unproven ones of some hits of which a rival among them is proven, unless a person said they are right."""
     proven = {hit.memory.id for hit in hits if hit.proven}
-    return {hit.memory.id for hit in hits if not hit.proven and proven & rivals.get(hit.memory.id, {}).keys()}
+    return {
+        hit.memory.id
+        for hit in hits
+        if not hit.proven
+        and any(rival in proven and said != "right" for rival, said in rivals.get(hit.memory.id, {}).items())
+    }
 
 
 def behind_rivals(ranked: Sequence[Hit], beaten: Mapping[UUID, Weaker]) -> list[Hit]:

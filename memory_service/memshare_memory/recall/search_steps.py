@@ -22,7 +22,7 @@ UNPROVEN = 1  # of the memories shown, at most so many where there are proven on
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RecallQuery:
     """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
 
     `among` narrows, whatever pool and status it names; what is hidden or stale is never shown. `submitter`
@@ -63,7 +63,7 @@ class Ranked(NamedTuple):
     is_all: bool
 
 
-def search_steps(wanted: Wanted, submitter_share: float) -> Generator[Search, Ranked | None, list[Hit]]:
+def search_steps(wanted: RecallQuery, submitter_share: float) -> Generator[Search, Ranked | None, list[Hit]]:
     """Gives a search, is sent what it found, and so on; returns the memories to show, best first.
 
     Mostly one search is enough. At most `submitter_share` of the memories come from one submitter where there are

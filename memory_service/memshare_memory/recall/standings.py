@@ -32,3 +32,18 @@ class Standings(Message):
     @property
     def worth(self) -> dict[str, float]:
         return {name: one.worth for name, one in self.submitters.items()}
+
+
+def retriever_key(pool: str, encoder: str, what: str) -> str:
+    """Where something of a pool's retriever lies; another encoder's vectors need an adapter of their own."""
+    return f"memshare:retriever:{pool}:{encoder}:{what}"
+
+
+def standings_key(pool: str, encoder: str) -> str:
+    """Holds the pool's `Standings` as JSON, which come with every update, published or not."""
+    return retriever_key(pool, encoder, "standings")
+
+
+def standings_number_key(pool: str, encoder: str) -> str:
+    """Holds a number that grows whenever the pool's `Standings` are written."""
+    return retriever_key(pool, encoder, "standings number")

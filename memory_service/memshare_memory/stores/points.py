@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.checking import readable
-from memshare_memory.memory import ALSO_ACTIVE, Memory, saying, status_of
+from memshare_memory.memory import Memory, saying
 from memshare_memory.stores.bm25 import cjk_characters, document, query
 from memshare_memory.stores.store import Hit, Query, RawPoint, Where
 
@@ -116,7 +116,7 @@ def problem(point: RawPoint) -> str | None:
         return read
     if read.id != point.id:
         return f"it says that it is the memory {read.id}"
-    stored = point.payload | {"status": status_of(point.payload.get("status")), WHOLE: read.model_dump_json()}
+    stored = point.payload | {WHOLE: read.model_dump_json()}
     wrong = [key for key, value in payload(read).items() if not _same(stored.get(key), value)]
     if wrong:
         return f"its field {wrong[0]!r} is {point.payload.get(wrong[0])!r}"
@@ -139,7 +139,7 @@ def conditions(where: Where) -> list[tuple[str, list[str]]]:
         value: str | Sequence[object] | None = getattr(where, key)
         if value is not None:
             meant = [value] if isinstance(value, str) else [str(one) for one in value]
-            given.append((key, [*meant, ALSO_ACTIVE] if key == "status" and "active" in meant else meant))
+            given.append((key, meant))
     return given
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
+from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_PAGE = 200
 
 
 class Sparse(NamedTuple):
@@ -67,6 +66,14 @@ class Where:
 
 
 SortKey = Literal["created", "score", "credibility"]
+CountKey = Literal["pool", "kind", "agent", "submitter", "model", "status"]
+EXACT: tuple[CountKey, ...] = ("pool", "status")
+"""What memories are counted by one by one; the values of other fields are as many as the engine estimates."""
+MOST_ORDERED = 10_000
+"""Memories of which pages can be made in an order. For each page the ids of all are read, which takes 30 ms at most, as
+the engine sorts memories that are alike in another way where it is asked for fewer."""
+MOST_VALUES = 100
+"""Of a field that is counted by, apart from pools."""
 
 
 @dataclass(frozen=True)
@@ -128,19 +135,16 @@ class RawPage(NamedTuple):
     after: UUID | None
 
 
-class Rewritten(NamedTuple):
-    """Whether a store's files were rewritten, and which folders beside them may have what was removed."""
-
-    files: bool
-    copies: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class Layout:
     """What a store was made for; another encoder's vectors cannot be compared with its own."""
 
     encoder: str
     dimension: int
+
+
+class Damaged(BadInput):
+    """The files of a pool are not what they were."""
 
 
 class Store(Protocol):
@@ -158,10 +162,11 @@ class Store(Protocol):
         """Let go of what it holds; it is not used again."""
         ...
 
-    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
-        """Write memories, each in place of one with the same id.
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False, are_new: bool = False) -> None:
+        """Write memories, each in place of one with the same id, whose noted credibility stays.
 
-        With `in_place` only those that are there: one that was deleted meanwhile stays deleted.
+        With `in_place` only those that are there: one that was deleted meanwhile stays deleted. `are_new` says that
+        none is there, so that nothing noted of it is looked for.
         """
         ...
 
@@ -173,12 +178,15 @@ class Store(Protocol):
         """
         ...
 
-    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
-        """Memories in the order of their ids, from `after` on (itself included)."""
+    def page(self, where: Where, limit: int, after: UUID | None = None, *, order: Order | None = None) -> Page:
+        """Memories in the order of their ids, from `after` on (itself included); or the first ones in another order.
+
+        There those without a score stand below all others, and no page comes next.
+        """
         ...
 
-    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
-        """The first memories in an order; those without a score stand below all others."""
+    def order_ids(self, where: Where, order: Order, limit: int) -> list[UUID]:
+        """The ids of the first memories in an order, readable or not: far faster than the memories."""
         ...
 
     def note_credibility(self, noted: Mapping[UUID, float]) -> None:
@@ -188,8 +196,11 @@ class Store(Protocol):
         """
         ...
 
-    def count(self, where: Where) -> dict[str, int]:
-        """How many memories each pool has; pools without any are left out."""
+    def count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
+        """How many memories each pool has; pools without any are left out.
+
+        Or how many have each value of another field, the most frequent ones; exactly by what is in `EXACT`.
+        """
         ...
 
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
@@ -206,19 +217,6 @@ class Store(Protocol):
     def delete(self, ids: Sequence[UUID]) -> None:
         """Remove memories; unknown ids are passed over."""
         ...
-
-    def rewrite(self) -> Rewritten:
-        """Rewrite the files, so that nothing of what was removed or replaced stands in them; writers wait for it."""
-        ...
-
-
-def every(store: Store, where: Where) -> Iterator[Memory]:
-    """All memories that are meant, in the order of their ids."""
-    page = store.page(where, _PAGE)
-    yield from page.memories
-    while page.after is not None:
-        page = store.page(where, _PAGE, page.after)
-        yield from page.memories
 
 
 def search_one(

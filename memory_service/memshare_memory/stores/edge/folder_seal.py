@@ -10,12 +10,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from memshare_broker.wire.messages import Message
-from memshare_memory.stores.edge_folder import write_whole
-from memshare_memory.stores.engine_damage import damaged
-from memshare_memory.stores.tally import Sum
+from memshare_memory.stores.edge.edge_folder import write_whole
+from memshare_memory.stores.edge.engine_damage import damaged
+from memshare_memory.stores.edge.tally import Sum
 
 _SEAL = "seal.json"
 _BLOCK = 64 * 2**10
+_ZEROS = bytes(_BLOCK)
 _NAMED = 3  # files that an error names
 
 
@@ -100,6 +101,6 @@ def _blocks(file: int, size: int) -> Iterator[tuple[int, bytes]]:
         place = max(place, begin - begin % _BLOCK)
         while place < end:
             block = os.pread(file, _BLOCK, place)
-            if block.strip(b"\0"):
+            if block != _ZEROS[: len(block)]:  # most are: to compare takes a hundredth of what it takes to strip them
                 yield place, block
             place += _BLOCK

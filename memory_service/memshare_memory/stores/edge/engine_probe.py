@@ -1,6 +1,6 @@
 """Reads a whole pool in a process of its own, after one that was killed: a damaged file may end who reads it.
 
-`python -m memshare_memory.stores.engine_probe FOLDER` prints what the pool holds, or ends otherwise.
+`python -m memshare_memory.stores.edge.engine_probe FOLDER` prints what the pool holds, or ends otherwise.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores import points
-from memshare_memory.stores.engine_damage import damaged
-from memshare_memory.stores.tally import Sum, digest
+from memshare_memory.stores.edge.engine_damage import damaged
+from memshare_memory.stores.edge.tally import Sum, digest
 
 _PAGE = 1_000
 _LONGEST = 900.0  # seconds

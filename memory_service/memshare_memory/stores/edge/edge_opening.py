@@ -12,16 +12,16 @@ from typing import BinaryIO, NamedTuple
 
 import qdrant_edge as edge
 
-from memshare_memory.stores import edge_folder, edge_requests, folder_seal
-from memshare_memory.stores.engine_damage import damaged, is_panic, no_panic
-from memshare_memory.stores.engine_probe import probe, sum_of
+from memshare_memory.stores.edge import edge_folder, edge_requests, folder_seal
+from memshare_memory.stores.edge.engine_damage import damaged, is_panic, no_panic
+from memshare_memory.stores.edge.engine_probe import probe, sum_of
+from memshare_memory.stores.edge.tally import Sum, Tally, left_behind
 from memshare_memory.stores.store import Layout
-from memshare_memory.stores.tally import Sum, Tally, left_behind
 
 log = logging.getLogger(__name__)
 
 
-class Opened(NamedTuple):
+class OpenedPool(NamedTuple):
     """An open engine, what it holds, and the file by whose lock no other process opens it."""
 
     shard: edge.EdgeShard
@@ -29,7 +29,7 @@ class Opened(NamedTuple):
     lock: BinaryIO
 
 
-def open_engine(folder: Path, layout: Layout) -> Opened:
+def open_engine(folder: Path, layout: Layout) -> OpenedPool:
     """Open the engine of a pool's folder, made if need be.
 
     Raises `Unreachable` where another process has it, `Damaged` where its files are not what they were, and `BadInput`
@@ -43,13 +43,13 @@ def open_engine(folder: Path, layout: Layout) -> Opened:
         tally = Tally(folder, held) if held is not None else None
         folder_seal.remove(folder)
         shard = loaded(folder, engine, layout)
-        return Opened(shard, tally or Tally(folder, sum_of(shard)), lock)
+        return OpenedPool(shard, tally or Tally(folder, sum_of(shard)), lock)
     except BaseException:
         lock.close()
         raise
 
 
-def close_engine(folder: Path, opened: Opened) -> None:
+def close_engine(folder: Path, opened: OpenedPool) -> None:
     """Bring the files up to date, seal them, and let another process open the folder."""
     with no_panic(folder):
         opened.shard.flush()

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import TryAgain
+from memshare_memory.stores.store import Damaged
 
 _WAYS_BACK = (
     "`memshare restore FILE --replace` goes back to a backup; `memshare memories check --repair` saves what can still"
     " be read, and keeps the damaged files. Nothing has been changed."
 )
-
-
-class Damaged(BadInput):
-    """The files of a pool are not what they were."""
 
 
 def damaged(folder: Path, found: str) -> Damaged:

@@ -1,7 +1,8 @@
-"""The tally of an open pool: how many memories it holds, and a fingerprint of them all, in a file beside the engine.
+"""What is counted of an open pool: memories by pool and status, and the tally, a fingerprint of them all.
 
-It is kept in memory that is shared with the file, so that a write costs a microsecond and kill -9 loses none. Before a
-write to the engine it says what will be, and after it what is: one of the two is true whenever the process ends.
+The tally lies in a file beside the engine, in memory that is shared with the file, so that a write costs a microsecond
+and kill -9 loses none. Before a write to the engine it says what will be, and after it what is: one of the two is true
+whenever the process ends.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memshare_memory.stores.engine_damage import damaged
+from memshare_memory.stores.edge.engine_damage import damaged
+from memshare_memory.stores.store import CountKey, Where
 
 _FILE = "tally.bin"
 _SIZE = 4096
@@ -127,3 +131,36 @@ def _start_of_machine() -> bytes:
     """An id that changes when the machine is started again, of 36 bytes; zeros where there is none."""
     text = _BOOT_ID.read_bytes().strip() if _BOOT_ID.exists() else b""
     return text[:36].ljust(36, b"0")
+
+
+Kind = tuple[str, str]
+"""The pool and the status of a memory."""
+
+
+class CountCache:
+    """How many memories of each pool and status there are: the engine takes longer to count the more there are.
+
+    Not safe for threads by itself.
+    """
+
+    def __init__(self, counted: Mapping[Kind, int]) -> None:
+        self._counts = Counter(counted)
+
+    def change(self, removed: Iterable[Kind], added: Iterable[Kind]) -> None:
+        """Take note of memories that were removed or replaced, and of those that stand there now."""
+        self._counts.subtract(removed)
+        self._counts.update(added)
+        self._counts = +self._counts
+
+    def count(self, where: Where, by: CountKey = "pool") -> dict[str, int] | None:
+        """Memories by pool, or by status; None for a condition on anything beside the two."""
+        if replace(where, pool=None, status=None) != Where():
+            return None
+        statuses = (
+            None if where.status is None else {where.status} if isinstance(where.status, str) else {*where.status}
+        )
+        found: Counter[str] = Counter()
+        for (pool, status), count in self._counts.items():
+            if where.pool in (None, pool) and (statuses is None or status in statuses):
+                found[pool if by == "pool" else status] += count
+        return dict(found)

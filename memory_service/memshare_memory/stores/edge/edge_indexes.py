@@ -8,7 +8,7 @@ from pathlib import Path
 import qdrant_edge as edge
 
 from memshare_memory.stores import points
-from memshare_memory.stores.engine_damage import no_panic
+from memshare_memory.stores.edge.engine_damage import no_panic
 
 log = logging.getLogger(__name__)
 

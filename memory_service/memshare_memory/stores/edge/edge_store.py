@@ -14,12 +14,15 @@ import qdrant_edge as edge
 from numpy.typing import NDArray
 
 from memshare_broker.errors import TryAgain
-from memshare_memory.memory import Memory, Status, status_of
-from memshare_memory.stores import edge_folder, edge_indexes, edge_requests, edge_rewrite, points
-from memshare_memory.stores.count_cache import CountCache, Kind
-from memshare_memory.stores.edge_opening import Opened, close_engine, open_engine
-from memshare_memory.stores.engine_damage import no_panic
+from memshare_memory.memory import Memory, Status
+from memshare_memory.stores import points
+from memshare_memory.stores.edge import edge_folder, edge_indexes, edge_requests, edge_rewrite
+from memshare_memory.stores.edge.edge_opening import OpenedPool, close_engine, open_engine
+from memshare_memory.stores.edge.engine_damage import no_panic
+from memshare_memory.stores.edge.tally import CountCache, Kind, digest
 from memshare_memory.stores.store import (
+    EXACT,
+    CountKey,
     Hit,
     Layout,
     Order,
@@ -27,11 +30,9 @@ from memshare_memory.stores.store import (
     Query,
     RawPage,
     RawPoint,
-    Rewritten,
     Vectors,
     Where,
 )
-from memshare_memory.stores.tally import digest
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class EdgeStore:
     Every call holds Python's global lock while it runs, so other threads wait for it.
     """
 
-    def __init__(self, opened: Opened, folder: Path) -> None:
+    def __init__(self, opened: OpenedPool, folder: Path) -> None:
         self._opened = opened
         self._shard, self._tally = opened.shard, opened.tally
         self._folder = folder
@@ -78,11 +79,11 @@ class EdgeStore:
         """Bring the files up to date and let another process open the folder."""
         close_engine(self._folder, self._opened)
 
-    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False, are_new: bool = False) -> None:
         mode = edge.UpdateMode.UpdateOnly if in_place else edge.UpdateMode.Upsert
         for batch in points.batches(items):
             last = {memory.id: (memory, given) for memory, given in batch}
-            noted = self._credibility(list(last))
+            noted = {} if are_new else self._credibility(list(last))
             made = [
                 edge.Point(
                     one,
@@ -103,15 +104,20 @@ class EdgeStore:
             for query, some in zip(queries, found, strict=True)
         ]
 
-    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
-        if where.ids is not None and where == Where(ids=where.ids) and len(where.ids) <= limit and after is None:
-            return Page(self._named(where.ids), None)
+    def page(self, where: Where, limit: int, after: UUID | None = None, *, order: Order | None = None) -> Page:
+        is_by_id = order is None and after is None and where.ids is not None and where == Where(ids=where.ids)
+        if is_by_id and len(where.ids or ()) <= limit:
+            return Page(self._named(where.ids or ()), None)
         request = edge.ScrollRequest(
-            offset=after, limit=limit, filter=edge_requests.matching(where), with_payload=[points.WHOLE]
+            offset=after,
+            limit=limit,
+            filter=edge_requests.matching(where),
+            with_payload=[points.WHOLE],
+            order_by=edge_requests.sorting(order),
         )
         with no_panic(self._folder):
             found, following = self._shard.scroll(request)
-        return Page(self._memories(found), cast("UUID | None", following))
+        return Page(self._memories(found), None if order else cast("UUID | None", following))
 
     def _named(self, ids: Sequence[UUID]) -> list[Memory]:
         """Memories by their ids alone, in the order of their ids; five times as fast as by a filter."""
@@ -134,17 +140,10 @@ class EdgeStore:
         raw = [RawPoint(UUID(str(one.id)), dict(one.payload or {}), points.dense_of(one.vector)) for one in found]
         return RawPage(raw, cast("UUID | None", following))
 
-    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
-        direction = edge.Direction.Asc if order.ascending else edge.Direction.Desc
-        request = edge.ScrollRequest(
-            limit=limit,
-            filter=edge_requests.matching(where),
-            with_payload=[points.WHOLE],
-            order_by=edge.OrderBy(order.by, direction),
-        )
+    def order_ids(self, where: Where, order: Order, limit: int) -> list[UUID]:
         with no_panic(self._folder):
-            found, _ = self._shard.scroll(request)
-        return self._memories(found)
+            found, _ = self._shard.scroll(edge_requests.order_ids(where, order, limit))
+        return [UUID(str(one.id)) for one in found]
 
     def note_credibility(self, noted: Mapping[UUID, float]) -> None:
         edge_folder.require_room(self._folder)
@@ -158,10 +157,12 @@ class EdgeStore:
             found = self._shard.retrieve(list(ids), with_payload=[points.CREDIBILITY], with_vector=False)
         return points.noted((one.id, one.payload) for one in found)
 
-    def count(self, where: Where) -> dict[str, int]:
+    def count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
+        if by not in EXACT:
+            return self._count(where, by)
         with self._writing:
-            kept = self._kept().count(where)
-        return self._count(where) if kept is None else kept
+            kept = self._kept().count(where, by)
+        return self._count(where, by) if kept is None else kept
 
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
         with no_panic(self._folder):
@@ -173,15 +174,19 @@ class EdgeStore:
             self._write(edge.UpdateOperation.delete_points(list(ids)), list(set(ids)), [])
             self.unreadable -= set(ids)
 
-    def rewrite(self) -> Rewritten:
+    def rewrite(self) -> tuple[str, ...]:
+        """Rewrite the files, so that nothing of what was removed or replaced stands in them; writers wait for it.
+
+        Returns the folders beside the pool's that may have what was removed.
+        """
         with self._writing, no_panic(self._folder):
             self._shard = edge_rewrite.rewritten(self._folder, self._shard)
             self._opened = self._opened._replace(shard=self._shard)
-        return Rewritten(files=True, copies=edge_rewrite.remove_others(self._folder))
+        return edge_rewrite.remove_others(self._folder)
 
-    def _count(self, where: Where) -> dict[str, int]:
-        """What the engine counts, one memory after another."""
-        request = edge.FacetRequest("pool", limit=points.MAX_POOLS, exact=True, filter=edge_requests.matching(where))
+    def _count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
+        """What the engine counts."""
+        request = edge_requests.facet(where, by)
         with no_panic(self._folder):
             counted = self._shard.facet(request)
         return {str(hit.value): hit.count for hit in counted.hits if hit.count}
@@ -241,4 +246,4 @@ def _digest(point: edge.Point | edge.Record) -> int:
 def _kinds(found: Sequence[edge.Point | edge.Record]) -> list[Kind]:
     """Pool and status of points; one that is damaged has none, and is counted nowhere."""
     kinds = ((point.payload or {}) for point in found)
-    return [(str(one["pool"]), str(status_of(one["status"]))) for one in kinds if "pool" in one and "status" in one]
+    return [(str(one["pool"]), str(one["status"])) for one in kinds if "pool" in one and "status" in one]

@@ -13,8 +13,8 @@ from typing import cast
 import qdrant_edge as edge
 
 from memshare_broker.errors import Unreachable
-from memshare_memory.stores import edge_folder, edge_indexes
-from memshare_memory.stores.edge_opening import loaded
+from memshare_memory.stores.edge import edge_folder, edge_indexes
+from memshare_memory.stores.edge.edge_opening import loaded
 from memshare_memory.stores.store import Layout
 
 _AT_ONCE = 1_000  # memories

@@ -11,9 +11,12 @@ from qdrant_client import QdrantClient, models
 
 from memshare_memory.memory import Memory
 from memshare_memory.stores import points
-from memshare_memory.stores.server_collection import ALIAS, collection_beside, current_collection
-from memshare_memory.stores.server_connection import answering, connected
+from memshare_memory.stores.server.server_collection import ALIAS, collection_beside, current_collection
+from memshare_memory.stores.server.server_connection import answering, connected
 from memshare_memory.stores.store import (
+    EXACT,
+    MOST_VALUES,
+    CountKey,
     Hit,
     Layout,
     Order,
@@ -21,7 +24,6 @@ from memshare_memory.stores.store import (
     Query,
     RawPage,
     RawPoint,
-    Rewritten,
     Sparse,
     Vectors,
     Where,
@@ -57,11 +59,11 @@ class ServerStore:
     def close(self) -> None:
         self._client.close()
 
-    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False) -> None:
+    def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False, are_new: bool = False) -> None:
         mode = models.UpdateMode.UPDATE_ONLY if in_place else None
         for batch in points.batches(items):
             with answering(self._address):
-                noted = self._credibility([memory.id for memory, _ in batch])
+                noted = {} if are_new else self._credibility([memory.id for memory, _ in batch])
                 made = [
                     models.PointStruct(
                         id=str(memory.id),
@@ -88,42 +90,45 @@ class ServerStore:
             for query, some in zip(queries, found, strict=True)
         ]
 
-    def page(self, where: Where, limit: int, after: UUID | None = None) -> Page:
+    def page(self, where: Where, limit: int, after: UUID | None = None, *, order: Order | None = None) -> Page:
         with answering(self._address):
             found, following = self._client.scroll(
-                self._collection, scroll_filter=_filter(where), limit=limit, offset=after and str(after)
+                self._collection,
+                scroll_filter=_filter(where),
+                limit=limit,
+                offset=after and str(after),
+                order_by=_sorting(order),
             )
         memories = points.memories(((point.id, point.payload) for point in found), self.unreadable)
-        return Page(memories, UUID(str(following)) if following else None)
+        return Page(memories, UUID(str(following)) if following and order is None else None)
 
-    def first(self, where: Where, order: Order, limit: int) -> list[Memory]:
-        direction = models.Direction.ASC if order.ascending else models.Direction.DESC
+    def order_ids(self, where: Where, order: Order, limit: int) -> list[UUID]:
         with answering(self._address):
             found, _ = self._client.scroll(
                 self._collection,
                 scroll_filter=_filter(where),
                 limit=limit,
-                order_by=models.OrderBy(key=order.by, direction=direction),
+                order_by=_sorting(order),
+                with_payload=False,
             )
-        return points.memories(((point.id, point.payload) for point in found), self.unreadable)
+        return [UUID(str(point.id)) for point in found]
 
     def note_credibility(self, noted: Mapping[UUID, float]) -> None:
+        # By a filter, as what is not there any more would be refused by its id.
+        changes: list[models.UpdateOperation] = [
+            models.SetPayloadOperation(
+                set_payload=models.SetPayload(payload={points.CREDIBILITY: how}, filter=_filter(Where(ids=[one])))
+            )
+            for one, how in noted.items()
+        ]
         with answering(self._address):
-            there = self._credibility(list(noted))
-            changes: list[models.UpdateOperation] = [
-                models.SetPayloadOperation(
-                    set_payload=models.SetPayload(payload={points.CREDIBILITY: noted[one]}, points=[str(one)])
-                )
-                for one in there
-            ]
             if changes:
                 self._client.batch_update_points(self._collection, changes, wait=True)
 
-    def count(self, where: Where) -> dict[str, int]:
+    def count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
+        exact, limit = by in EXACT, points.MAX_POOLS if by == "pool" else MOST_VALUES
         with answering(self._address):
-            counted = self._client.facet(
-                self._collection, "pool", facet_filter=_filter(where), limit=points.MAX_POOLS, exact=True
-            )
+            counted = self._client.facet(self._collection, by, facet_filter=_filter(where), limit=limit, exact=exact)
         return {str(hit.value): hit.count for hit in counted.hits if hit.count}
 
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
@@ -153,13 +158,16 @@ class ServerStore:
                 self._client.delete(self._collection, [str(one) for one in ids], wait=True)
                 self.unreadable -= set(ids)
 
-    def rewrite(self) -> Rewritten:
-        """The server rewrites its files in its own time, and has no call for it."""
-        return Rewritten(files=False)
-
 
 def _sparse(given: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=given.indices, values=given.values)
+
+
+def _sorting(order: Order | None) -> models.OrderBy | None:
+    if order is None:
+        return None
+    direction = models.Direction.ASC if order.ascending else models.Direction.DESC
+    return models.OrderBy(key=order.by, direction=direction)
 
 
 def _request(query: Query) -> models.QueryRequest:

@@ -7,7 +7,7 @@ from typing import cast
 import qdrant_edge as edge
 
 from memshare_memory.stores import points
-from memshare_memory.stores.store import Layout, Query, Vectors, Where
+from memshare_memory.stores.store import EXACT, MOST_VALUES, CountKey, Layout, Order, Query, Vectors, Where
 
 
 def config(layout: Layout) -> edge.EdgeConfig:
@@ -49,6 +49,24 @@ def request(query: Query) -> edge.QueryRequest:
         with_payload=[points.WHOLE],
         with_vector=[points.DENSE],
     )
+
+
+def sorting(order: Order | None) -> edge.OrderBy | None:
+    """An order other than that of the ids."""
+    if order is None:
+        return None
+    return edge.OrderBy(order.by, edge.Direction.Asc if order.ascending else edge.Direction.Desc)
+
+
+def order_ids(where: Where, order: Order, limit: int) -> edge.ScrollRequest:
+    """The first memories in an order, without what they say."""
+    return edge.ScrollRequest(limit=limit, filter=matching(where), order_by=sorting(order), with_payload=False)
+
+
+def facet(where: Where, by: CountKey) -> edge.FacetRequest:
+    """How many have each value of a field."""
+    limit = points.MAX_POOLS if by == "pool" else MOST_VALUES
+    return edge.FacetRequest(by, limit=limit, exact=by in EXACT, filter=matching(where))
 
 
 def matching(where: Where) -> edge.Filter:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from json import JSONDecodeError
 
+import httpx
 from pydantic import ValidationError
 from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
@@ -16,8 +17,15 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 
 _LATER = (408, 425, 429)
+_KEY = (401, 403)
 
 _TIMEOUT = 10  # seconds
+
+# To compress a reply takes both sides longer than to send it. It is sent in pieces then, and on a connection that is
+# kept the second of them waits 40 ms until the first is acknowledged.
+_PLAIN = {"Accept-Encoding": "identity"}
+# For an address of this machine the client keeps no connection by itself. The server closes one that is idle for 5 s.
+_KEPT = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=2.0)
 
 USED = {
     (1, 16): "metadata of a collection, and the constant of reciprocal rank fusion",
@@ -25,6 +33,17 @@ USED = {
 }
 """What memshare uses that older servers pass over or refuse, by the version that brought it."""
 OLDEST = max(USED)
+
+
+class KeyRefused(TryAgain):
+    """The server does not take the key, or not for writing: tasks wait until it does."""
+
+    def __init__(self, address: str, status: int, words: str) -> None:
+        super().__init__(
+            f"Qdrant at {address} refuses the key of MEMSHARE_QDRANT_API_KEY (status {status}): {words}. Give the"
+            " memory service a key that may read and write, and start it again; or let the server take this one",
+            reason="store",
+        )
 
 
 @contextmanager
@@ -37,7 +56,13 @@ def connected(url: str, api_key: str | None) -> Iterator[QdrantClient]:
         with warnings.catch_warnings():  # of a key over plain HTTP, as in a private network, at each connection
             warnings.simplefilter("ignore", UserWarning)
             client = QdrantClient(
-                url=url, api_key=api_key, timeout=_TIMEOUT, prefer_grpc=False, check_compatibility=False
+                url=url,
+                api_key=api_key,
+                timeout=_TIMEOUT,
+                prefer_grpc=False,
+                check_compatibility=False,
+                limits=_KEPT,
+                metadata=_PLAIN,
             )
     except ValueError as error:
         raise BadInput(f"MEMSHARE_QDRANT_URL={url!r} is no address like http://HOST:6333: {error}.") from error
@@ -45,6 +70,9 @@ def connected(url: str, api_key: str | None) -> Iterator[QdrantClient]:
         with answering(url):
             _require_version(client, url)
             yield client
+    except KeyRefused as error:
+        client.close()
+        raise BadInput(f"{error}.") from error
     except TryAgain as error:
         client.close()
         raise Unreachable(
@@ -74,7 +102,10 @@ def _require_version(client: QdrantClient, url: str) -> None:
 
 @contextmanager
 def answering(address: str) -> Iterator[None]:
-    """Turn the client's errors into `TryAgain` (no answer, overload, 5xx) or `GiveUp` (what it refuses)."""
+    """Turn the client's errors into `TryAgain` (no answer, overload, 5xx, the key) or `GiveUp` (what it refuses).
+
+    A key that was rotated, or may only read now, concerns every task alike: none is given up for it.
+    """
     try:
         yield
     except ResponseHandlingException as error:
@@ -90,4 +121,6 @@ def answering(address: str) -> Iterator[None]:
         status, words = error.status_code or 0, error.content.decode(errors="replace")[:500]
         if status in _LATER or status >= 500:
             raise TryAgain(f"Qdrant at {address} could not do it (status {status}): {words}", reason="store") from error
+        if status in _KEY:
+            raise KeyRefused(address, status, words) from error
         raise GiveUp(f"Qdrant at {address} refused (status {status}): {words}", reason="store") from error

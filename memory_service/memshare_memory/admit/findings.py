@@ -1,15 +1,19 @@
-"""Writes the concepts of memories when they are known."""
+"""Writes what other parts found out of memories: their concepts, and which of them contradict each other."""
 
 from __future__ import annotations
 
 import logging
 from typing import Literal
 
+import redis
+
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
+from memshare_broker.wire.comparisons import ComparedPairs, NotedPairs
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
 from memshare_memory.memory import memory_id
 from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.store import Vectors, Where
 
@@ -38,3 +42,14 @@ def _written(pool: Pool, extracted: Extracted) -> Literal["written", "known", "g
         changed = memory.model_copy(update={"concepts": extracted.concepts})
         recall.store.put([(changed, Vectors(vectors[memory.id], sparse_of(changed)))], in_place=True)
         return "written"
+
+
+def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outcome:
+    """Note what a model said of each pair, but for those of which a memory was forgotten meanwhile."""
+    compared = pairs.compared
+    with pool.writing() as recall:
+        ids = [compared.memory_id, *pairs.others]
+        there = {memory.id for memory in recall.store.page(Where(ids=ids), len(ids)).memories}
+        others = [one for one in pairs.others if one in there] if compared.memory_id in there else []
+        Conflicts(client).note(pairs.pool, compared, others)
+    return Outcome(NotedPairs(memory_id=compared.memory_id, noted=len(others)), ended="noted" if others else "gone")

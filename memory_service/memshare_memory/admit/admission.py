@@ -1,0 +1,162 @@
+"""Admits a good pair to its pool as a memory, unless the pool has the same and it stays in its place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Literal
+from uuid import UUID
+
+import numpy as np
+import redis
+from numpy.typing import NDArray
+
+from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.messages import Shown
+from memshare_memory.admit.after import Admitted, After, parts_among
+from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.forget.take_out import TakeOut
+from memshare_memory.memory import Memory, Status, memory_id, saying
+from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.stores.store import Store, Vectors, Where, search_one
+
+NEAR_DUPLICATE = 0.98  # cosine of the prompts
+SAME_ANSWERS = 10  # of the pool, nearest prompt first
+
+
+class Admission:
+    """Lets pairs into pools; what follows each is in `after`."""
+
+    def __init__(self, client: redis.Redis, after: Sequence[After]) -> None:
+        self._client = client
+        self._after = after
+        self._take_out = TakeOut(client)
+
+    def admit(
+        self, recall: Recall, graded: GradedTask, vector: NDArray[np.float32], learnt: Sequence[UUID]
+    ) -> tuple[Settlement, tuple[NextMessage, ...]]:
+        """Store the memory that an accepted pair is, and say what follows; or say which memory stands in its place.
+
+        `learnt` are the statements that its sources taught. Nobody else may write to the pool meanwhile.
+        """
+        # 1. Does it rest on what has changed?
+        store, task = recall.store, graded.task
+        own = memory_id(task.pool, task.prompt, task.answer)
+        named = {own, *(one.id for one in task.shown)}
+        there = store.page(Where(ids=sorted(named)), len(named)).memories
+        stale = outdated(store, task.pool, task.shown, there)
+        memory = memory_of(graded, time.time(), "stale" if stale else "active", learnt)
+
+        # 2. Does the pool have it? A task that is settled again is no rival of itself, unless a person has changed what
+        # it became.
+        rivals = [
+            rival
+            for rival in same_in_pool(store, memory, vector, there)
+            if rival.task_id != memory.task_id or is_a_persons(rival)
+        ]
+        standing = that_stands(memory, rivals)
+        if standing:
+            if task.seed:
+                note_seeds(self._client, store, there=[standing])  # a run that was killed may not have noted it
+            return Settlement(memory_id=standing.id, outcome="duplicate", reason=why_it_stands(standing)), ()
+
+        # 3. What follows from it is found before it is in the pool itself.
+        following = tuple(
+            message for follow in self._after for message in follow(Admitted(memory, vector, recall, task))
+        )
+
+        # 4. It takes the place of what said the same.
+        others = [rival for rival in rivals if rival.id != memory.id]
+        self._take_out.put_in_trash(others, {})
+        is_new = all(one.id != memory.id for one in there)
+        store.put([(memory, Vectors(vector, sparse_of(memory)))], are_new=is_new)
+        self._take_out.remove(store, others)
+        note_seeds(self._client, store, there=[memory], gone=rivals)
+        outcome: Literal["stored", "replaced"] = "stored"
+        reason = "it is good enough"
+        if stale:
+            reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
+        elif rivals:
+            outcome = "replaced"
+            reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
+        return Settlement(memory_id=memory.id, outcome=outcome, reason=reason, parts=parts_among(following)), following
+
+
+def memory_of(graded: GradedTask, created: float, status: Status = "active", learnt: Sequence[UUID] = ()) -> Memory:
+    """The memory that a graded pair would become: a seed as one that a person brought in, of no task."""
+    task, score = graded.task, graded.score
+    return Memory(
+        id=memory_id(task.pool, task.prompt, task.answer),
+        pool=task.pool,
+        prompt=task.prompt,
+        answer=task.answer,
+        agent=task.agent,
+        kind=task.kind,
+        submitter=task.submitter,
+        model=task.model,
+        score=score.total,
+        criteria=score.criteria,
+        rubric_version=score.rubric_version,
+        task_id=None if task.seed else task.journey,
+        parents=(*(shown.id for shown in task.shown), *learnt),
+        created=created,
+        status="active" if task.seed else status,
+    )
+
+
+def same_in_pool(store: Store, memory: Memory, vector: NDArray[np.float32], there: Sequence[Memory]) -> list[Memory]:
+    """The memories with the same answer to the same prompt, and what has the new one's id, whatever it says by now.
+
+    `there` is among others what has that id.
+    """
+    same = search_one(store, Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
+    found = {hit.memory.id: hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE}
+    found |= {one.id: one for one in there if one.id == memory.id}
+    return list(found.values())
+
+
+def that_stands(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
+    """The one of some memories that say the same which stays in place of the new one, if one does.
+
+    What others submitted stays, and what a person has brought in, changed or hidden. Of the submitter's own the best
+    stays, if it is at least as good; a stale one is worse than any.
+    """
+    staying = [rival for rival in rivals if rival.submitter != memory.submitter or is_a_persons(rival)]
+    if staying:
+        return max(staying, key=lambda rival: rival.score or 0)
+    able = [rival for rival in rivals if rival.status != "stale"]
+    best = max(able, key=lambda rival: rival.score or 0, default=None)
+    is_as_good = best is not None and (memory.status == "stale" or (best.score or 0) >= (memory.score or 0))
+    return best if is_as_good else None
+
+
+def is_a_persons(memory: Memory) -> bool:
+    """Whether a person brought it in, changed it or hid it: no answer of a task takes its place."""
+    return memory.task_id is None or memory.score is None or bool(memory.history) or memory.status == "hidden"
+
+
+def why_it_stands(rival: Memory) -> str:
+    """What the journey of the new one says."""
+    graded = f", with a score of {rival.score:.1f}" if rival.score is not None else ", from a person"
+    is_not_shown = "" if rival.status == "active" else f"; it is {rival.status}"
+    return f"the pool has it already{graded}{is_not_shown}"
+
+
+def outdated(store: Store, pool: str, shown: Sequence[Shown], there: Sequence[Memory]) -> str | None:
+    """Why what was written from these memories is stale; None where nothing has become of them. `there` are those left.
+
+    It is where one is stale itself or was forgotten, and where a statement says something else. One in whose place
+    the pool has a better pair with the same answer was not forgotten.
+    """
+    left = {memory.id: memory for memory in there}
+    for one in shown:
+        memory = left.get(one.id)
+        if memory is None:
+            if one.said is not None and not store.page(Where(pool=pool, saying=one.said), 1).memories:
+                return f"the memory {one.id} was forgotten after it was shown"
+        elif memory.status == "stale":
+            return f"the memory {one.id} has become stale since it was shown"
+        elif memory.is_statement and one.said not in (None, saying(memory.answer)):
+            return f"the memory {one.id} was changed after it was shown"
+    return None
