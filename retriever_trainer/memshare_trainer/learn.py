@@ -8,19 +8,18 @@ from collections import defaultdict
 
 import redis
 
-from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
-from memshare_broker.wire.comparisons import CompareTask
+from memshare_broker.wire.comparisons import ComparedPairs, CompareTask
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_trainer.labels import Labeller
-from memshare_trainer.learner import Learner, Taught
-from memshare_trainer.lesson_log import LessonLog
-from memshare_trainer.stored_lesson import UNDECIDED
+from memshare_trainer.learning.learner import Learner, Taught
+from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lessons.stored_lesson import UNDECIDED
 
 log = logging.getLogger(__name__)
 
@@ -42,26 +41,21 @@ class LearnStage:
         lessons = LessonLog(self._client, *name, kept=self._kept, keep_days=self._keep_days)
         record = lessons.done(journey)
         if record is None:
-            taught = self._label(lessons, task)
+            lesson = self._label(lessons, journey, task)
             with self._turns[name]:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
-                while record is None:  # once, unless another trainer has taken over in the middle
-                    record = learner.learn(journey, task, taught)
+                record = learner.learn(lesson)
         about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
         log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
-        # Where they were not asked about with the labels, the scorer is asked.
-        comparison = COMPARE.next(_rivals(task)) if task.rivals and record.compared is None else None
-        return Outcome(record, comparison, record.outcome, _counted(task.pool, record))
+        return Outcome(record, _on_rivals(task, record), record.outcome, _counted(task.pool, record))
 
-    def _label(self, lessons: LessonLog, task: LessonTask) -> Taught:
+    def _label(self, lessons: LessonLog, journey: str, task: LessonTask) -> Taught:
         if not task.candidates:
-            return Taught(Lesson(outcome="no update", reason="it brings evidence alone"))
+            return Taught(journey, task, Lesson(outcome="no update", reason="it brings evidence alone"))
         try:
             labels = self._labeller.label(task)
         except (DoesNotFit, NoModelSet) as error:
-            return Taught(Lesson(outcome="no update", reason=f"there are no labels: {error}"))
-        if labels.compared is not None:
-            Conflicts(self._client).note(task.pool, labels.compared, task.rivals)
+            return Taught(journey, task, Lesson(outcome="no update", reason=f"there are no labels: {error}"))
         helping = sum(label < UNDECIDED for label in labels.values)
         misleading = sum(label > UNDECIDED for label in labels.values)
         record = Lesson(
@@ -69,6 +63,7 @@ class LearnStage:
             reason=f"{helping} of {len(labels.values)} candidates help and {misleading} mislead; it takes at least one"
             " of each",
             labelled_by=labels.way,
+            model=labels.model,
             positives=helping,
             negatives=misleading,
             compared=labels.compared,
@@ -76,14 +71,19 @@ class LearnStage:
         )
         teaches = bool(helping and misleading)
         lessons.note_labels(teaches=teaches)
-        return Taught(record, labels if teaches else None)
+        return Taught(journey, task, record, labels if teaches else None)
 
 
-def _rivals(task: LessonTask) -> CompareTask:
-    """The question whether a lesson's memory contradicts some of its candidates."""
+def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
+    """What was said of rivals with the labels; where they were not asked about, the question for the scorer."""
+    if not task.rivals:
+        return None
+    if record.compared is not None:
+        said = ComparedPairs(journey=task.journey, pool=task.pool, compared=record.compared, others=task.rivals)
+        return NOTE_COMPARED.next(said)
     assert task.memory_id is not None
     others = [one for one in task.candidates if one.id in task.rivals]
-    return CompareTask.of(task.journey, task.memory_id, task, others)
+    return COMPARE.next(CompareTask.of(task.journey, task.memory_id, task, others))
 
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:

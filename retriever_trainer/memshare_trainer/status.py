@@ -15,18 +15,19 @@ from memshare_memory.pool.encoder_names import BEFORE
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.lift import Lift, pool_lift
 from memshare_memory.recall.standings import Standing
-from memshare_trainer.change import Update
+from memshare_memory.recall.trust import trusted
 from memshare_trainer.consolidation.consolidation_state import (
     ConsolidationState,
     count_lessons,
     read_state,
 )
 from memshare_trainer.consolidation.schedule import is_suggested, memories, next_at
-from memshare_trainer.example import Example, compare_adapters
-from memshare_trainer.lesson_log import LessonLog, retrievers
+from memshare_trainer.lessons.change import Update
+from memshare_trainer.lessons.example import Example, compare_adapters
+from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
 
 
-class KeptVersion(Message):
+class StoredVersion(Message):
     """A version that can be gone back to; the accuracies are of when it was published, 0 to 1."""
 
     version: int
@@ -63,18 +64,19 @@ class PoolStatus(Message):
 
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
     `labelled_by` counts the kept lessons by how their labels were made, `evidence` the words of graded answers and
-    feedback that are kept, and `submitters` has what is known of each. `updates` has the newest last. `lift` is what
-    showing a memory does.
+    feedback that are kept, `submitters` has what is known of each, and `trusted` names those whom a person trusts.
+    `updates` has the newest last. `lift` is what showing a memory does.
     """
 
     version: int
     fault: str | None
-    versions: tuple[KeptVersion, ...]
+    versions: tuple[StoredVersion, ...]
     lessons: LessonCounts
     held_out_accuracy: HeldOutAccuracy
     labelled_by: dict[str, int]
     evidence: int
     submitters: dict[str, Standing]
+    trusted: tuple[str, ...] = ()
     updates: tuple[Update, ...]
     lift: Lift
 
@@ -82,8 +84,8 @@ class PoolStatus(Message):
 class ConsolidationStatus(ConsolidationState):
     """Consolidation as it stands: the next one is due at `next_at` lessons, of which there are `lessons_now`.
 
-    `waits_for` is what starts it: lessons, or somebody, where it is due and the pool is too large or none may start by
-    itself.
+    A trial is shown while the encoder is in use that it began with. `waits_for` is what starts it: lessons, or
+    somebody, where it is due and the pool is too large or none may start by itself.
     """
 
     lessons_now: int
@@ -123,8 +125,9 @@ def _consolidation(client: redis.Redis, settings: Settings, encoder: str) -> Con
     state, lessons = read_state(client), count_lessons(client, encoder)
     by_itself = settings.consolidate and settings.learn and not is_suggested(lessons, state.lessons, memories(client))
     starter: Literal["the trainer", "somebody"] = "the trainer" if by_itself else "somebody"
+    trial = state.trial if state.trial and state.trial.encoder == encoder else None
     return ConsolidationStatus(
-        **dict(state),
+        **dict(state) | {"trial": trial},
         lessons_now=lessons,
         next_at=next_at(state.lessons),
         waits_for="lessons" if lessons < next_at(state.lessons) else starter,
@@ -150,6 +153,7 @@ def _of_pool(log: LessonLog, updates: int, lift: Lift) -> PoolStatus:
         labelled_by=dict(Counter(lesson.labelled_by for lesson in (*log.lessons(), *held_out))),
         evidence=len(log.evidence()),
         submitters=log.standings().submitters,
+        trusted=tuple(sorted(trusted(log.client).get(log.pool, ()))),
         updates=tuple(log.updates()[-updates:]),
         lift=lift,
     )
@@ -184,6 +188,6 @@ def _accuracy(in_use: Adapter | None, examples: Sequence[Example]) -> HeldOutAcc
     return HeldOutAccuracy(untrained=first.before, in_use=first.after if in_use else None, lessons=len(examples))
 
 
-def _kept(version: int, published: PublishedAdapter | None) -> KeptVersion:
+def _kept(version: int, published: PublishedAdapter | None) -> StoredVersion:
     known = published.model_dump(include={"lessons", "accuracy_before", "accuracy_after"}) if published else {}
-    return KeptVersion(version=version, **known)
+    return StoredVersion(version=version, **known)

@@ -10,8 +10,11 @@ from celery import Celery
 
 from memshare_broker.app import TRAINER_QUEUE
 from memshare_broker.connection import connect
-from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.delivery.hops import LEARN
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
+from memshare_llm.batches import Batches
 from memshare_llm.worker import open_limited, open_metering
 from memshare_trainer.consolidation.automatic import Automatic
 from memshare_trainer.tasks import register
@@ -27,12 +30,19 @@ def _learn(settings: Settings) -> LearnStage:
 
     from memshare_trainer.labels import SIDE_BY_SIDE, Labeller
     from memshare_trainer.learn import LearnStage
+    from memshare_trainer.percentages import Percentages
 
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
-    client, labeller = connect(settings.redis), Labeller(chat, open_metering(settings), settings.labels)
-    return LearnStage(client, labeller, kept=settings.lessons_kept, keep_days=settings.keep_days)
+    client = connect(settings.redis)
+    ledger = Ledger(client, settings.keep_days, settings.traces_days)
+    wait, most = settings.concepts_wait, settings.lessons_together
+    batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages)
+    labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
+    # For as long as a message may be tried again, it is known what it taught.
+    tried_for = max(settings.traces_days, settings.retry_hours / 24 + 1)
+    return LearnStage(client, labeller, kept=settings.lessons_kept, keep_days=tried_for)
 
 
 def _register(app: Celery, settings: Settings) -> None:
@@ -51,5 +61,5 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         open_limited(settings, settings.model_for("trainer"), connections=1)
 
 
-part = Part(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=Automatic().pulse)
+part = WorkerPart(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=Automatic().pulse)
 app = worker_app(part)

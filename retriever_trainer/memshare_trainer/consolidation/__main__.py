@@ -20,7 +20,7 @@ from memshare_broker.presence import present
 from memshare_broker.settings import Settings, load_settings
 from memshare_memory.pool.encoder_names import BEFORE, first_name, origin_of
 from memshare_memory.pool.move import Pages
-from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Worse
+from memshare_trainer.consolidation.outcome import Job, Report, Worse
 from memshare_trainer.consolidation.pool_pages import pool_pages
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def main() -> None:
     try:
         settings = load_settings()
         with closing(connect(settings.redis)) as client, pool_pages(settings, client) as (pages, name):
-            work = consolidate if job.what == "consolidate" else go_back
-            _say(Report(result=work(settings, client, pages, name, job)))
+            _say(WORK[job.what](settings, client, pages, name, job))
     except BadInput as error:
         _say(Report(error=str(error), kind="bad input"))
     except Worse as error:
@@ -50,20 +49,30 @@ def main() -> None:
     sys.exit(1)
 
 
-def consolidate(settings: Settings, client: redis.Redis, pages: Pages, name: str, job: Job) -> Consolidated:
+def consolidate(settings: Settings, client: redis.Redis, pages: Pages, name: str, job: Job) -> Report:
     """Train the encoder on the lessons; where the settings name another one, re-encode with that as it is."""
     first = first_name(settings)
     if origin_of(name) == first:
-        return _consolidation(settings, client, pages, name).train(job.pool)
+        return Report(result=_consolidation(settings, client, pages, name).train(job.pool))
     if job.pool is not None:
         raise BadInput("--pool says whose lessons to train on, and nothing is trained here: leave it out.")
     _require_nobody_uses(client, name)
     _say(Report(note=f"The pool has vectors of {name}, and MEMSHARE_ENCODER names {first}."))
     _say(Report(note="It is re-encoded with that one as it is."))
-    return _consolidation(settings, client, pages, name).move_to(first, with_lessons=True)
+    return Report(result=_consolidation(settings, client, pages, name).move_to(first, with_lessons=True))
 
 
-def go_back(settings: Settings, client: redis.Redis, pages: Pages, name: str, _: Job) -> Consolidated:
+def try_out(settings: Settings, client: redis.Redis, pages: Pages, name: str, job: Job) -> Report:
+    """Say what training would bring; raises `BadInput` where nothing would be trained."""
+    if origin_of(name) != first_name(settings):
+        raise BadInput(
+            f"The pool has vectors of {name!r}, and MEMSHARE_ENCODER names {first_name(settings)!r}: a consolidation"
+            " would re-encode with that one as it is, so there is nothing to try."
+        )
+    return Report(trial=_consolidation(settings, client, pages, name).try_out(job.pool))
+
+
+def go_back(settings: Settings, client: redis.Redis, pages: Pages, name: str, _: Job) -> Report:
     """Re-encode with the encoder before the last consolidation what is new since, and use it again."""
     before = str(client.get(BEFORE) or name)
     if before == name:
@@ -74,7 +83,10 @@ def go_back(settings: Settings, client: redis.Redis, pages: Pages, name: str, _:
         )
     if origin_of(before) != origin_of(name):
         _require_nobody_uses(client, name)
-    return _consolidation(settings, client, pages, name).move_to(before, with_lessons=False)
+    return Report(result=_consolidation(settings, client, pages, name).move_to(before, with_lessons=False))
+
+
+WORK = {"consolidate": consolidate, "try": try_out, "back": go_back}
 
 
 def end_with_input() -> None:

@@ -45,8 +45,9 @@ class Automatic:
         with closing(connect(settings.redis)) as client:
             if self._process is None:
                 self._start_if_due(settings, client)
-            elif self._process.poll() is not None:
-                self._over(client, self._process.returncode)
+            elif (code := self._process.poll()) is not None:
+                with self._process:  # closes the pipe to it
+                    self._over(client, code)
 
     def _start_if_due(self, settings: Settings, client: redis.Redis) -> None:
         if client.exists(ALIVE) or time.monotonic() < self._not_before:

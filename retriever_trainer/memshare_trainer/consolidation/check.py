@@ -10,11 +10,11 @@ from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.consolidation import probe
 from memshare_trainer.consolidation.pool_record import PoolRecord
-from memshare_trainer.example import scores
-from memshare_trainer.figure import Figure
-from memshare_trainer.learnt import Learnt
-from memshare_trainer.ranking_quality import Array, Comparison, compare
-from memshare_trainer.relearn import relearn
+from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.relearn import relearn
+from memshare_trainer.lessons.example import scores
+from memshare_trainer.lessons.figure import Figure
+from memshare_trainer.lessons.ranking_quality import Array, RankingComparison, compare
 
 MOST_LOST = 0.01  # nDCG on the probe, by more than the error of the difference
 
@@ -27,13 +27,24 @@ def stays(found: Figure) -> bool:
 class Check(NamedTuple):
     """How the held-out lessons are ranked, nDCG on the untouched probe, and what was learnt anew for each pool."""
 
-    held_out: Comparison
+    held_out: RankingComparison
     probe: Figure
-    learnt: Mapping[str, Learnt]
+    learnt: Mapping[str, LearntRetriever]
 
     @property
     def passed(self) -> bool:
         return not self.held_out.worse and stays(self.probe)
+
+    @property
+    def refusal(self) -> str:
+        """Why the encoder is refused, for a person."""
+        held_out = self.held_out
+        return (
+            f"The trained encoder was refused, and nothing was changed. On {held_out.lessons} held-out lessons what is"
+            f" ranked first helps {_told(held_out.first)}, nDCG {_told(held_out.ndcg)}: neither may fall by more than"
+            f" its error. nDCG on the probe {_told(self.probe)} (may lose {MOST_LOST} and its error)."
+            " The retriever goes on learning; try again with more lessons."
+        )
 
 
 def check(
@@ -66,3 +77,7 @@ def check(
             old += scores(in_use.get(pool, Adapter()), [same])
             new += scores(adapter, [lesson.example()])
     return Check(compare(gains, old, new), probe.ndcg(first, after), learnt)
+
+
+def _told(figure: Figure) -> str:
+    return f"{figure.before:.3f} → {figure.after:.3f} ± {figure.error:.3f}"

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import redis
 import torch
@@ -28,18 +29,17 @@ from memshare_memory.pool.encoder_generation import encoder_named
 from memshare_memory.pool.encoder_names import first_name, folder_of, tuned_name
 from memshare_memory.pool.move import Pages
 from memshare_memory.stores.store import Store
-from memshare_trainer.consolidation.check import MOST_LOST, Check, check
-from memshare_trainer.consolidation.consolidation_state import COPY, alone, count_lessons, recorded
+from memshare_trainer.consolidation.check import Check, check
+from memshare_trainer.consolidation.consolidation_state import COPY, alone, count_lessons, recorded, tried
 from memshare_trainer.consolidation.finetune import fine_tune, steps_for
 from memshare_trainer.consolidation.lesson_batches import TextLesson
-from memshare_trainer.consolidation.lesson_texts import Texts, general_texts, read_texts
-from memshare_trainer.consolidation.outcome import Consolidated, Worse
+from memshare_trainer.consolidation.outcome import Consolidated, Trial, Worse
+from memshare_trainer.consolidation.pool_pages import Texts, general_texts, read_texts
 from memshare_trainer.consolidation.pool_record import PoolRecord, carry_over
 from memshare_trainer.consolidation.schedule import GROWTH
 from memshare_trainer.consolidation.swap import swap
-from memshare_trainer.figure import Figure
-from memshare_trainer.learnt import Learnt
-from memshare_trainer.lesson_log import LessonLog, retrievers
+from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
 
 FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
 TRAINED = "trained-"  # then what it was trained from, and on how many lessons
@@ -49,6 +49,16 @@ SEED = 0
 class Progress(Protocol):
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Told what is being done, how far it is, and what it goes up to where that is known."""
+
+
+class Trained(NamedTuple):
+    """An encoder that was trained beside the one in use, on so many lessons of some pools, and its check."""
+
+    folder: Path
+    pools: tuple[str, ...]
+    lessons: int
+    memories: int
+    check: Check
 
 
 class Consolidation:
@@ -71,7 +81,31 @@ class Consolidation:
         with alone(self._settings.encoders_dir):
             return recorded(self._client, lessons, lambda: self._train(pool))
 
-    def _train(self, pool: str | None) -> Consolidated:
+    def try_out(self, pool: str | None) -> Trial:
+        """Train and check as `train` does, and say what that would bring; the trained encoder is removed."""
+        begun = time.time()
+
+        def work() -> Trial:
+            made = self._checked(pool)
+            shutil.rmtree(made.folder)
+            return Trial(
+                at=begun,
+                seconds=round(time.time() - begun, 1),
+                encoder=self._in_use,
+                pools=made.pools,
+                lessons=made.lessons,
+                held_out=made.check.held_out.lessons,
+                memories=made.memories,
+                accepted=made.check.passed,
+                first_helps=made.check.held_out.first,
+                held_out_ndcg=made.check.held_out.ndcg,
+                probe_ndcg=made.check.probe,
+            )
+
+        with alone(self._settings.encoders_dir):
+            return tried(self._client, work)
+
+    def _checked(self, pool: str | None) -> Trained:
         # 1. Read the lessons, and their texts in the pool.
         logs = {name: self._log(name, self._in_use) for name in retrievers(self._client, self._in_use)}
         trained = [name for name in logs if pool in (None, name)]
@@ -92,9 +126,13 @@ class Consolidation:
         # 3. Check, on what was not trained on.
         self._progress("Checking it", 0, None)
         found = self._check(fresh, records, texts, logs)
+        return Trained(fresh, tuple(trained), len(training), texts.memories, found)
+
+    def _train(self, pool: str | None) -> Consolidated:
+        fresh, pools, lessons, memories, found = self._checked(pool)
         if not found.passed:
             shutil.rmtree(fresh)
-            raise Worse(_why(found))
+            raise Worse(found.refusal)
         name = tuned_name(self._in_use, _digest(fresh))
         folder = folder_of(self._settings, name)
         if not folder.exists():  # the same may have come out of a consolidation that was killed after this
@@ -103,14 +141,14 @@ class Consolidation:
             copy.rename(folder)
 
         # 4. Re-encode, and swap.
-        self._swap(name, texts.memories, found.learnt)
+        self._swap(name, memories, found.learnt)
         shutil.rmtree(fresh)
         return Consolidated(
             encoder_before=self._in_use,
             encoder=name,
-            pools=tuple(trained),
-            lessons=len(training),
-            memories=texts.memories,
+            pools=pools,
+            lessons=lessons,
+            memories=memories,
             first_helps=found.held_out.first,
             held_out_ndcg=found.held_out.ndcg,
             probe_ndcg=found.probe,
@@ -163,7 +201,9 @@ class Consolidation:
             {name: version.adapter() for name, version in published.items() if version},
         )
 
-    def _swap(self, name: str, memories: int, learnt: Mapping[str, Learnt], *, with_lessons: bool = True) -> None:
+    def _swap(
+        self, name: str, memories: int, learnt: Mapping[str, LearntRetriever], *, with_lessons: bool = True
+    ) -> None:
         encoder = encoder_named(self._settings, name)
 
         def prepare(store: Store) -> None:
@@ -194,20 +234,6 @@ class Consolidation:
                 f"There are {training} lessons of {of} to train on, and it takes {FEWEST_LESSONS}. Each accepted"
                 " answer is one, once its pool has some memories: `memshare retriever status` counts them."
             )
-
-
-def _why(found: Check) -> str:
-    held_out = found.held_out
-    return (
-        f"The trained encoder was refused, and nothing was changed. On {held_out.lessons} held-out lessons what is"
-        f" ranked first helps {_told(held_out.first)}, nDCG {_told(held_out.ndcg)}: neither may fall by more than its"
-        f" error. nDCG on the probe {_told(found.probe)} (may lose {MOST_LOST} and its error)."
-        " The retriever goes on learning; try again with more lessons."
-    )
-
-
-def _told(figure: Figure) -> str:
-    return f"{figure.before:.3f} → {figure.after:.3f} ± {figure.error:.3f}"
 
 
 def _digest(folder: Path) -> str:

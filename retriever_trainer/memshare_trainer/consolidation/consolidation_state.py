@@ -21,9 +21,9 @@ from filelock import lock_descriptor
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.retriever import retriever_key
-from memshare_trainer.consolidation.outcome import Consolidated, Worse
-from memshare_trainer.lesson_log import retrievers
+from memshare_memory.recall.standings import retriever_key
+from memshare_trainer.consolidation.outcome import Consolidated, Trial, Worse
+from memshare_trainer.lessons.lesson_log import retrievers
 
 STATE = "memshare:consolidation"
 ALIVE = "memshare:consolidation:alive"  # is there while one runs, and for some seconds after one was killed
@@ -33,7 +33,10 @@ LEFT_BEHIND = (f"{COPY}*", ".trained-*")
 
 
 class ConsolidationState(Message):
-    """The one that runs, and the last one that came to something: `lessons` is how many there were then."""
+    """The one that runs, the last one that came to something, and the last trial of one.
+
+    `lessons` is how many there were at the last one; a trial leaves it as it was.
+    """
 
     running: int | None = None
     since: float | None = None
@@ -42,13 +45,14 @@ class ConsolidationState(Message):
     at: float | None = None
     reason: str = ""
     result: Consolidated | None = None
+    trial: Trial | None = None
 
 
 def read_state(client: redis.Redis) -> ConsolidationState:
     """The state; one that was killed runs no more."""
     found = client.hgetall(STATE)
     runs = bool(found.get("running")) and bool(client.exists(ALIVE))
-    result = found.get("result")
+    result, trial = found.get("result"), found.get("trial")
     return ConsolidationState(
         running=int(found["running"]) if runs else None,
         since=float(found["since"]) if runs else None,
@@ -57,6 +61,7 @@ def read_state(client: redis.Redis) -> ConsolidationState:
         at=float(found["at"]) if found.get("at") else None,
         reason=found.get("reason") or "",
         result=Consolidated.model_validate_json(result) if result else None,
+        trial=Trial.model_validate_json(trial) if trial else None,
     )
 
 
@@ -81,6 +86,14 @@ def recorded(client: redis.Redis, lessons: int, work: Callable[[], Consolidated]
             _note(client, "failed", reason=str(error))
             raise
         _note(client, "consolidated", lessons=lessons, result=done.model_dump_json())
+        return done
+
+
+def tried(client: redis.Redis, work: Callable[[], Trial]) -> Trial:
+    """Do a trial's work, and note that it runs and what it measured."""
+    with _running(client):
+        done = work()
+        client.hset(STATE, "trial", done.model_dump_json())
         return done
 
 

@@ -6,16 +6,17 @@ from typing import Literal
 
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.messages import Message
-from memshare_trainer.figure import Figure
+from memshare_trainer.lessons.figure import Figure
 
 
 class Job(Message):
-    """`consolidate`: train on the lessons of a pool, or of all; `back`: use the encoder before this one again.
+    """`consolidate`: train on the lessons of a pool, or of all; `try`: only say what that would bring; `back`: use the
+    encoder before this one again.
 
     In the `background` it has a low priority, and ends when its standard input does.
     """
 
-    what: Literal["consolidate", "back"] = "consolidate"
+    what: Literal["consolidate", "try", "back"] = "consolidate"
     pool: str | None = None
     background: bool = False
 
@@ -36,6 +37,25 @@ class Consolidated(Message):
     probe_ndcg: Figure | None = None
 
 
+class Trial(Message):
+    """What a consolidation would bring: the check of an encoder that was trained for it, and removed again.
+
+    `lessons` were trained on, `held_out` ones only ranked. `at` is a Unix time, and `seconds` what the trial took.
+    """
+
+    at: float
+    seconds: float
+    encoder: str
+    pools: tuple[str, ...]
+    lessons: int
+    held_out: int
+    memories: int
+    accepted: bool
+    first_helps: Figure
+    held_out_ndcg: Figure
+    probe_ndcg: Figure
+
+
 class Worse(MemshareError):
     """The trained encoder failed its check, so nothing was changed."""
 
@@ -48,5 +68,6 @@ class Report(Message):
     total: int | None = None
     note: str | None = None
     result: Consolidated | None = None
+    trial: Trial | None = None
     error: str | None = None
     kind: Literal["bad input", "worse", "other"] = "other"

@@ -1,9 +1,11 @@
-"""Reads the pool page by page, whoever has it open."""
+"""Reads the pool page by page, whoever has it open, and the texts that consolidation trains on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
+from importlib.resources import files
+from typing import NamedTuple
 from uuid import UUID
 
 import redis
@@ -16,6 +18,7 @@ from memshare_memory.door.client import MemoryClient
 from memshare_memory.pool.encoder_generation import name_in_use
 from memshare_memory.pool.move import Pages
 from memshare_memory.stores.open_store import layout_in_use, open_store
+from memshare_memory.stores.pages import pages
 from memshare_memory.stores.store import Page, Where
 
 PAGE = 200
@@ -53,3 +56,26 @@ def _asked(memory: MemoryClient) -> Pages:
         return Page(list(found.memories), found.after)
 
     return page
+
+
+class Texts(NamedTuple):
+    """The encoded text of each memory that a lesson names, and how many memories there are."""
+
+    keys: dict[UUID, str]
+    memories: int
+
+
+def read_texts(fetch: Pages, wanted: Collection[UUID], progress: Callable[[int], None]) -> Texts:
+    """Go through the pool once, for the texts of the memories that are wanted; those that were forgotten have none."""
+    keys: dict[UUID, str] = {}
+    count = 0
+    for page in pages(fetch):
+        keys |= {memory.id: memory.asked for memory in page.memories if memory.id in wanted}
+        count += len(page.memories)
+        progress(count)
+    return Texts(keys, count)
+
+
+def general_texts() -> list[str]:
+    """Texts of all sorts, which no agent is likely to be for."""
+    return files("memshare_trainer.consolidation").joinpath("general.txt").read_text(encoding="utf-8").splitlines()

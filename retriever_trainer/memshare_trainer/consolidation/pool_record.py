@@ -10,12 +10,12 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.stores.store import Store
 from memshare_trainer.consolidation.lesson_batches import TextLesson
-from memshare_trainer.learnt import Learnt
-from memshare_trainer.lesson_log import LessonLog
-from memshare_trainer.ranking_quality import Array
-from memshare_trainer.replay_buffer import is_held_out_evidence
-from memshare_trainer.rewriting import begin_with
-from memshare_trainer.stored_lesson import StoredLesson, evidence_with
+from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.replay_buffer import is_held_out_evidence
+from memshare_trainer.learning.rewriting import begin_with
+from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lessons.ranking_quality import Array
+from memshare_trainer.lessons.stored_lesson import StoredLesson, evidence_with
 
 BATCH = 200  # vectors that are read at a time
 SURE = 0.5  # weight of evidence from which on it is a pair to train on
@@ -69,7 +69,7 @@ class PoolRecord(NamedTuple):
                 yield TextLesson(query=said.text, documents=(texts[said.memory.id],), positive=(True,))
 
 
-def carry_over(old: LessonLog, new: LessonLog, store: Store, encoder: Encoder, learnt: Learnt | None) -> None:
+def carry_over(old: LessonLog, new: LessonLog, store: Store, encoder: Encoder, learnt: LearntRetriever | None) -> None:
     """Write lessons and evidence into the log of the new encoder, whose store has all memories.
 
     `learnt` is what was learnt from them anew, and is published with them; without it the pool begins untrained, and a

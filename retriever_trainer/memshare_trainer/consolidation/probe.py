@@ -13,8 +13,8 @@ import numpy as np
 
 from memshare_broker.wire.messages import Message
 from memshare_memory.encoders.encoder import Encoder
-from memshare_trainer.figure import Figure
-from memshare_trainer.ranking_quality import Array, paired
+from memshare_trainer.lessons.figure import Figure
+from memshare_trainer.lessons.ranking_quality import Array, paired
 
 FILE = Path(__file__).with_name("probe.jsonl")
 CUTOFF = 10

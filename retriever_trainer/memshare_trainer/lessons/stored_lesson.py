@@ -12,9 +12,9 @@ import numpy as np
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
-from memshare_trainer.example import Example
 from memshare_trainer.labels import Labels
-from memshare_trainer.ranking_quality import Array
+from memshare_trainer.lessons.example import Example
+from memshare_trainer.lessons.ranking_quality import Array
 
 UNDECIDED = 0.5  # of P(¬Y): below it a candidate helps, above it misleads
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 
-from memshare_trainer.example import Example
+from memshare_trainer.lessons.example import Example
 
 
 class Words:

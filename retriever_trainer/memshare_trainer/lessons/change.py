@@ -10,7 +10,7 @@ from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_broker.wire.messages import Message
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.standings import Standings
-from memshare_trainer.stored_lesson import StoredLesson
+from memshare_trainer.lessons.stored_lesson import StoredLesson
 
 
 class Head(NamedTuple):
@@ -41,7 +41,7 @@ class Update(Message):
     lesson: Lesson
 
 
-class Change(NamedTuple):
+class LessonChange(NamedTuple):
     """What a lesson changes."""
 
     update: Update

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_trainer.figure import Figure
+from memshare_trainer.lessons.figure import Figure
 
 Array = NDArray[np.float32]
 
 
-class Comparison(NamedTuple):
+class RankingComparison(NamedTuple):
     """Two rankings of the same lessons."""
 
     first: Figure  # gain of the candidate that is ranked first
@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
         return self.first.worse or self.ndcg.worse
 
 
-def compare(gains: Sequence[Array], before: Sequence[Array], after: Sequence[Array]) -> Comparison:
+def compare(gains: Sequence[Array], before: Sequence[Array], after: Sequence[Array]) -> RankingComparison:
     """Compare two rankings, lesson by lesson.
 
     For each lesson: the gains of its candidates (how likely each one helps, 0 to 1), and their scores before and
@@ -39,7 +39,7 @@ def compare(gains: Sequence[Array], before: Sequence[Array], after: Sequence[Arr
         for scores in (before, after)
     )
     first, ndcg = (paired(old[:, column], new[:, column]) for column in (0, 1))
-    return Comparison(first, ndcg, len(gains))
+    return RankingComparison(first, ndcg, len(gains))
 
 
 def _quality(gains: Array, scores: Array) -> tuple[float, float]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from memshare_broker.errors import BadInput
-from memshare_trainer.adapter_state import State
-from memshare_trainer.lesson_log import LessonLog
-from memshare_trainer.rewriting import put_back
+from memshare_trainer.learning.adapter_state import State
+from memshare_trainer.learning.rewriting import put_back
+from memshare_trainer.lessons.lesson_log import LessonLog
 
 
 class RolledBack(NamedTuple):

@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 from memshare_broker.wire.lessons import Evidence
-from memshare_trainer.example import Example
-from memshare_trainer.lesson_log import EVIDENCE_KEPT
-from memshare_trainer.reservoir import HELD_OUT_EVERY, is_held_out
-from memshare_trainer.stored_lesson import StoredLesson, example_of
-from memshare_trainer.words import Words
+from memshare_trainer.learning.words import Words
+from memshare_trainer.lessons.example import Example
+from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT
+from memshare_trainer.lessons.reservoir import HELD_OUT_EVERY, is_held_out
+from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
 
 REPLAYED = 31  # earlier lessons in each step …
 EVIDENCE_REPLAYED = 64  # … and earlier words of evidence

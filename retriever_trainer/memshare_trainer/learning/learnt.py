@@ -12,21 +12,21 @@ import numpy as np
 
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.standings import Standing, Standings
-from memshare_trainer.adapter_state import PRIOR, State
-from memshare_trainer.words import Words
+from memshare_trainer.learning.adapter_state import PRIOR, State
+from memshare_trainer.learning.words import Words
 
 WORDS = 4  # after which the error is PRIOR / √2
 LOWEST = -0.075  # in the unit of a cosine
 
 
-class Learnt(NamedTuple):
+class LearntRetriever(NamedTuple):
     """Where learning goes on from, and what is known of submitters."""
 
     state: State
     standings: Standings
 
     @classmethod
-    def of(cls, state: State, words: Words) -> Learnt:
+    def of(cls, state: State, words: Words) -> LearntRetriever:
         """The worth of submitters of whom something was said is told beside their mean, each counted by the words."""
         said = words.of_submitters()
         worth = {name: float(of) for name, of in zip(state.submitters, state.worth, strict=True) if said.get(name)}

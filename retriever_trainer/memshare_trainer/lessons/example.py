@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer.ranking_quality import Array, Comparison, compare
+from memshare_trainer.lessons.ranking_quality import Array, RankingComparison, compare
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def gains_of(examples: Sequence[Example]) -> list[Array]:
     return [np.where(np.isnan(one.gains), usual, one.gains) for one in examples]
 
 
-def compare_adapters(examples: Sequence[Example], before: Adapter, after: Adapter) -> Comparison:
+def compare_adapters(examples: Sequence[Example], before: Adapter, after: Adapter) -> RankingComparison:
     """How well two versions rank what neither was trained on; raises `ValueError` without examples."""
     if not examples:
         raise ValueError("there are no examples to compare on")

@@ -8,10 +8,11 @@ from typing import Any
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.recall.retriever import adapter_key, standings_key, standings_number_key, version_key
-from memshare_trainer.learnt import Learnt
-from memshare_trainer.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
-from memshare_trainer.stored_lesson import StoredLesson
+from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.recall.standings import standings_key, standings_number_key
+from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.lessons.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
+from memshare_trainer.lessons.stored_lesson import StoredLesson
 
 
 def begin_with(
@@ -19,7 +20,7 @@ def begin_with(
     lessons: Iterable[StoredLesson],
     evidence: Iterable[Evidence],
     counted: int,
-    learnt: Learnt | None,
+    learnt: LearntRetriever | None,
     *,
     publish: bool = True,
 ) -> None:

@@ -12,17 +12,17 @@ import numpy as np
 
 from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer.adapter_state import State
-from memshare_trainer.change import Change, Head, Update
-from memshare_trainer.example import Example, gains_of, scores
 from memshare_trainer.labels import Labels
-from memshare_trainer.learning import step
-from memshare_trainer.learnt import Learnt
-from memshare_trainer.lesson_log import LessonLog
-from memshare_trainer.ranking_quality import Comparison, compare
-from memshare_trainer.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
-from memshare_trainer.reservoir import is_held_out
-from memshare_trainer.stored_lesson import StoredLesson, example_of
+from memshare_trainer.learning.adapter_state import State
+from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
+from memshare_trainer.learning.step import step
+from memshare_trainer.lessons.change import Head, LessonChange, Update
+from memshare_trainer.lessons.example import Example, gains_of, scores
+from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lessons.ranking_quality import RankingComparison, compare
+from memshare_trainer.lessons.reservoir import is_held_out
+from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
 
 AT_ONCE = 100  # words of evidence that are learnt from with one message
 FEWEST_HELD_OUT, FEWEST_OUTCOMES = 3, 10  # lessons or outcomes; with fewer of both nothing can be said of a version
@@ -37,8 +37,10 @@ NOTHING_YET = (
 
 
 class Taught(NamedTuple):
-    """What labels came to: the record, and the labels where there is something to learn."""
+    """A lesson to learn: its message, what its labels came to, and the labels where there is something to learn."""
 
+    journey: str
+    task: LessonTask
     record: Lesson
     labels: Labels | None = None
 
@@ -58,18 +60,24 @@ class Learner:
         self._buffer = ReplayBuffer()
         self.in_use = self._best = Adapter()
 
-    def learn(self, journey: str, task: LessonTask, taught: Taught) -> Lesson | None:
+    def learn(self, lesson: Taught) -> Lesson:
         """Make a step on a lesson and on the evidence that waits, compare what came of it, and write it all at once.
 
-        Returns the record that stands; None where another trainer has taken over in the middle.
+        Returns the record that stands. Where another trainer has taken over in the middle, it is done again.
         """
+        stands = self._learn(lesson)
+        while stands is None:
+            stands = self._learn(lesson)
+        return stands
+
+    def _learn(self, lesson: Taught) -> Lesson | None:
         self.catch_up()  # what takes long is done before the lease
         with self._log.lease() as fence:
             self.catch_up()
             is_written = False
             try:
-                change = self._judge(task, taught)
-                stands = self._log.commit(fence, journey, change)
+                change = self._judge(lesson)
+                stands = self._log.commit(fence, lesson.journey, change)
                 is_written = stands == change.update.lesson
             finally:
                 if not is_written:
@@ -132,13 +140,13 @@ class Learner:
         else:  # there is nothing left of what the step was made on
             self._state = replace(self._state, steps=np.asarray(self._state.steps + 1))
 
-    def _judge(self, task: LessonTask, taught: Taught) -> Change:
+    def _judge(self, lesson: Taught) -> LessonChange:
         # 1. Make one step on the lesson and on the evidence that waits.
-        counted, record, kept = self._head.counted, taught.record, None
+        counted, record, kept = self._head.counted, lesson.record, None
         evidence = self._log.waiting(AT_ONCE)
-        if taught.labels is not None:
+        if lesson.labels is not None:
             counted += 1
-            kept = StoredLesson.of(counted, task, taught.labels)
+            kept = StoredLesson.of(counted, lesson.task, lesson.labels)
         words = self.take_in(kept, list(evidence.values()))
 
         # 2. Compare it with the best version; what was only held out changes nothing.
@@ -153,10 +161,10 @@ class Learner:
         if record.version is not None:
             accuracies = record.model_dump(include={"accuracy_before", "accuracy_after"})
             published = learnt.published(record.version, self._log.encoder, lessons=counted, **accuracies)
-        update = Update(at=time.time(), memory_id=task.memory_id, counted=counted, lesson=record)
+        update = Update(at=time.time(), memory_id=lesson.task.memory_id, counted=counted, lesson=record)
         due = (self._head.updates + 1) % CHECKPOINT_EVERY == 0
         checkpoint = self._state.pack() if due else None
-        return Change(update, learnt.standings, kept, evidence, checkpoint, self.steps, published)
+        return LessonChange(update, learnt.standings, kept, evidence, checkpoint, self.steps, published)
 
     def _verdict(self) -> dict[str, object]:
         """What a step did to the retriever: a new version, unless what is held out is ranked worse for sure."""
@@ -180,7 +188,7 @@ class Learner:
         reason = f"what is shown first helps {first.after:.0%} of the time, before {first.before:.0%}"
         return learnt | {"reason": reason, "version": self._head.issued + 1}
 
-    def compare(self) -> list[Comparison]:
+    def compare(self) -> list[RankingComparison]:
         """The best version so far and what is new, on what is held out, and on the older lessons of it alone.
 
         It is the best and not the last one, as many small losses would else pass one by one. The older two thirds are
@@ -195,7 +203,7 @@ class Learner:
         known = gains_of(examples), scores(self._best, examples), scores(self.adapter(), examples)
         return [compare(*(of[:count] for of in known)) for count in (len(examples), older) if count]
 
-    def _note_written(self, change: Change) -> None:
+    def _note_written(self, change: LessonChange) -> None:
         record, counted = change.update.lesson, change.update.counted
         at = self._head.checkpoint_at if change.checkpoint is None else counted
         updates = self._head.updates + 1
@@ -217,9 +225,9 @@ class Learner:
         return int(self._state.steps)
 
     @property
-    def learnt(self) -> Learnt:
+    def learnt(self) -> LearntRetriever:
         """What it has come to."""
-        return Learnt.of(self._state, self._buffer.words)
+        return LearntRetriever.of(self._state, self._buffer.words)
 
 
 def _is_best(published: Lesson) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from memshare_broker.wire.lessons import Evidence
-from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.lessons.lesson_log import LessonLog
 
 
 def lessons_with(log: LessonLog, memories: Collection[UUID], submitter: str | None = None) -> list[int]:

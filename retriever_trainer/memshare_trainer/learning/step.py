@@ -1,4 +1,4 @@
-"""One step of a pool's learner, s(q, m) = cos(Aq, Am) + worth of m's submitter with A = I + W, on some examples.
+"""One step of a pool's learner on some examples: of A = I + W, and of the worths, in the s(q, m) of recall.
 
 The stored vectors are frozen, so that a step costs the same however large the pool is. With vectors of 384 numbers
 torch is fastest in one thread (`torch.set_num_threads(1)`), which is for the process to say.
@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize, softplus
 
-from memshare_trainer.adapter_state import PRIOR, State
-from memshare_trainer.example import Example
-from memshare_trainer.words import Words
+from memshare_memory.recall.adapter import ranking_score
+from memshare_trainer.learning.adapter_state import PRIOR, State
+from memshare_trainer.learning.words import Words
+from memshare_trainer.lessons.example import Example
 
 TEMPERATURE = 0.05  # of the loss over a list
 SCALE = 0.1  # of s in the loss of single memories: so far above the bias a memory helps with p = .73
@@ -76,7 +77,7 @@ def _loss(
     queries = torch.from_numpy(np.stack([one.query for one in examples]))
     turned, memories = (normalize(vectors + vectors @ weights.T, dim=-1) for vectors in (queries, documents))
     own, share = worth[torch.tensor(whose)], torch.tensor(said)
-    s = (turned[rows] * memories).sum(-1) + own * share + (own * (1 - share)).detach()
+    s = ranking_score((turned[rows] * memories).sum(-1), own * share + (own * (1 - share)).detach())
 
     # 3. Over each labelled list: every memory that helps before all that do not (InfoNCE), in the mean.
     shape = (len(examples), int(columns.max()) + 1)

@@ -17,19 +17,12 @@ import redis
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.bandit_arms import keep_fair
-from memshare_memory.recall.retriever import (
-    adapter_key,
-    retriever_key,
-    standings_key,
-    standings_number_key,
-    version_key,
-    waiting_key,
-)
-from memshare_memory.recall.standings import Standings
-from memshare_trainer.change import Change, Head, Update
-from memshare_trainer.lease import leased
-from memshare_trainer.reservoir import is_held_out, outdated_by, slot_of
-from memshare_trainer.stored_lesson import StoredLesson
+from memshare_memory.recall.retriever import adapter_key, version_key, waiting_key
+from memshare_memory.recall.standings import Standings, retriever_key, standings_key, standings_number_key
+from memshare_trainer.lessons.change import Head, LessonChange, Update
+from memshare_trainer.lessons.lease import leased
+from memshare_trainer.lessons.reservoir import is_held_out, outdated_by, slot_of
+from memshare_trainer.lessons.stored_lesson import StoredLesson
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
 
@@ -65,7 +58,7 @@ class LessonLog:
         else:
             self.client.incr(self.key("in_vain"))
 
-    def commit(self, fence: int, message_id: str, change: Change) -> Lesson | None:
+    def commit(self, fence: int, message_id: str, change: LessonChange) -> Lesson | None:
         """Write all that a lesson changes in one step; returns the record that stands, or None for a lost lease."""
         record, kept, published = change.update.lesson, change.kept, change.published
         version = published.version if published else 0

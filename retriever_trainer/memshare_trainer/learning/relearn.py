@@ -1,0 +1,75 @@
+"""Learning a whole log again: for an encoder whose vectors no adapter has seen, or without what is to be unlearnt.
+
+A retriever becomes by that what it would be, had it never been taught with some memories, or by somebody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from random import Random
+from typing import NamedTuple
+from uuid import UUID
+
+from memshare_broker.wire.lessons import Evidence
+from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE
+from memshare_trainer.learning.adapter_state import State
+from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
+from memshare_trainer.learning.rewriting import begin_with
+from memshare_trainer.learning.step import step
+from memshare_trainer.learning.words import Words
+from memshare_trainer.lessons.example import Example
+from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lessons.lessons_with import has_part, lessons_with
+from memshare_trainer.lessons.reservoir import is_held_out
+from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
+
+
+def relearn(lessons: Sequence[StoredLesson], evidence: Sequence[Evidence], dimension: int) -> LearntRetriever:
+    """What a learner comes to with a step for each lesson, in their order, and replay; what is held out stays so.
+
+    Where there is more evidence than comes with lessons, it has further steps of its own.
+    """
+    words, drawn, state = Words(), Random(0), State.start(dimension)
+    said = [example_of(one) for one in evidence]
+    for example in (*(one.example() for one in lessons), *said):
+        words.add(example)
+    taught = [one.example() for one in lessons if not is_held_out(one.number)]
+    usable = [
+        example
+        for one, example in zip(evidence, said, strict=True)
+        if not is_held_out_evidence(one) and words.share(one.by, one.memory.id, one.memory.submitter)
+    ]
+    for count in range(max(len(taught), len(usable) // EVIDENCE_AT_ONCE)):
+        earlier: list[Example] = drawn.sample(taught[:count], min(REPLAYED, len(taught[:count])))
+        evidence_now = drawn.sample(usable, min(EVIDENCE_REPLAYED, len(usable)))
+        state = step(state, [*taught[count : count + 1], *earlier, *evidence_now], words)
+    return LearntRetriever.of(state, words)
+
+
+class Unlearnt(NamedTuple):
+    """How many lessons and words of evidence were dropped, and the version in use before and after."""
+
+    lessons: int
+    evidence: int
+    before: int
+    version: int
+
+
+def unlearn(log: LessonLog, memories: Collection[UUID], submitter: str | None = None) -> Unlearnt:
+    """Learn the whole log again without these memories' lessons and evidence, and drop every version there was.
+
+    With a `submitter` also without what their answers and feedback said. Other evidence that waits goes on waiting.
+    Takes some 10 ms a lesson, while other trainers wait.
+    """
+    with log.lease():
+        head, dropped = log.head(), set(lessons_with(log, memories, submitter))
+        lessons = log.all_lessons()
+        left = [one for one in lessons if one.number not in dropped]
+        said = log.evidence()
+        kept = [one for one in said if not has_part(one, memories, submitter)]
+        taught = [*(one.example() for one in left[:1]), *(example_of(one) for one in kept[:1])]
+        learnt = relearn(left, kept, taught[0].query.size) if taught else None
+        begin_with(log, left, kept, head.counted, learnt, publish=bool(left and head.version))
+        waited = log.drop_waiting(lambda one: has_part(one, memories, submitter))
+        return Unlearnt(len(dropped), len(said) - len(kept) + waited, head.version, log.head().version)
