@@ -46,7 +46,7 @@ class Cited(BaseModel):
     why: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
-class Reply(BaseModel):
+class AnswerReply(BaseModel):
     """What the model says: an answer with the memories that it rests on, or the questions that are open."""
 
     model_config = ConfigDict(extra="forbid")
@@ -68,7 +68,7 @@ class Reply(BaseModel):
         return self
 
 
-class ReplyFromMemories(Reply):
+class ReplyFromMemories(AnswerReply):
     """The same from memories alone."""
 
     @model_validator(mode="after")
@@ -81,7 +81,7 @@ class ReplyFromMemories(Reply):
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnswerFromMemories:
     """An answer from memories; without one, the questions that are open."""
 
     answer: str | None
@@ -93,7 +93,7 @@ class Answered:
     model: str
 
 
-def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memories: bool) -> Answered:
+def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memories: bool) -> AnswerFromMemories:
     """Answer a question by one call, from memories whose most similar one is the last.
 
     Raises whatever `memshare_llm.structured.ask` raises.
@@ -105,7 +105,7 @@ def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memori
     )
     asked = ask(chat, turns, reply_schema(len(memories), only_memories=only_memories))
     reply, named = asked.value, dict(zip(quoted(memories), memories, strict=True))
-    return Answered(
+    return AnswerFromMemories(
         answer=reply.answer if reply.suffices else None,
         cites=tuple((named[one.memory], one.why) for one in reply.cites),
         own_knowledge=reply.own_knowledge,
@@ -115,10 +115,10 @@ def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memori
 
 
 @lru_cache(maxsize=32)
-def reply_schema(memories: int, *, only_memories: bool) -> type[Reply]:
-    """`Reply`, in which nothing can be cited but these memories."""
+def reply_schema(memories: int, *, only_memories: bool) -> type[AnswerReply]:
+    """`AnswerReply`, in which nothing can be cited but these memories."""
     name: Any = Literal[tuple(f"memory_{number}" for number in range(1, memories + 1))] if memories else str
     cited: Any = create_model("Cited", __base__=Cited, memory=(name, ...))
     cites: Any = Annotated[list[cited], Field(max_length=memories)]
-    base = ReplyFromMemories if only_memories else Reply
+    base = ReplyFromMemories if only_memories else AnswerReply
     return create_model("AnswerFromMemories", __base__=base, cites=(cites, ...))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from memshare_broker.wire.messages import Message
 from memshare_concepts.names import clean, key
+from memshare_llm.structured import without_docstring
 
 Levels = Mapping[int, Sequence[str]]
 """Names by level: -1 subjects, 0 the topic, 1 to 4 ever more general."""
@@ -28,14 +29,16 @@ Names = Annotated[tuple[Name, ...], Field(max_length=MOST), AfterValidator(_each
 
 
 class Hierarchy(Message):
-    """The concepts of a memory by level. Names are singular, capitalised and of a few words."""
+    """The concepts of a memory by level, from what it is about in detail to the most general."""
 
-    subjects: Names = Field(description="What the text names or is about, in detail. Three to ten names.")
-    topic: Name = Field(description="The one concept that the text is about.")
-    general_1: Names = Field(description="One or two concepts a little more general than the topic.")
-    general_2: Names = Field(description="One or two concepts more general than those.")
-    general_3: Names = Field(description="The field that these belong to.")
-    general_4: Names = Field(description="The most general concept, such as Science or Art.")
+    model_config = ConfigDict(json_schema_extra=without_docstring)
+
+    subjects: Names
+    topic: Name
+    general_1: Names
+    general_2: Names
+    general_3: Names
+    general_4: Names
 
     @model_validator(mode="after")
     def _enough(self) -> Self:

@@ -15,7 +15,7 @@ from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.extractions import Extracted, ExtractTask
-from memshare_concepts.extraction import extract, fit_together, stored
+from memshare_concepts.extraction import EXAMPLES, extract, fit_together, stored
 from memshare_llm.batches import Batches, shares
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer
@@ -27,7 +27,7 @@ from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
 
-EXAMPLES, EXAMPLES_OF_MANY = 3, 6
+EXAMPLES_OF_MANY = 6
 LOOKED_AT = 12  # memories, the nearest ones, of which the first with concepts are examples
 
 

@@ -11,8 +11,9 @@ from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
+from memshare_broker.wire.extractions import Extracted, ExtractTask
 from memshare_concepts.tasks import Extracting, register
 from memshare_llm.batches import Batches
 from memshare_llm.worker import open_budget, open_limited, open_metering
@@ -23,7 +24,9 @@ from memshare_memory.door.client import MemoryClient
 def _extracting(settings: Settings) -> Extracting:
     chat = open_limited(settings, settings.model_for("scorer"), connections=settings.concurrency)
     client = connect(settings.redis)
-    batches = Batches(EXTRACT, "concepts", client, Ledger(client, settings.keep_days), settings.concepts_wait)
+    batches: Batches[ExtractTask, Extracted] = Batches(
+        EXTRACT, "concepts", client, Ledger(client, settings.keep_days, settings.traces_days), settings.concepts_wait
+    )
     return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 
 
@@ -36,5 +39,5 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         _extracting(settings)
 
 
-part = Part(queues=lambda _: [CONCEPTS_QUEUE], register=_register, warm=_warm)
+part = WorkerPart(queues=lambda _: [CONCEPTS_QUEUE], register=_register, warm=_warm)
 app = worker_app(part)

@@ -10,8 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memshare_broker.wire.messages import Turn
-from memshare_concepts.asking.round import Near, Proposal, Wanted
-from memshare_concepts.asking.target import Target
+from memshare_concepts.asking.round import Near, ProposedQuestion, Target, WantedQuestions
 from memshare_concepts.pool_graph import encode
 from memshare_concepts.quoting import bounded
 from memshare_llm.chat import Chat
@@ -72,14 +71,18 @@ class Proposer:
         self._pool = pool
 
     def propose(
-        self, wanted: Wanted, examples: Sequence[Memory], kept: Sequence[str] = (), not_again: Sequence[str] = ()
-    ) -> list[Proposal]:
+        self,
+        wanted: WantedQuestions,
+        examples: Sequence[Memory],
+        kept: Sequence[str] = (),
+        not_again: Sequence[str] = (),
+    ) -> list[ProposedQuestion]:
         """New questions, as many as wanted, or fewer where `CALLS` calls give no more.
 
         None has a cosine of `TOO_ALIKE` to a stored prompt, to a kept question or to another new one. Raises whatever
         `memshare_llm.structured.ask` raises.
         """
-        found: list[Proposal] = []
+        found: list[ProposedQuestion] = []
         turned_down = list(not_again)
         for _ in range(CALLS):
             missing = wanted.count - len(found)
@@ -92,22 +95,22 @@ class Proposer:
             turned_down += [one for one in written if one not in {each.question for each in fresh}]
         return found
 
-    def checked(self, questions: Sequence[str], there: Sequence[str] = ()) -> list[Proposal]:
+    def checked(self, questions: Sequence[str], there: Sequence[str] = ()) -> list[ProposedQuestion]:
         """Those of some questions that neither the pool nor `there` has, nor one of these before it."""
         texts = [*there, *questions]
         vectors = encode(self._memory, texts)
         taken = list(range(len(there)))
-        fresh: list[Proposal] = []
+        fresh: list[ProposedQuestion] = []
         for place in range(len(there), len(texts)):
             if taken and float(np.max(vectors[taken] @ vectors[place])) >= TOO_ALIKE:
                 continue
-            proposal = self._beside(texts[place])
+            proposal = self._new_question(texts[place])
             if proposal is not None:
                 taken.append(place)
                 fresh.append(proposal)
         return fresh
 
-    def _beside(self, question: str) -> Proposal | None:
+    def _new_question(self, question: str) -> ProposedQuestion | None:
         """A question with the memories nearest to it; None where one of them asks the same."""
         request = SearchRequest(text=question, k=LOOKED_AT, where=Where(pool=self._pool))
         found = self._memory.search(request)
@@ -115,9 +118,9 @@ class Proposer:
             return None
         active = [one for one in found if one.memory.status == "active"][:NEAREST]
         near = tuple(Near(id=one.memory.id, similarity=one.similarity) for one in active)
-        return Proposal.of(question, near)
+        return ProposedQuestion.of(question, near)
 
-    def _known(self, wanted: Wanted) -> list[str]:
+    def _known(self, wanted: WantedQuestions) -> list[str]:
         """What the memories ask that are nearest to what is wanted."""
         text = ", ".join(filter(None, (wanted.topic, wanted.target.name, *wanted.target.topics)))
         where = Where(pool=self._pool, status="active")
@@ -125,7 +128,12 @@ class Proposer:
         return [bounded(one.memory.key) for one in found]
 
     def _written(
-        self, wanted: Wanted, count: int, examples: Sequence[Memory], kept: Sequence[str], not_again: Sequence[str]
+        self,
+        wanted: WantedQuestions,
+        count: int,
+        examples: Sequence[Memory],
+        kept: Sequence[str],
+        not_again: Sequence[str],
     ) -> list[str]:
         target: Target = wanted.target
         document = {

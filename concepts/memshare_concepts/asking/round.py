@@ -12,17 +12,27 @@ import redis
 from pydantic import Field, StringConstraints
 
 from memshare_broker.wire.messages import Message
-from memshare_concepts.asking.target import Target
 from memshare_memory.forget.reviews import ASKING, PEOPLE
 
 State = Literal["open", "kept", "dropped", "submitted"]
+Direction = Literal["alike", "more abstract", "more specific"]
 
 KEEP_SECONDS = 30 * 86_400
 
 Told = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 
 
-class Wanted(Message):
+class Target(Message):
+    """What is asked about. Its examples stand in an order that new questions are to go on with."""
+
+    clusters: tuple[int, ...]
+    name: str
+    topics: tuple[str, ...]
+    examples: tuple[UUID, ...]
+    direction: Direction = "alike"
+
+
+class WantedQuestions(Message):
     """What questions are wanted: about what, how many, and what for."""
 
     target: Target
@@ -39,7 +49,7 @@ class Near(Message):
     similarity: float
 
 
-class Proposal(Message):
+class ProposedQuestion(Message):
     """A question that was proposed. Its id is derived from its text."""
 
     id: str
@@ -49,7 +59,7 @@ class Proposal(Message):
     task_id: str | None = None
 
     @classmethod
-    def of(cls, question: str, nearest: Sequence[Near]) -> Proposal:
+    def of(cls, question: str, nearest: Sequence[Near]) -> ProposedQuestion:
         """A question that nobody has decided on."""
         digest = blake2b(question.encode(), digest_size=4).hexdigest()
         return cls(id=digest, question=question, nearest=tuple(nearest))
@@ -58,26 +68,26 @@ class Proposal(Message):
 class Round(Message):
     """A round of one person with one pool."""
 
-    wanted: Wanted
-    proposals: tuple[Proposal, ...]
+    wanted: WantedQuestions
+    proposals: tuple[ProposedQuestion, ...]
 
-    def those(self, *states: State) -> list[Proposal]:
+    def those(self, *states: State) -> list[ProposedQuestion]:
         """The proposals in some states, in their order."""
         return [one for one in self.proposals if one.state in states]
 
-    def with_one(self, changed: Proposal) -> Round:
+    def with_one(self, changed: ProposedQuestion) -> Round:
         """The round with one proposal as it is now, found by its id."""
         return self.model_copy(
             update={"proposals": tuple(changed if one.id == changed.id else one for one in self.proposals)}
         )
 
-    def with_edited(self, one: Proposal, edited: Proposal) -> Round:
+    def with_edited(self, one: ProposedQuestion, edited: ProposedQuestion) -> Round:
         """The round with a question as a person wrote it, which is kept; what was proposed is dropped."""
         dropped = self.with_one(one.model_copy(update={"state": "dropped"}))
         kept = edited.model_copy(update={"state": "kept"})
         return dropped.model_copy(update={"proposals": (*dropped.proposals, kept)})
 
-    def with_others(self, fresh: Sequence[Proposal]) -> Round:
+    def with_others(self, fresh: Sequence[ProposedQuestion]) -> Round:
         """The round with other questions in place of those that were open, which are dropped."""
         decided = [
             one.model_copy(update={"state": "dropped"}) if one.state == "open" else one for one in self.proposals
@@ -108,6 +118,38 @@ class Rounds:
             change.expire(self._key, KEEP_SECONDS)
             change.execute()
 
+    def decide(self, one: ProposedQuestion, *was: State) -> bool:
+        """Keep what was decided of a proposal; False where it is none, or is not in one of these states any more."""
+
+        is_there = False
+
+        def change(pipe: redis.client.Pipeline) -> None:
+            nonlocal is_there
+            text = pipe.hget(self._key, self._pool)
+            found = Round.model_validate_json(text) if text else None
+            is_there = found is not None and one.id in {each.id for each in found.those(*was)}
+            pipe.multi()
+            if found is not None and is_there:
+                pipe.hset(self._key, self._pool, found.with_one(one).model_dump_json())
+
+        self._client.transaction(change, self._key)
+        return is_there
+
     def end(self) -> None:
         """The round is over."""
         self._client.hdel(self._key, self._pool)
+
+
+def rounds_of(client: redis.Redis, pools: Sequence[str]) -> dict[str, dict[str, Round]]:
+    """The rounds that are not finished, by pool and person."""
+    people = sorted(map(str, client.smembers(PEOPLE)))
+    with client.pipeline(transaction=False) as ask:
+        for person in people if pools else ():
+            ask.hmget(ASKING + person, list(pools))
+        texts = dict(zip(people, ask.execute(), strict=False))
+    rounds: dict[str, dict[str, Round]] = {pool: {} for pool in pools}
+    for person, of_pools in texts.items():
+        for pool, text in zip(pools, of_pools, strict=True):
+            if text:
+                rounds[pool][person] = Round.model_validate_json(text)
+    return rounds

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 from uuid import UUID
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import Message
+from memshare_concepts.asking.round import Direction, Target
 from memshare_concepts.clusters.cluster import Cluster, Clusters
 from memshare_concepts.clusters.described import topics
 from memshare_concepts.gap import Gap
@@ -15,8 +14,6 @@ from memshare_concepts.gaps.between_clusters import unconnected
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.graph.weights import Vector, similarity
 from memshare_concepts.pool_graph import PoolConcepts
-
-Direction = Literal["alike", "more abstract", "more specific"]
 
 EXAMPLES = 8
 """Memories that a model is shown."""
@@ -29,16 +26,6 @@ TOPICS_OF_EACH = 5
 
 WEIGHED = 50
 """Of a large cluster, so many memories are compared by how abstract they are: those nearest to all of it."""
-
-
-class Target(Message):
-    """What is asked about. Its examples stand in an order that new questions are to go on with."""
-
-    clusters: tuple[int, ...]
-    name: str
-    topics: tuple[str, ...]
-    examples: tuple[UUID, ...]
-    direction: Direction = "alike"
 
 
 def of_clusters(graph: ConceptGraph, clusters: Sequence[Cluster], direction: Direction = "alike") -> Target:
@@ -91,8 +78,13 @@ def _whole(graph: ConceptGraph, memories: Sequence[UUID]) -> Vector:
     return graph.vector_of(sorted({name for memory in memories for name in graph.levels(memory)}))
 
 
-def of_gap(graph: ConceptGraph, gap: Gap) -> Target:
-    """What would fill a gap: its names, beside what the memories are about in which it shows."""
+def of_gap(graph: ConceptGraph, gap: Gap, clusters: Clusters) -> Target:
+    """What would fill a gap: its names, beside what the memories are about in which it shows.
+
+    Between clusters, each of them has its group of examples.
+    """
+    if len(gap.clusters) > 1:
+        return of_clusters(graph, [clusters.get(one) for one in gap.clusters])
     there = [one for one in gap.memories if one in graph]
     beside = [topic.name for topic in topics(graph, there)] if there else []
     return Target(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from math import log
 from uuid import UUID
 
 import numpy as np
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 
 from memshare_concepts.clusters.cluster import Clusters
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gap import Gap
+from memshare_concepts.gap import Gap, ranked
 from memshare_concepts.gaps.between_clusters import thin, unconnected
+from memshare_concepts.gaps.need import Encode, needs
 from memshare_concepts.gaps.open_questions import OpenQuestions
-from memshare_concepts.gaps.unexplained import Encode, unexplained
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import PoolConcepts, encode
 from memshare_memory.door.client import MemoryClient
@@ -28,12 +30,14 @@ def find_gaps(
     encode: Encode,
     *,
     dismissed: Collection[str] = (),
+    asked: Sequence[str] = (),
+    credited: Mapping[UUID, int] | None = None,
 ) -> list[Gap]:
-    """The gaps of a pool, without those whose ids were dismissed.
+    """The gaps of a pool, without those whose ids were dismissed, by falling value × need.
 
-    Hidden and stale memories belong in neither `graph` nor `memories`.
-
-    Scores of different kinds do not compare, so the first of each kind come first, then the second of each, and so on.
+    Hidden and stale memories belong in neither `graph` nor `memories`. Scores of different kinds do not compare, so the
+    value of a gap is that of its place: 1 for the first of its kind, 1/2 for the second, and so on. What is needed says
+    `needs`: `asked` are questions that were asked in vain, `credited` says how often memories were.
     """
     kinds = (
         unexplained(graph, memories, vectors, encode),
@@ -41,22 +45,68 @@ def find_gaps(
         thin(clusters),
     )
     left = [[gap for gap in gaps if gap.id not in dismissed] for gaps in kinds]
-    by_place = ((place, kind, gap) for kind, gaps in enumerate(left) for place, gap in enumerate(gaps))
-    return [gap for _, _, gap in sorted(by_place, key=lambda one: one[:2])]
+    valued = [(gap, 1 / place) for gaps in left for place, gap in enumerate(gaps, 1)]
+    needed = needs([gap for gap, _ in valued], asked, credited or {}, encode)
+    worth = [(gap, value * need) for (gap, value), need in zip(valued, needed, strict=True)]
+    return [gap for gap, _ in sorted(worth, key=lambda one: -one[1])]
 
 
 def gaps_now(
     concepts: PoolConcepts, clusters: Clusters, memory: MemoryClient, client: redis.Redis, decisions: Decisions
 ) -> list[Gap]:
     """The gaps of a pool that was loaded with its vectors; questions that somebody asked in vain come first."""
-    asked = [one.gap for one in OpenQuestions(client, concepts.pool).all()]
+    asked = [one.gap for one in OpenQuestions(client, concepts.pool).all() if one.journey is None]
     dismissed = decisions.dismissed()
     found = find_gaps(
         concepts.graph,
         clusters,
         concepts.ids,
         concepts.vectors,
-        lambda names: encode(memory, names),
+        partial(encode, memory),
         dismissed=dismissed,
+        asked=[gap.names[0] for gap in asked],
+        credited={one.memory.id: one.credibility.credits for one in memory.judge(concepts.ids)},
     )
     return [gap for gap in asked if gap.id not in dismissed] + found
+
+
+NAMED_BY = 2
+"""So many memories have to name a concept."""
+
+FREQUENCY = 0.1
+"""What the logarithm of how many do counts beside two cosines."""
+
+
+def unexplained(
+    graph: ConceptGraph,
+    memories: Sequence[UUID],
+    vectors: NDArray[np.float32],
+    encode: Encode,
+) -> list[Gap]:
+    """Concepts that two memories or more name, and that are the topic of none; the likeliest gap first.
+
+    `vectors`, of shape (memories, dimensions) and length 1, are those of the memories, which the graph has. A gap is
+    likely where the name is close to what the memories that name it say, where it is close to a topic of the pool, and
+    where many name it:
+
+        score = mean cosine to those memories + largest cosine to a topic + .1 ln(1 + how many)
+    """
+    place = {memory: number for number, memory in enumerate(memories)}
+    topics = {topic for memory in memories if (topic := graph.topic(memory)) is not None}
+    named: dict[str, list[UUID]] = {}
+    for memory in sorted(memories):
+        for name in graph.levels(memory):
+            named.setdefault(name, []).append(memory)
+    wanted = [name for name, by in named.items() if len(by) >= NAMED_BY and name not in topics]
+    if not wanted or not topics:
+        return []
+    meanings = encode(wanted)
+    to_topics = (meanings @ encode(sorted(topics)).T).max(axis=1)
+    found = []
+    for name, meaning, to_topic in zip(wanted, meanings, to_topics.tolist(), strict=True):
+        by = named[name]
+        to_memories = float((vectors[[place[memory] for memory in by]] @ meaning).mean())
+        score = max(to_memories + to_topic + FREQUENCY * log(1 + len(by)), 1e-9)
+        reason = f"{len(by)} memories name {name}, and none is about it."
+        found.append(Gap("unexplained", (name,), score, reason, tuple(by)))
+    return ranked(found)

@@ -18,17 +18,22 @@ MOST = 500
 
 
 class OpenQuestion(Message):
-    """A question that is open, and what somebody wanted to know when it came up."""
+    """A question that is open, what somebody wanted to know when it came up, and the task that an agent was given."""
 
     question: str
     wanted: str
     at: Moment
+    journey: str | None = None
 
     @property
     def gap(self) -> Gap:
         """It as a gap of its pool."""
-        reason = f"{self.question} Somebody asked {self.wanted!r}, and the memories did not suffice."
-        return Gap("asked", (self.question,), self.at, reason, ())
+        return Gap("asked", (self.question,), self.at, f"{self.question} {self.why}", ())
+
+    @property
+    def why(self) -> str:
+        """Why it is open."""
+        return f"Somebody asked {self.wanted!r}, and the memories did not suffice."
 
 
 class OpenQuestions:
@@ -44,11 +49,16 @@ class OpenQuestions:
         return sorted(found, key=lambda one: (-one.at, one.question))
 
     def add(self, questions: Iterable[str], wanted: str, at: float) -> None:
-        """Keep questions that came up when somebody wanted to know something; the same again is one."""
+        """Keep questions that came up when somebody wanted to know something; the same again is one that waits."""
         made = [OpenQuestion(question=one, wanted=wanted, at=at) for one in questions]
         if made:
             self._client.hset(self._key, mapping={one.gap.id: one.model_dump_json() for one in made})
             self.drop(one.gap for one in self.all()[MOST:])
+
+    def give(self, question: OpenQuestion, journey: str | None) -> None:
+        """Note the task by which an agent was asked a question, or that none was."""
+        given = question.model_copy(update={"journey": journey})
+        self._client.hset(self._key, question.gap.id, given.model_dump_json())
 
     def drop(self, gaps: Iterable[Gap]) -> None:
         """Take out questions that were answered."""

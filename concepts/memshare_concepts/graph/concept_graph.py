@@ -30,7 +30,7 @@ Sparse = tuple[NDArray[np.int32], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Link:
+class ConceptLink:
     """How one concept is linked to another; `memshare_concepts.graph.significance` explains the figures."""
 
     name: str
@@ -108,13 +108,13 @@ class ConceptGraph:
         number = self.index.topic(memory)
         return None if number is None else self.index.name(number)
 
-    def links(self, name: str) -> list[Link]:
+    def links(self, name: str) -> list[ConceptLink]:
         """All links of a concept, the heaviest first."""
         number = self.index.number(name)
         if number is None:
             return []
         columns = (column.tolist() for column in self._links(number, self.index.cooccurrence(number), None))
-        found = (Link(self.index.name(other), *figures) for other, *figures in zip(*columns, strict=True))
+        found = (ConceptLink(self.index.name(other), *figures) for other, *figures in zip(*columns, strict=True))
         return sorted(found, key=lambda link: (-link.weight, -link.strength, link.name))
 
     def vector(self, name: str, *, steps: int = 1) -> dict[str, float]:

@@ -23,7 +23,7 @@ class Cooccurrence(NamedTuple):
 
     def changed(self, number: int, members: Members, by: int) -> Cooccurrence:
         """With one memory of the concept `number` more (`by` 1) or less (-1)."""
-        others, levels = _beside(number, members)
+        others, levels = _neighbours(number, members)
         places = np.searchsorted(self.others, others)
         if by > 0:
             inside = np.minimum(places, len(self.others) - 1)
@@ -71,7 +71,7 @@ def counted(number: int, memories: Sequence[Members]) -> Cooccurrence:
     return Cooccurrence(others[first].astype(np.int32), counts, levels)
 
 
-def _beside(number: int, members: Members) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _neighbours(number: int, members: Members) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The other concepts of a memory by rising number, and by how much their levels are above the concept's."""
     own = members[0] == number
     order = np.argsort(members[0][~own])

@@ -25,13 +25,13 @@ from memshare_concepts.reviews.card import (
     standing_of,
 )
 from memshare_concepts.reviews.card_store import CardStore
-from memshare_concepts.reviews.plan import Clusters, Plan, plan, start_of_day
+from memshare_concepts.reviews.plan import Clusters, ReviewPlan, plan, start_of_day
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
 
-class Learner:
+class ReviewLearner:
     """What a person knows of a pool. Only memories with a question can be asked, so statements are left out."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Learner:
         self._replayed: dict[UUID, FsrsCard] = {}
 
     @classmethod
-    def of(cls, memory: MemoryClient, shelf: CardStore, pool: str, data: Path) -> Learner:
+    def of(cls, memory: MemoryClient, shelf: CardStore, pool: str, data: Path) -> ReviewLearner:
         """A person and a pool as they are now; clusters are those of the memories whose concepts are known.
 
         They are kept in the data folder.
@@ -89,7 +89,7 @@ class Learner:
         fresh = suggestions(self._graph, list(self.memories.values()), standings.keys(), known)
         return [memory.id for memory in fresh]
 
-    def plan(self, now: float, suggested: Sequence[UUID], *, most_new: int, together: bool) -> Plan:
+    def plan(self, now: float, suggested: Sequence[UUID], *, most_new: int, together: bool) -> ReviewPlan:
         """What is left of the day. `most_new` memories are new in a day."""
         today = start_of_day(now)
         reviewed = {one: card.reviews for one, card in self.cards.items() if card.reviews}

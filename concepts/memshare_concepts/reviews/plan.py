@@ -17,7 +17,7 @@ Clusters = Mapping[UUID, int]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReviewPlan:
     """The memories of a day, in the order in which they are asked."""
 
     due: tuple[UUID, ...]
@@ -39,7 +39,7 @@ def plan(
     *,
     most_new: int,
     together: bool,
-) -> Plan:
+) -> ReviewPlan:
     """The day of a person who knows memories so well, and was shown `seen_today` already.
 
     `suggested` are memories without a card, the best first. A memory in its first steps of minutes comes back on the
@@ -62,7 +62,7 @@ def plan(
     for one in suggested:
         if len(new) < most_new and _is_free(one, clusters, taken):
             new.append(one)
-    return Plan(tuple(due), tuple(groups), tuple(later), tuple(new))
+    return ReviewPlan(tuple(due), tuple(groups), tuple(later), tuple(new))
 
 
 def start_of_day(now: float) -> float:

@@ -28,7 +28,7 @@ class Sentence(Message):
     cites: tuple[UUID, ...]
 
 
-class Summary(Message):
+class ClusterSummary(Message):
     """What the memories of a cluster say, as a model wrote it."""
 
     sentences: tuple[Sentence, ...]
@@ -66,17 +66,17 @@ class Summaries:
         self._pool = pool
         self._key = SUMMARIES + pool
 
-    def all(self) -> list[Summary]:
+    def all(self) -> list[ClusterSummary]:
         """Those that are kept, the newest first."""
-        found = [Summary.model_validate_json(text) for text in self._client.hvals(self._key)]
+        found = [ClusterSummary.model_validate_json(text) for text in self._client.hvals(self._key)]
         return sorted(found, key=lambda one: (-one.made, one.id))
 
-    def of(self, members: Collection[UUID]) -> Summary | None:
+    def of(self, members: Collection[UUID]) -> ClusterSummary | None:
         """The summary of the cluster that has most in common with these memories, if that is enough."""
         best = max(self.all(), key=lambda one: one.in_common(members), default=None)
         return best if best is not None and best.in_common(members) >= SAME else None
 
-    def keep(self, summary: Summary) -> None:
+    def keep(self, summary: ClusterSummary) -> None:
         """Keep a summary."""
         with self._client.pipeline() as change:
             change.sadd(SUMMARIZED, self._pool)
@@ -85,6 +85,6 @@ class Summaries:
         for old in self.all()[MOST:]:
             self.drop(old)
 
-    def drop(self, summary: Summary) -> None:
+    def drop(self, summary: ClusterSummary) -> None:
         """Take a summary out."""
         self._client.hdel(self._key, summary.id)

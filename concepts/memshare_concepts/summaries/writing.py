@@ -15,7 +15,7 @@ from memshare_concepts.asking.target import typical
 from memshare_concepts.clusters.cluster import Cluster
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.quoting import LONGEST, quoted
-from memshare_concepts.summaries.summary import Sentence, Summary
+from memshare_concepts.summaries.summary import ClusterSummary, Sentence
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ask
 from memshare_memory.memory import Memory
@@ -68,7 +68,7 @@ def reading(graph: ConceptGraph, cluster: Cluster, memories: Mapping[UUID, Memor
     return chosen
 
 
-def summarise(chat: Chat, cluster: Cluster, read: Sequence[Memory], made: float) -> Summary:
+def summarise(chat: Chat, cluster: Cluster, read: Sequence[Memory], made: float) -> ClusterSummary:
     """A summary of a cluster by one call, from those of its memories that are read.
 
     Raises whatever `memshare_llm.structured.ask` raises, such as where the model cites twice what it was not given.
@@ -82,7 +82,7 @@ def summarise(chat: Chat, cluster: Cluster, read: Sequence[Memory], made: float)
         Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
     )
     asked = ask(chat, turns, summary_schema(len(read)))
-    return Summary(
+    return ClusterSummary(
         sentences=tuple(
             Sentence(text=one.text, cites=tuple(dict.fromkeys(named[each].id for each in one.cites)))
             for one in asked.value.sentences

@@ -1,0 +1,86 @@
+"""The concepts of a question, named as those of memories are, and the memories that it has concepts in common with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import uuid4
+
+import redis
+from pydantic import TypeAdapter
+
+from memshare_broker.wire.extractions import Concepts
+from memshare_concepts.extraction import EXAMPLES, extract, stored
+from memshare_llm.chat import Chat
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import Found, RecallRequest, SearchRequest
+from memshare_memory.forget.reviews import QUESTION_CONCEPTS
+from memshare_memory.memory import Memory, saying
+from memshare_memory.stores.store import Where
+
+KEEP_SECONDS = 7 * 86_400
+
+BY_CONCEPTS = 4
+"""One in so many of the memories may be one that was found by concepts."""
+
+_CONCEPTS = TypeAdapter(Concepts)
+
+
+class QuestionConcepts:
+    """The concepts of questions to one pool, kept in Redis for a week. The questions themselves are not."""
+
+    def __init__(self, client: redis.Redis, pool: str) -> None:
+        self._client = client
+        self._pool = pool
+
+    def read(self, question: str) -> Concepts | None:
+        """Those that were named; None where nobody has asked this question, or long ago."""
+        text = self._client.get(self._key(question))
+        return _CONCEPTS.validate_json(text) if text else None
+
+    def name(self, chat: Chat, question: str, found: Sequence[Found]) -> Concepts:
+        """Name them by one call; the first of the memories found that have concepts are its examples.
+
+        Raises whatever `memshare_llm.structured.ask` raises.
+        """
+        text = Memory(id=uuid4(), pool=self._pool, prompt=None, answer=question, created=0)
+        examples = [one.memory for one in found if one.memory.concepts][:EXAMPLES]
+        [hierarchy] = extract(chat, [text], examples).hierarchies
+        concepts = stored(hierarchy)
+        self._client.set(self._key(question), _CONCEPTS.dump_json(concepts), ex=KEEP_SECONDS)
+        return concepts
+
+    def _key(self, question: str) -> str:
+        return f"{QUESTION_CONCEPTS}{self._pool}:{saying(question)}"
+
+
+def with_related(
+    memory: MemoryClient,
+    pool: str,
+    question: str,
+    found: Sequence[Found],
+    concepts: Concepts,
+    key: Callable[[str], str],
+) -> tuple[Found, ...]:
+    """The memories found for a question, the best first, with those that have more of its concepts in the last places.
+
+    One in `BY_CONCEPTS` may give its place to such a one. `key` says which names are one concept. General concepts do
+    not count, as many memories have them.
+    """
+    wanted = _subjects(concepts, key)
+
+    def shared(one: Found) -> int:
+        return len(wanted & _subjects(one.memory.concepts, key))
+
+    names = ", ".join(name for level in ("0", "-1") for name in concepts.get(level, ()))
+    others = Where(ids_not=[one.memory.id for one in found])
+    by_name = memory.recall(RecallRequest(pool=pool, text=names, k=len(found), mode="hybrid", among=others)).found
+    last = len(found) - len(found) // BY_CONCEPTS
+    best = sorted((*found[last:], *by_name), key=shared, reverse=True)[: len(found) - last]  # of equals as it was
+    asked = SearchRequest(text=question, k=len(found), where=Where(ids=[one.memory.id for one in best]))
+    similarity = {one.memory.id: one.similarity for one in memory.search(asked)}  # without what was forgotten meanwhile
+    there = [one for one in best if one.memory.id in similarity]
+    return (*found[:last], *(one.model_copy(update={"similarity": similarity[one.memory.id]}) for one in there))
+
+
+def _subjects(concepts: Concepts, key: Callable[[str], str]) -> set[str]:
+    return {key(name) for level in ("-1", "0") for name in concepts.get(level, ())}
