@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from memshare_agents.reasoning.budget import Limits
+from memshare_agents.reasoning.budget import RunLimits
 from memshare_broker.agent_files import agent_files
 from memshare_broker.app import STAGE_QUEUES
 from memshare_broker.errors import BadInput
@@ -43,11 +43,12 @@ class Agent(BaseModel):
     memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
     recall: RecallMode = "dense"
     claims: bool = Field(default=True, description="False: answers are made up, and contradict nothing")
+    question_concepts: bool = Field(default=True, description="False: those of questions to its pool are not named")
     model: str | None = None
     kinds: dict[Name, Kind] = {}
     engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
     models: dict[Name, str] = Field(default={}, description="by operator of the engine, where it differs")
-    limits: Limits = Field(default=Limits(), description="of one run of the engine")
+    limits: RunLimits = Field(default=RunLimits(), description="of one run of the engine")
 
     @model_validator(mode="after")
     def _engine_has_what_it_is_given(self) -> Agent:
@@ -74,6 +75,7 @@ class Agent(BaseModel):
             pool=self.pool,
             model=self.model or model,
             rubric=self.rubric,
+            question_concepts=self.question_concepts,
             invented=tuple(kind for kind, claimed in claims.items() if not claimed),
         )
 

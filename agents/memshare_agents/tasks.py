@@ -9,14 +9,11 @@ from dataclasses import dataclass
 
 from celery import Celery
 
-from memshare_agents.answered import Answered
-from memshare_agents.nearest_answer import nearest_answer
-from memshare_agents.prompt import build_prompt
-from memshare_agents.question import ask_for_question
+from memshare_agents.answering import AnswerMade, Withholding, nearest_answer, withhold_one
+from memshare_agents.prompt import ask_for_question, build_prompt
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent
-from memshare_agents.withholding import Withholding, withhold_one
 from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
@@ -69,6 +66,8 @@ class AnswerStage:
             raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
         if task.documents and self.reasoner is None:
             raise BadInput(f"Agent {self.agent.name!r} reads no documents; submit the task to one with an engine.")
+        if self.reasoner is not None and self.reasoner.sources.library is not None:
+            self.reasoner.sources.library.require_indexed()
         # Here alone: what was answered is still graded and learnt from.
         self.check_caps(self.agent.name, task.submitter)
 
@@ -119,6 +118,7 @@ class AnswerStage:
             usage=said.usage,
             seconds=round(time.monotonic() - started, 3),
             steps=said.steps,
+            verified=said.verified if said.steps else None,
             withheld=said.withheld,
             quoted=said.quoted,
         )
@@ -164,7 +164,7 @@ class AnswerStage:
         prompt: str,
         answer: str,
         embedding: Embedding | None,
-        said: Answered | None = None,
+        said: AnswerMade | None = None,
     ) -> NextMessage:
         """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
         pair = AnsweredTask(
@@ -188,7 +188,7 @@ class AnswerStage:
         )
         return SCORE.next(pair)
 
-    def _judged(self, journey: str, task: AgentTask, said: Answered) -> NextMessage | None:
+    def _judged(self, journey: str, task: AgentTask, said: AnswerMade) -> NextMessage | None:
         """What the memory service learns of the answers on the way: on which memories they rested, and the verdicts."""
         if not task.remember or not said.judged:
             return None
@@ -204,10 +204,10 @@ class AnswerStage:
         )
         return CREDIT.next(verdict)
 
-    def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> Answered:
+    def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> AnswerMade:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
-        return Answered(
+        return AnswerMade(
             reply.text,
             reply.model,
             tuple(one.shown for one in withholding.shown),

@@ -11,7 +11,7 @@ from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.reasoning.sources import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_agents.tasks import AnswerStage, register
-from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.chat import Chat
 from memshare_llm.worker import open_budget, open_limited, open_metering
@@ -55,7 +55,7 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
             _answering(settings, name)
 
 
-part = Part(
+part = WorkerPart(
     queues=lambda settings: list(load_roster(settings.agents_dir)),
     register=_register,
     warm=_warm,

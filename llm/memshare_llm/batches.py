@@ -1,4 +1,4 @@
-"""Batches: messages of one hop wait until ten are there, or for long enough, to be asked about in one call.
+"""Batches: messages of one hop wait until enough are there, or for long enough, to be asked about in one call.
 
 Each waits as an open message beside its queue, so nothing is lost where a worker is killed: what is in Redis here only
 says who waits with whom, and what was said of whom.
@@ -19,19 +19,21 @@ from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
 from memshare_llm.chat import UselessReply
 from memshare_llm.structured import DoesNotFit
 
-MOST = 10  # messages in one call
+MOST = 10  # messages in one call, where nothing else is said
 HOLD = "batch "  # begins what holds back a message that waits for others
 KEPT_SECONDS = 3_600  # longer than a message takes to come back
 LOOK_AGAIN = 2.0  # seconds
+GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
 _ASKING, _ALONE = "asking ", "alone"
-"""What stands in place of what was said: with the id of the message that asks, and where each has to ask for itself."""
+"""What stands in place of what was said: with the message that asks, and since when the task waits; and where each has
+to ask for itself."""
 _BETWEEN = "\x1f"  # stands in no name
 
 T = TypeVar("T", bound=PaidTask)
 R = TypeVar("R", bound=Message)
 
 
-class Waiting(NamedTuple, Generic[T]):
+class WaitingTask(NamedTuple, Generic[T]):
     """A task that waited, and since when, as Unix time in seconds."""
 
     task: T
@@ -41,9 +43,24 @@ class Waiting(NamedTuple, Generic[T]):
 class Batches(Generic[T, R]):
     """The tasks of a hop that wait, by pool and by who pays: agent and submitter."""
 
-    def __init__(self, hop: Hop[T, R], name: str, client: redis.Redis, ledger: Ledger, wait: float) -> None:
-        """A task waits for others for at most `wait` seconds; `name` is what its keys begin with."""
+    def __init__(
+        self,
+        hop: Hop[T, Any],
+        name: str,
+        client: redis.Redis,
+        ledger: Ledger,
+        wait: float,
+        *,
+        most: int = MOST,
+        said: type[R] | None = None,
+    ) -> None:
+        """A task waits for others for at most `wait` seconds, until `most` are there; `name` begins its keys.
+
+        What is said of one is of the type `said`, where it is not the record of the hop.
+        """
         self._hop = hop
+        self._most = most
+        self._type: type[R] = said or hop.record
         self._name = name
         self._client = client
         self._ledger = ledger
@@ -52,7 +69,7 @@ class Batches(Generic[T, R]):
     def said(self, journey: str) -> R | None:
         """What the call of another message has said of this journey."""
         found = self._client.get(self._state_key(journey))
-        return self._hop.record.model_validate_json(str(found)) if found and str(found).startswith("{") else None
+        return self._type.model_validate_json(str(found)) if found and str(found).startswith("{") else None
 
     def ask(self, task: T, call: Callable[[list[T]], Mapping[str, R]]) -> R:
         """What is said of a task, asked now with those that wait with it; raises `NotYet` as long as it waits.
@@ -78,41 +95,46 @@ class Batches(Generic[T, R]):
         self._give_back([one for one in waited if one.task.journey not in said])
         return said[task.journey]
 
-    def gather(self, task: T) -> list[Waiting[T]]:
+    def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""
         key, member, own = self._waiting_key(task), task.model_dump_json(), self._message(task.journey)
         state, hold = str(self._client.get(self._state_key(task.journey)) or ""), f"{HOLD}{task.journey}"
         if state == _ALONE:
             self.leave(task)
-            return [Waiting(task, time.time())]
+            return [WaitingTask(task, time.time())]
         being_asked = NotYet("It is being asked about with others.", LOOK_AGAIN, hold)
-        if state.startswith(_ASKING) and self._ledger.is_in_hand(state.removeprefix(_ASKING)):
-            raise being_asked  # else the worker that asked was killed
-        now = time.time()
+        now = first = time.time()
+        if state.startswith(_ASKING):
+            asking, _, at = state.removeprefix(_ASKING).partition(" ")
+            if asking != own and self._ledger.is_in_hand(asking):
+                raise being_asked
+            # The worker that asked was killed: what has waited long enough waits for the others of its batch alone.
+            first = min(now, max(float(at or now), now + GATHER_AGAIN - self._wait))
         with self._client.pipeline() as step:
-            step.zadd(key, {member: now}, nx=True)
+            step.zadd(key, {member: first}, nx=True)
             step.zcard(key)
             step.zscore(key, member)
             step.expire(key, KEPT_SECONDS)
             found: list[Any] = step.execute()
-        there, since = found[1], now if found[2] is None else float(found[2])
+        there, since = found[1], first if found[2] is None else float(found[2])
         left = since + self._wait - now
-        if there < MOST and left > 0:
-            why = f"It waits until {MOST} memories can be asked about in one call, at most {self._wait:g} s."
+        if there < self._most and left > 0:
+            why = f"It waits until {self._most} memories can be asked about in one call, at most {self._wait:g} s."
             raise NotYet(why, left, hold)
         if not self._client.zrem(key, member):
             raise being_asked  # another worker has just taken it
-        popped: Any = self._client.zpopmin(key, MOST - 1)
-        others = [Waiting(self._hop.message.model_validate_json(str(text)), float(at)) for text, at in popped]
-        for one in others:
-            self._client.set(self._state_key(one.task.journey), _ASKING + own, ex=KEPT_SECONDS)
-        return [Waiting(task, since), *others]
+        popped: Any = self._client.zpopmin(key, self._most - 1)
+        others = [WaitingTask(self._hop.message.model_validate_json(str(text)), float(at)) for text, at in popped]
+        waited = [WaitingTask(task, since), *others]
+        for one in waited:
+            self._client.set(self._state_key(one.task.journey), f"{_ASKING}{own} {one.since}", ex=KEPT_SECONDS)
+        return waited
 
     def leave(self, task: T) -> None:
         """It waits no longer: there is nothing to be asked about it."""
         self._client.zrem(self._waiting_key(task), task.model_dump_json())
 
-    def _give_back(self, waited: Iterable[Waiting[T]]) -> None:
+    def _give_back(self, waited: Iterable[WaitingTask[T]]) -> None:
         """They were not asked about, and go on waiting, but for those that have to be asked about by themselves."""
         for one in waited:
             if self._client.get(self._state_key(one.task.journey)) == _ALONE:
@@ -120,14 +142,14 @@ class Batches(Generic[T, R]):
             self._client.zadd(self._waiting_key(one.task), {one.task.model_dump_json(): one.since}, nx=True)
             self._client.delete(self._state_key(one.task.journey))
 
-    def _part(self, waited: Sequence[Waiting[T]]) -> None:
+    def _part(self, waited: Sequence[WaitingTask[T]]) -> None:
         """They cannot be asked about together: each is, by itself."""
         for one in waited:
             self._client.set(self._state_key(one.task.journey), _ALONE, ex=KEPT_SECONDS)
         self._wake([one.task.journey for one in waited])
 
     def _wake(self, journeys: Sequence[str]) -> None:
-        self._ledger.wake([self._message(journey) for journey in journeys])
+        self._ledger.parked.wake([self._message(journey) for journey in journeys])
 
     def _message(self, journey: str) -> str:
         return str(derived_id(journey, self._hop.name))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
+from memshare_broker.settings.file import PROVIDERS
 from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel
 
 
 def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
-    """The chat model of a name: `openai:MODEL`, `mistral:MODEL`, or `offline` for none.
+    """The chat model of a name: PROVIDER:MODEL, such as `openai:MODEL`, or `offline` for none.
 
     `timeout` is for a whole call in seconds; `connections` is how many threads may call at once. Connects to
     nothing. Raises `BadInput` for any other name, and for a provider whose key is missing.
@@ -26,4 +27,5 @@ def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
         return MistralChat(model, timeout=timeout, connections=connections)
     if name == OFFLINE:
         return NoModel()
-    raise BadInput(f"Unknown chat model {name!r}: write openai:MODEL, mistral:MODEL, or offline for none.")
+    expected = ", ".join(f"{one}:MODEL" for one in PROVIDERS)
+    raise BadInput(f"Unknown chat model {name!r}: write {expected}, or {OFFLINE} for none.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -60,6 +60,11 @@ def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
             f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}",
             reason="invalid reply",
         ) from error
+
+
+def without_docstring(schema: dict[str, Any]) -> None:
+    """Leave the docstring out of the JSON schema of a model, where it would be paid for with every call."""
+    schema.pop("description", None)
 
 
 def _read(text: str, schema: type[T]) -> T:

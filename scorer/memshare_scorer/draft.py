@@ -72,7 +72,7 @@ class Draft(BaseModel):
     _own_names = field_validator("criteria")(_require_own_names)
 
 
-class Judgement(BaseModel):
+class DraftJudgement(BaseModel):
     """What was thought of one draft; drafts count from 1."""
 
     model_config = ConfigDict(extra="forbid")
@@ -100,7 +100,7 @@ class Merged(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    judgements: list[Judgement] = Field(min_length=1, max_length=20)
+    judgements: list[DraftJudgement] = Field(min_length=1, max_length=20)
     criteria: list[MergedCriterion] = Field(min_length=2, max_length=20)
 
     _own_names = field_validator("criteria")(_require_own_names)

@@ -13,13 +13,13 @@ from shlex import quote
 
 from celery import Celery
 
-from memshare_broker.delivery.hops import COMPARE, OFFER, SCORE, SETTLE
+from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
-from memshare_broker.wire.comparisons import Compared, CompareTask
+from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare_broker.wire.offers import OfferedPair
@@ -27,9 +27,8 @@ from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_scorer.contradiction import compare
-from memshare_scorer.grading import Pair, grade, is_checked
+from memshare_scorer.grading import PairToGrade, grade, is_checked
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
 
@@ -106,7 +105,7 @@ class ScoreStage:
 
     def _grade(self, journey: str, task: AnsweredTask, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
-        pair = Pair(task.kind, task.prompt, task.answer)
+        pair = PairToGrade(task.kind, task.prompt, task.answer)
         with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             score = grade(chat, rubric, threshold, pair, votes=self.votes)
         verdict = "accepted" if score.accepted else "not accepted"
@@ -125,16 +124,15 @@ def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:
 
 
 @dataclass(frozen=True)
-class Comparing:
+class CompareStage:
     """The scorer as it compares memories, with its model."""
 
     chat: Chat
-    conflicts: Conflicts
     batches: Batches[CompareTask, Compared]
     metering: Metering = unmetered
 
     def run(self, journey: str, task: CompareTask) -> Outcome:
-        """Ask which memories contradict the one, with those that wait for the same, and note it of each pair; or wait.
+        """Ask which memories contradict the one, with those that wait for the same; or wait.
 
         Without a model nothing is asked.
         """
@@ -144,11 +142,12 @@ class Comparing:
             )
             return Outcome(nothing, ended="no model")
         compared = self.batches.said(journey) or self.batches.ask(task, self._ask)
-        self.conflicts.note(task.pool, compared, [other.id for other in task.others])
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
-        return Outcome(compared, ended="contradicts" if found else "agrees")
+        others = tuple(other.id for other in task.others)
+        pairs = ComparedPairs(journey=journey, pool=task.pool, compared=compared, others=others)
+        return Outcome(compared, NOTE_COMPARED.next(pairs), "contradicts" if found else "agrees")
 
     def _ask(self, tasks: Sequence[CompareTask]) -> dict[str, Compared]:
         first = tasks[0]
@@ -160,7 +159,7 @@ def register(
     app: Celery,
     services: Callable[[], StageServices],
     scoring: Callable[[], ScoreStage],
-    comparing: Callable[[], Comparing],
+    comparing: Callable[[], CompareStage],
 ) -> None:
     """Register the tasks; what they need is built when the first message comes."""
     add_stage(app, Stage(SCORE, lambda journey, task: scoring().run(journey, task)), services)

@@ -12,16 +12,16 @@ from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.presence import present
-from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
+from memshare_broker.wire.comparisons import Compared, CompareTask
 from memshare_llm.batches import Batches
 from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import all_rubrics
-from memshare_scorer.tasks import Comparing, ScoreStage, register
+from memshare_scorer.tasks import CompareStage, ScoreStage, register
 
 
 @functools.cache
@@ -43,10 +43,12 @@ def _scoring(settings: Settings) -> ScoreStage:
 
 
 @functools.cache
-def _comparing(settings: Settings) -> Comparing:
+def _comparing(settings: Settings) -> CompareStage:
     client = connect(settings.redis)
-    batches = Batches(COMPARE, "comparisons", client, Ledger(client, settings.keep_days), settings.concepts_wait)
-    return Comparing(_scoring(settings).chat, Conflicts(client), batches, open_metering(settings))
+    batches: Batches[CompareTask, Compared] = Batches(
+        COMPARE, "comparisons", client, Ledger(client, settings.keep_days, settings.traces_days), settings.concepts_wait
+    )
+    return CompareStage(_scoring(settings).chat, batches, open_metering(settings))
 
 
 def _register(app: Celery, settings: Settings) -> None:
@@ -60,5 +62,5 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         _scoring(settings)
 
 
-part = Part(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm)
+part = WorkerPart(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm)
 app = worker_app(part)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.quote import conversation
-from memshare_agents.reasoning.short_term import Item, cut, tokens_of
+from memshare_agents.reasoning.short_term import ShortTermItem, cut, tokens_of
 from memshare_agents.reasoning.sources.cutting import pieces
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_llm.structured import ask
@@ -42,7 +42,7 @@ class BrowserArguments(Arguments):
     )
 
 
-class Reading(BaseModel):
+class PageReading(BaseModel):
     """What a page says."""
 
     model_config = ConfigDict(extra="forbid")
@@ -52,7 +52,7 @@ class Reading(BaseModel):
     quote: Short
 
 
-class Summary(BaseModel):
+class PageSummary(BaseModel):
     """What a piece of a page says; empty where it says nothing of what is looked for."""
 
     model_config = ConfigDict(extra="forbid")
@@ -60,15 +60,17 @@ class Summary(BaseModel):
     summary: Short
 
 
-def run(arguments: BrowserArguments, context: Context) -> Result:
+def run(arguments: BrowserArguments, context: Context) -> OperatorResult:
     source = arguments.source
     if source not in context.sources_found and source not in context.whole:
         # An address that a text names could carry what was found here to whoever wrote it.
-        return Result(said=f"Not opened: no search has found {source!r}, and it does not stand in the question.")
+        return OperatorResult(
+            said=f"Not opened: no search has found {source!r}, and it does not stand in the question."
+        )
     try:
         page = context.sources.browser.read(source)
     except (BadInput, TryAgain, GiveUp) as error:
-        return Result(said=f"Not read: {error}", read=(source,))
+        return OperatorResult(said=f"Not read: {error}", read=(source,))
 
     text, note = page.text, ""
     if tokens_of(text) > context.room:
@@ -85,20 +87,20 @@ def run(arguments: BrowserArguments, context: Context) -> Result:
                 "page": text,
             },
         ),
-        Reading,
+        PageReading,
     ).value
     if not reading.found or not reading.answer:
         said = f"The page does not tell: {arguments.looking_for}{note}"
         # It is held, so that the page is not opened for it again.
-        return Result(said=said, read=(source,), items=(Item("not there", said, source, page.title),))
+        return OperatorResult(said=said, read=(source,), items=(ShortTermItem("not there", said, source, page.title),))
     words = reading.answer
     if not _stands_in(reading.quote, page.text):
         words += f"\n{UNQUOTED}"
     elif not _stands_in(reading.quote, words):
         words += f'\nOn the page: "{reading.quote}"'
     parents = tuple(item.memory_id for item in context.items if item.source == source and item.memory_id is not None)
-    found = Item("page", words, source, page.title, parents=parents)
-    return Result(said=reading.answer + note, read=(source,), items=(found,))
+    found = ShortTermItem("page", words, source, page.title, parents=parents)
+    return OperatorResult(said=reading.answer + note, read=(source,), items=(found,))
 
 
 def _shortened(text: str, looking_for: str, context: Context) -> tuple[str, str]:
@@ -108,7 +110,7 @@ def _shortened(text: str, looking_for: str, context: Context) -> tuple[str, str]
     summaries = []
     for part in parts[:PIECES]:
         turns = conversation(SUMMARISE, {"looking_for": looking_for, "piece": cut(part, context.room)})
-        summaries.append(cut(ask(context.chat, turns, Summary).value.summary, share))
+        summaries.append(cut(ask(context.chat, turns, PageSummary).value.summary, share))
     left_out = len(parts) - PIECES
     note = f" (the page has {len(parts)} pieces; the last {left_out} were not read)" if left_out > 0 else ""
     return "\n".join(summary for summary in summaries if summary), note

@@ -11,7 +11,7 @@ from memshare_broker.wire.messages import MAX_PARTS, Turn, Usage
 from memshare_llm.chat import Chat, FirstToken, RefusedReply, Reply, UselessReply
 
 
-class Limits(BaseModel):
+class RunLimits(BaseModel):
     """The budgets of one run, the first of which that is used up ends it, and how its short-term memory forgets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,10 +36,10 @@ class UsedUp(Exception):
     """A budget of the run is used up; the message says which."""
 
 
-class Budget:
+class RunBudget:
     """What a run has used so far."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: RunLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self.usage = Usage()
         self.calls = 0
         self._limits = limits
@@ -65,7 +65,7 @@ class Paid:
     The last call may exceed the tokens, as its length is known only afterwards.
     """
 
-    def __init__(self, chat: Chat, budget: Budget) -> None:
+    def __init__(self, chat: Chat, budget: RunBudget) -> None:
         self.name = chat.name
         self.usage = Usage()
         self.asked = False

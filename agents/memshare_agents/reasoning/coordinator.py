@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.plan import COORDINATOR, calls_in, plan_schema
 from memshare_agents.reasoning.quote import conversation, quoted
 from memshare_llm.structured import ask
@@ -39,14 +39,14 @@ class CoordinatorArguments(Arguments):
     )
 
 
-def run(arguments: CoordinatorArguments, context: Context) -> Result:
+def run(arguments: CoordinatorArguments, context: Context) -> OperatorResult:
     operators = tuple(context.operators.values())
     turns = conversation(INSTRUCTIONS, document(arguments.goal, context))
     plan = ask(context.chat, turns, plan_schema(operators)).value
     calls = calls_in(plan, arguments.goal)
     thought: str = plan.thought  # type: ignore[attr-defined]
     names = " → ".join(call.operator for call in calls)
-    return Result(
+    return OperatorResult(
         said=f"{names or 'nothing to do'}: {thought}",
         read=context.read,
         left_out=context.left_out,

@@ -8,14 +8,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Call, Context, Operator, Result, Verdict
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorCall, OperatorResult, Verdict
 from memshare_agents.reasoning.plan import COORDINATOR, DISCRIMINATOR
 from memshare_agents.reasoning.quote import conversation, quoted
-from memshare_agents.reasoning.short_term import CUT, Item
+from memshare_agents.reasoning.short_term import CUT, ShortTermItem
 from memshare_llm.structured import ask
 from memshare_memory.memory import folded
 
-AGAIN = Call(COORDINATOR, {"goal": "Find a better answer: the last one was rejected."})
+AGAIN = OperatorCall(COORDINATOR, {"goal": "Find a better answer: the last one was rejected."})
 
 INSTRUCTIONS = """\
 You check an answer that somebody else gave. `question` is what was asked, `part_of`, where it is there, what that \
@@ -42,7 +42,7 @@ class Share(BaseModel):
     share: float = Field(ge=0, le=1)
 
 
-class Judgement(BaseModel):
+class AnswerJudgement(BaseModel):
     """What the model says of an answer."""
 
     model_config = ConfigDict(extra="forbid")
@@ -53,24 +53,24 @@ class Judgement(BaseModel):
     shares: list[Share] = Field(max_length=100)
 
 
-def run(_arguments: DiscriminatorArguments, context: Context) -> Result:
+def run(_arguments: DiscriminatorArguments, context: Context) -> OperatorResult:
     proposal = context.proposal
     if proposal is None:
-        return Result(said="Rejected: there is no new answer to check.", plan=(AGAIN,))
+        return OperatorResult(said="Rejected: there is no new answer to check.", plan=(AGAIN,))
     if any(_same(item.text, proposal.answer) for item in context.failed):
         known = "the same answer has failed before"
-        return Result(said=f"Rejected: {known}.", plan=(AGAIN,), verdict=Verdict(False, known, {}))
+        return OperatorResult(said=f"Rejected: {known}.", plan=(AGAIN,), verdict=Verdict(False, known, {}))
     document = {
         **context.asked,
         "answer": proposal.answer,
         "knowledge": quoted(context.known),
         "failed": quoted(context.failed),
     }
-    judged = ask(context.chat, conversation(INSTRUCTIONS, document), Judgement).value
+    judged = ask(context.chat, conversation(INSTRUCTIONS, document), AnswerJudgement).value
     labels = [item.label for item in context.known]
     shares = shares_of(((one.item, one.share) for one in judged.shares), labels)
     verdict = Verdict(judged.verified, judged.reason, shares)
-    result = Result(
+    result = OperatorResult(
         said=f"{'Verified' if judged.verified else 'Rejected'}: {judged.reason}",
         read=context.read,
         left_out=context.left_out,
@@ -79,7 +79,7 @@ def run(_arguments: DiscriminatorArguments, context: Context) -> Result:
     )
     if judged.verified:
         return result
-    failure = Item("failed answer", proposal.answer, title=judged.reason, about=context.about)
+    failure = ShortTermItem("failed answer", proposal.answer, title=judged.reason, about=context.about)
     return replace(result, items=(failure,), plan=(AGAIN,))
 
 

@@ -14,11 +14,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from memshare_agents.reasoning.budget import Budget, Limits, Paid, UsedUp
-from memshare_agents.reasoning.operator import Call, Context, Operator, Proposal, Result, Verdict
+from memshare_agents.reasoning.budget import Paid, RunBudget, RunLimits, UsedUp
+from memshare_agents.reasoning.operator import (
+    Context,
+    Operator,
+    OperatorCall,
+    OperatorProposal,
+    OperatorResult,
+    Verdict,
+)
 from memshare_agents.reasoning.plan import COORDINATOR
-from memshare_agents.reasoning.run_state import Attempt, Part, RunState, Waiting
-from memshare_agents.reasoning.short_term import Item, ShortTerm
+from memshare_agents.reasoning.run_state import Attempt, RunPart, RunState, WaitingRun
+from memshare_agents.reasoning.short_term import ShortTerm, ShortTermItem
 from memshare_broker.wire.messages import Step, Usage
 from memshare_llm.chat import Chat
 from memshare_llm.structured import DoesNotFit
@@ -31,18 +38,18 @@ if TYPE_CHECKING:
 ARGUMENTS, SAID, READ = 600, 1_000, 60
 MOST_READ, MOST_KNOWLEDGE = 12, 40
 
-FIRST = Call(COORDINATOR, {"goal": "Answer the question."})
-ANEW = Call(COORDINATOR, {"goal": "Go on without the step that failed."})
+FIRST = OperatorCall(COORDINATOR, {"goal": "Answer the question."})
+ANEW = OperatorCall(COORDINATOR, {"goal": "Go on without the step that failed."})
 
 
 @dataclass(frozen=True)
-class Run:
+class EngineRun:
     """What became of a question. Where `verified` is false, `end` says why the run ended."""
 
-    proposal: Proposal | None
+    proposal: OperatorProposal | None
     verdict: Verdict | None
     end: str
-    items: tuple[Item, ...]
+    items: tuple[ShortTermItem, ...]
     attempts: tuple[Attempt, ...]
     """Every answer that was checked, in order, also those to sub-questions."""
     steps: tuple[Step, ...]
@@ -58,21 +65,21 @@ class Engine:
     """Runs questions; `chat_of` gives the model of an operator by its name."""
 
     operators: Mapping[str, Operator[Any]]
-    limits: Limits
+    limits: RunLimits
     chat_of: Callable[[str], Chat]
     knowledge: Knowledge
     sources: Sources
     documents: tuple[str, ...] = ()
 
-    def run(self, question: str, instructions: str) -> Run:
+    def run(self, question: str, instructions: str) -> EngineRun:
         """Answer a question, told how by `instructions`; raises what a model raises, but for replies that do not fit.
 
         It ends by a verified answer to the whole question, or else when nothing waits or a budget is used up.
         """
-        limits, whole = self.limits, Part(question)
-        budget = Budget(limits)
+        limits, whole = self.limits, RunPart(question)
+        budget = RunBudget(limits)
         memory = ShortTerm(limits.context, decay=limits.decay, threshold=limits.threshold)
-        state = RunState(whole, memory, deque([Waiting(FIRST, whole, 0, None)]))
+        state = RunState(whole, memory, deque([WaitingRun(FIRST, whole, 0, None)]))
         end = "its plan came to an end"
         while state.queue:
             waiting = state.queue.popleft()
@@ -92,9 +99,9 @@ class Engine:
                 end = "verified"
                 break
         attempts, steps = tuple(state.attempts), tuple(state.steps)
-        return Run(whole.proposal, whole.verdict, end, state.memory.items, attempts, steps, budget.usage)
+        return EngineRun(whole.proposal, whole.verdict, end, state.memory.items, attempts, steps, budget.usage)
 
-    def _step(self, state: RunState, waiting: Waiting, budget: Budget, instructions: str) -> None:
+    def _step(self, state: RunState, waiting: WaitingRun, budget: RunBudget, instructions: str) -> None:
         """Run one operator and record it, also where a budget ends it half-way."""
         operator, part = self.operators[waiting.call.operator], waiting.part
         paid, number, started = Paid(self.chat_of(operator.name), budget), len(state.steps) + 1, time.monotonic()
@@ -118,12 +125,12 @@ class Engine:
             documents=self.documents,
             is_part=not part.is_whole,
         )
-        result = Result(said="Stopped: a budget of the run was used up.")
+        result = OperatorResult(said="Stopped: a budget of the run was used up.")
         try:
             budget.check()
             result = operator.run(operator.arguments.model_validate(waiting.call.arguments), context)
         except DoesNotFit as error:
-            result = Result(said=f"Failed: {error}", plan=(ANEW,))
+            result = OperatorResult(said=f"Failed: {error}", plan=(ANEW,))
         finally:
             recalled = [item.memory_id for item in state.memory.items if item.label in result.recalled]
             ids = [*recalled, *(item.memory_id for item in result.items)]

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from memshare_agents.reasoning.browser import UNQUOTED
-from memshare_agents.reasoning.engine import Run
+from memshare_agents.reasoning.engine import EngineRun
 from memshare_agents.reasoning.run_state import leaves
-from memshare_agents.reasoning.short_term import Item
+from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.wire.grades import JudgedAnswer
 from memshare_broker.wire.messages import MAX_LEARNT, Learnt, PartAnswer, Shown
 from memshare_memory.memory import folded
 
 
-def shown_in(run: Run) -> tuple[Shown, ...]:
+def shown_in(run: EngineRun) -> tuple[Shown, ...]:
     """The memories that the last answer used, each with its share where the answer was checked; largest first."""
     used = set(run.proposal.used if run.proposal else ())
     found = [leaf for item in run.items if item.label in used for leaf, _ in leaves(item)]
@@ -24,7 +24,7 @@ def shown_in(run: Run) -> tuple[Shown, ...]:
     return _shown([*((item, 0.0) for item in found), *_last(run)])
 
 
-def judged_in(run: Run) -> tuple[JudgedAnswer, ...]:
+def judged_in(run: EngineRun) -> tuple[JudgedAnswer, ...]:
     """Every answer of a run that was judged and rests on memories, but for the verified one to the whole question.
 
     That one is graded, and credits what it rests on with its grade.
@@ -37,7 +37,7 @@ def judged_in(run: Run) -> tuple[JudgedAnswer, ...]:
     return tuple(answer for answer in judged if any(one.share for one in answer.shown))
 
 
-def learnt_in(run: Run, now: float) -> tuple[Learnt, ...]:
+def learnt_in(run: EngineRun, now: float) -> tuple[Learnt, ...]:
     """What a verified answer has from documents and web pages that were read for it, and that quote what they tell."""
     pages = {item.text: item for item, share in _last(run) if run.verified and share > 0 and item.kind == "page"}
     return tuple(
@@ -47,7 +47,7 @@ def learnt_in(run: Run, now: float) -> tuple[Learnt, ...]:
     )
 
 
-def parts_in(run: Run, question: str, most: int) -> tuple[PartAnswer, ...]:
+def parts_in(run: EngineRun, question: str, most: int) -> tuple[PartAnswer, ...]:
     """The first sub-questions with verified answers, each once; none that is the task's own question."""
     found: dict[str, PartAnswer] = {}
     for one in run.attempts:
@@ -57,14 +57,14 @@ def parts_in(run: Run, question: str, most: int) -> tuple[PartAnswer, ...]:
     return tuple(found.values())[:most]
 
 
-def _last(run: Run) -> Iterable[tuple[Item, float]]:
+def _last(run: EngineRun) -> Iterable[tuple[ShortTermItem, float]]:
     whole = [attempt for attempt in run.attempts if attempt.whole]
     return whole[-1].grounds if whole and run.verdict is not None else ()
 
 
-def _shown(found: Iterable[tuple[Item, float | None]]) -> tuple[Shown, ...]:
+def _shown(found: Iterable[tuple[ShortTermItem, float | None]]) -> tuple[Shown, ...]:
     shares: defaultdict[UUID, list[float]] = defaultdict(list)
-    items: dict[UUID, Item] = {}
+    items: dict[UUID, ShortTermItem] = {}
     for item, share in found:
         if item.memory_id is not None:
             items[item.memory_id] = item

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare_agents.reasoning.short_term import Item
+from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.observe import tracing
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.conditions import Conditions
@@ -58,13 +58,13 @@ class Knowledge:
             self._version = self._memory.recall(nothing).retriever_version
         return self._version
 
-    def _sorted(self, filters: SortedConditions, order: Order) -> list[Item]:
+    def _sorted(self, filters: SortedConditions, order: Order) -> list[ShortTermItem]:
         """The first memories that agents may be shown, in an order."""
         where = filters.where(pool=self._pool, status="active", ids_not=self._not_shown)
         where = replace(where, credibility_from=max(FLOOR, where.credibility_from or 0.0))
         return [_item(Found(memory=one, similarity=0.0)) for one in self._memory.first(where, order, self._k)]
 
-    def search(self, text: str, filters: SortedConditions) -> list[Item]:
+    def search(self, text: str, filters: SortedConditions) -> list[ShortTermItem]:
         """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
         if self._k == 0:
             return []
@@ -87,9 +87,9 @@ class Knowledge:
         return [_item(one) for one in recalled.found]
 
 
-def _item(found: Found) -> Item:
+def _item(found: Found) -> ShortTermItem:
     memory = found.memory
-    return Item(
+    return ShortTermItem(
         kind="memory",
         text=memory.answer,
         source=memory.source or "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from memshare_agents.reasoning.short_term import Item
+from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.wire.messages import Step
 from memshare_llm.chat import Chat
 
@@ -26,14 +26,14 @@ class Arguments(BaseModel):
 A = TypeVar("A", bound=Arguments)
 
 
-class Call(NamedTuple):
+class OperatorCall(NamedTuple):
     """An operator to run, with its arguments as JSON; the engine validates them."""
 
     operator: str
     arguments: dict[str, Any]
 
 
-class Proposal(NamedTuple):
+class OperatorProposal(NamedTuple):
     """An answer that waits for its verdict: the labels of the items it rests on, and the model that wrote it."""
 
     answer: str
@@ -59,13 +59,13 @@ class Context:
     """The task's own question."""
     instructions: str
     """How the agent is to answer."""
-    items: tuple[Item, ...]
+    items: tuple[ShortTermItem, ...]
     """Short-term memory, as much of it as a model is shown."""
     sources_found: frozenset[str]
     """What a search has named: besides what stands in the question, all that may be opened."""
     left_out: tuple[str, ...]
     """The names of the items that there is no room for."""
-    proposal: Proposal | None
+    proposal: OperatorProposal | None
     done: tuple[Step, ...]
     waiting: tuple[str, ...]
     """The operators that wait in the queue, the next one first."""
@@ -94,12 +94,12 @@ class Context:
         return self.question if self.is_part else ""
 
     @property
-    def failed(self) -> list[Item]:
+    def failed(self) -> list[ShortTermItem]:
         """The answers to this question that were rejected."""
         return [item for item in self.items if item.kind == "failed answer" and item.about == self.about]
 
     @property
-    def known(self) -> list[Item]:
+    def known(self) -> list[ShortTermItem]:
         return [item for item in self.items if item.kind != "failed answer"]
 
     @property
@@ -109,18 +109,18 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Result:
+class OperatorResult:
     """What a step has done. `plan` takes its place in the queue; a verified `verdict` ends the question at hand."""
 
     said: str
     read: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     """Names of the items that its model was not shown, for want of room."""
-    items: tuple[Item, ...] = ()
+    items: tuple[ShortTermItem, ...] = ()
     recalled: tuple[str, ...] = ()
     """Labels of the items that it used."""
-    plan: tuple[Call, ...] | None = None
-    proposal: Proposal | None = None
+    plan: tuple[OperatorCall, ...] | None = None
+    proposal: OperatorProposal | None = None
     verdict: Verdict | None = None
 
 
@@ -134,4 +134,4 @@ class Operator(Generic[A]):
     name: str
     does: str
     arguments: type[A]
-    run: Callable[[A, Context], Result]
+    run: Callable[[A, Context], OperatorResult]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from memshare_agents.reasoning.operator import Arguments, Call, Operator
+from memshare_agents.reasoning.operator import Arguments, Operator, OperatorCall
 
 LONGEST = 8  # calls in one list
 COORDINATOR, RESPONDER, DISCRIMINATOR = "coordinator", "responder", "discriminator"
@@ -38,7 +38,7 @@ def _form(operator: Operator[Any]) -> Any:
     return create_model(f"{operator.name}_step", __base__=(operator.arguments, _Named), operator=named)
 
 
-def calls_in(plan: BaseModel, goal: str) -> tuple[Call, ...]:
+def calls_in(plan: BaseModel, goal: str) -> tuple[OperatorCall, ...]:
     """The calls of a filled schema, completed so that a list ends with a verdict or with another plan.
 
     An empty one stays empty: it takes the coordinator out of the queue, and what waits goes on.
@@ -47,10 +47,10 @@ def calls_in(plan: BaseModel, goal: str) -> tuple[Call, ...]:
     calls = []
     for step in steps:
         arguments = step.model_dump(mode="json")
-        calls.append(Call(arguments.pop("operator"), arguments))
+        calls.append(OperatorCall(arguments.pop("operator"), arguments))
     last = calls[-1].operator if calls else DISCRIMINATOR
     if last == RESPONDER:
-        calls.append(Call(DISCRIMINATOR, {}))
+        calls.append(OperatorCall(DISCRIMINATOR, {}))
     elif last not in (COORDINATOR, DISCRIMINATOR):
-        calls.append(Call(COORDINATOR, {"goal": goal}))
+        calls.append(OperatorCall(COORDINATOR, {"goal": goal}))
     return tuple(calls)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from memshare_agents.reasoning.short_term import Item
+from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.wire.messages import Turn
 
 DATA = """\
@@ -25,12 +25,12 @@ def conversation(instructions: str, document: dict[str, Any]) -> Sequence[Turn]:
     )
 
 
-def quoted(items: Iterable[Item]) -> list[dict[str, str]]:
+def quoted(items: Iterable[ShortTermItem]) -> list[dict[str, str]]:
     """Items as a document shows them; fields that say nothing are left out."""
     return [{name: value for name, value in _fields(item).items() if value} for item in items]
 
 
-def _fields(item: Item) -> dict[str, str]:
+def _fields(item: ShortTermItem) -> dict[str, str]:
     if item.kind == "failed answer":
         return {"answer": item.text, "why_it_failed": item.title}
     if item.kind == "answer":

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memshare_agents.answered import Answered
-from memshare_agents.reasoning.budget import Limits
-from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.answering import AnswerMade
+from memshare_agents.reasoning.budget import RunLimits
+from memshare_agents.reasoning.engine import Engine, EngineRun
 from memshare_agents.reasoning.grounds import judged_in, learnt_in, parts_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.registry import OPERATORS
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Reasoner:
     """Answers tasks by runs of the engine; `chats` has the models of the operators that have one of their own."""
 
-    limits: Limits
+    limits: RunLimits
     chat: Chat
     chats: Mapping[str, Chat]
     sources: Sources
@@ -45,7 +45,7 @@ class Reasoner:
         knowledge: Knowledge,
         metering: Metering,
         payer: Payer,
-    ) -> Answered:
+    ) -> AnswerMade:
         """The answer to a task; what is not verified says so in its first sentence. Raises what the models raise."""
         with ExitStack() as stack:
             metered: dict[str, Chat] = {}
@@ -63,7 +63,7 @@ class Reasoner:
                 task.documents,
             )
             run = engine.run(task.text, instructions)
-        return Answered(
+        return AnswerMade(
             text=answer_of(run),
             model=run.proposal.model if run.proposal else self.chat.name,
             shown=shown_in(run),
@@ -77,7 +77,7 @@ class Reasoner:
         )
 
 
-def answer_of(run: Run) -> str:
+def answer_of(run: EngineRun) -> str:
     """What the user reads: a verified answer as it is, any other after a sentence that says why it is not verified."""
     if run.verified and run.proposal:
         return run.proposal.answer

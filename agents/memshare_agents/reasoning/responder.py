@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, Proposal, Result
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorProposal, OperatorResult
 from memshare_agents.reasoning.plan import RESPONDER
 from memshare_agents.reasoning.quote import conversation, quoted
 from memshare_llm.structured import ask
@@ -37,7 +37,7 @@ class Response(BaseModel):
     used: list[str] = Field(max_length=100)
 
 
-def run(arguments: ResponderArguments, context: Context) -> Result:
+def run(arguments: ResponderArguments, context: Context) -> OperatorResult:
     document = {
         **context.asked,
         "hint": arguments.hint,
@@ -47,12 +47,12 @@ def run(arguments: ResponderArguments, context: Context) -> Result:
     asked = ask(context.chat, conversation(INSTRUCTIONS.format(agent=context.instructions), document), Response)
     labels = [item.label for item in context.known]
     used = tuple(label for label in labels if label in asked.value.used)
-    return Result(
+    return OperatorResult(
         said=asked.value.answer,
         read=context.read,
         left_out=context.left_out,
         recalled=used,
-        proposal=Proposal(asked.value.answer, used, asked.model),
+        proposal=OperatorProposal(asked.value.answer, used, asked.model),
     )
 
 

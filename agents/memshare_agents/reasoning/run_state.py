@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memshare_agents.reasoning.operator import Call, Proposal, Result, Verdict
+from memshare_agents.reasoning.operator import OperatorCall, OperatorProposal, OperatorResult, Verdict
 from memshare_agents.reasoning.plan import COORDINATOR
-from memshare_agents.reasoning.short_term import Item, ShortTerm
+from memshare_agents.reasoning.short_term import ShortTerm, ShortTermItem
 from memshare_broker.wire.messages import Step
 
-Grounds = tuple[tuple[Item, float], ...]
+Grounds = tuple[tuple[ShortTermItem, float], ...]
 """What an answer rests on: items that were found, each with its share in the answer."""
 
 
 @dataclass(eq=False)
-class Part:
+class RunPart:
     """A question on its way to an answer: the task's own, or a sub-question of it."""
 
     question: str
     depth: int = 0
     """How many questions it is a part of: 0 is the task's own."""
-    proposal: Proposal | None = None
+    proposal: OperatorProposal | None = None
     verdict: Verdict | None = None
     """Of the last proposal."""
     given_up: bool = False
@@ -34,14 +34,14 @@ class Part:
         return self.depth == 0
 
 
-class Waiting(NamedTuple):
+class WaitingRun(NamedTuple):
     """A call in the queue: the question that it works on, its level, and the number of the step that made it.
 
     All that is done for a question is one level below the call that asks it, however often it is planned anew.
     """
 
-    call: Call
-    part: Part
+    call: OperatorCall
+    part: RunPart
     depth: int
     parent: int | None
 
@@ -60,13 +60,13 @@ class Attempt(NamedTuple):
 class RunState:
     """A run on its way."""
 
-    whole: Part
+    whole: RunPart
     memory: ShortTerm
-    queue: deque[Waiting]
+    queue: deque[WaitingRun]
     steps: list[Step] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
 
-    def take(self, result: Result, waiting: Waiting, number: int) -> None:
+    def take(self, result: OperatorResult, waiting: WaitingRun, number: int) -> None:
         """Let a step's result change what is known, what is proposed and what waits."""
         part, before = waiting.part, self.memory.items
         self.memory = self.memory.recall(result.recalled).fade().hold(result.items)
@@ -82,25 +82,27 @@ class RunState:
         if result.plan is not None:
             self._splice(result.plan, waiting, number)
 
-    def give_up(self, part: Part) -> None:
+    def give_up(self, part: RunPart) -> None:
         """Note that a sub-question stays without an answer, as it went too deep."""
         if not (part.is_whole or part.given_up):
             part.given_up = True
-            self.memory = self.memory.hold([Item("not there", f"No answer to this was verified: {part.question}")])
+            self.memory = self.memory.hold(
+                [ShortTermItem("not there", f"No answer to this was verified: {part.question}")]
+            )
 
-    def _answered(self, part: Part, answer: str, grounds: Grounds) -> None:
+    def _answered(self, part: RunPart, answer: str, grounds: Grounds) -> None:
         """A sub-question has its answer: what follows can read it, and nothing more is done for it."""
-        self.memory = self.memory.hold([Item("answer", answer, about=part.question, rests_on=grounds)])
+        self.memory = self.memory.hold([ShortTermItem("answer", answer, about=part.question, rests_on=grounds)])
         self.queue = deque(waiting for waiting in self.queue if waiting.part is not part)
 
-    def _splice(self, plan: Sequence[Call], waiting: Waiting, number: int) -> None:
+    def _splice(self, plan: Sequence[OperatorCall], waiting: WaitingRun, number: int) -> None:
         """Put a list where the operator was that made it: before all that waits."""
         last, level = len(plan) - 1, waiting.part.depth + 1
         calls = [
             # A coordinator that others of its list wait for has a question of its own; the last one plans on.
-            Waiting(
+            WaitingRun(
                 call,
-                Part(str(call.arguments["goal"]), level)
+                RunPart(str(call.arguments["goal"]), level)
                 if call.operator == COORDINATOR and place < last
                 else waiting.part,
                 level,
@@ -111,14 +113,14 @@ class RunState:
         self.queue.extendleft(reversed(calls))
 
 
-def grounds_of(items: Sequence[Item], shares: Mapping[str, float]) -> Grounds:
+def grounds_of(items: Sequence[ShortTermItem], shares: Mapping[str, float]) -> Grounds:
     """The items with a share by their labels; an answer to a sub-question passes its share on to what it rests on."""
     return tuple(
         (leaf, part * shares[item.label]) for item in items if item.label in shares for leaf, part in leaves(item)
     )
 
 
-def leaves(item: Item) -> Iterator[tuple[Item, float]]:
+def leaves(item: ShortTermItem) -> Iterator[tuple[ShortTermItem, float]]:
     """What was found, as far as an item is no more than what was made of that; each with its part."""
     if item.kind == "answer":
         yield from item.rests_on

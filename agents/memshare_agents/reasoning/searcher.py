@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from memshare_agents.reasoning.knowledge import SortedConditions
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
-from memshare_agents.reasoning.short_term import Item
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
+from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 
 FOUND = 5  # passages and pages a search
@@ -29,23 +29,25 @@ class SearcherArguments(Arguments):
     )
 
 
-def run(arguments: SearcherArguments, context: Context) -> Result:
+def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
     library, web = context.sources.library, context.sources.web
 
-    def in_documents() -> list[Item]:
+    def in_documents() -> list[ShortTermItem]:
         found = library.search(arguments.query, FOUND, context.documents) if library else []
-        return [Item("passage", one.text, one.source, one.title, one.memory_id, one.similarity) for one in found]
+        return [
+            ShortTermItem("passage", one.text, one.source, one.title, one.memory_id, one.similarity) for one in found
+        ]
 
-    def in_web() -> list[Item]:
+    def in_web() -> list[ShortTermItem]:
         found = web.search(arguments.query, FOUND) if web else []
-        return [Item("link", one.snippet, one.url, one.title) for one in found]
+        return [ShortTermItem("link", one.snippet, one.url, one.title) for one in found]
 
-    ways: dict[Place, Callable[[], list[Item]]] = {
+    ways: dict[Place, Callable[[], list[ShortTermItem]]] = {
         "memory": lambda: context.knowledge.search(arguments.query, arguments.filters),
         "documents": in_documents,
         "web": in_web,
     }
-    items: list[Item] = []
+    items: list[ShortTermItem] = []
     said = []
     for place in dict.fromkeys(arguments.places):
         try:
@@ -57,7 +59,7 @@ def run(arguments: SearcherArguments, context: Context) -> Result:
             continue
         items += found
         said.append(f"{place}: {len(found)} found")
-    return Result(said="; ".join(said), read=tuple(item.name for item in items), items=tuple(items))
+    return OperatorResult(said="; ".join(said), read=tuple(item.name for item in items), items=tuple(items))
 
 
 searcher = Operator(

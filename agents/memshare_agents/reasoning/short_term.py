@@ -25,7 +25,7 @@ CUT = "…"
 
 
 @dataclass(frozen=True)
-class Item:
+class ShortTermItem:
     """One thing that was found, or not found on a page, or an answer, verified or failed (`title` is then the reason).
 
     `source` is where it can be read whole, `memory_id` which memory of the pool or of the documents it is, and
@@ -44,7 +44,7 @@ class Item:
     said: str | None = None
     parents: tuple[UUID, ...] = ()
     about: str = ""
-    rests_on: tuple[tuple[Item, float], ...] = ()
+    rests_on: tuple[tuple[ShortTermItem, float], ...] = ()
     label: str = ""
     strength: float = 1.0
 
@@ -76,13 +76,13 @@ class ShortTerm:
     """The items in the order in which they came; `room` is the tokens that a model is shown of them."""
 
     room: int
-    items: tuple[Item, ...] = ()
+    items: tuple[ShortTermItem, ...] = ()
     decay: float = DECAY
     threshold: float = THRESHOLD
     given: int = 0
     """How many labels were given so far."""
 
-    def hold(self, found: Iterable[Item]) -> ShortTerm:
+    def hold(self, found: Iterable[ShortTermItem]) -> ShortTerm:
         """With what was found: new items get a label, one that is there already is restored."""
         items, given = list(self.items), self.given
         for one in found:
@@ -105,7 +105,7 @@ class ShortTerm:
         faded = (i if i.kind in LASTING else replace(i, strength=i.strength * self.decay) for i in self.items)
         return replace(self, items=tuple(item for item in faded if item.strength >= self.threshold))
 
-    def shown(self) -> tuple[Item, ...]:
+    def shown(self) -> tuple[ShortTermItem, ...]:
         """What a model is shown, as far as there is room: what lasts, then the strongest items, later ones first."""
         ranked = sorted(enumerate(self.items), key=lambda one: (*_rank(one[1]), one[0]))
         left, places = self.room, set()
@@ -120,16 +120,16 @@ class ShortTerm:
         shown = {item.label for item in self.shown()}
         return tuple(item.name for item in self.items if item.label not in shown)
 
-    def _small(self, item: Item) -> Item:
+    def _small(self, item: ShortTermItem) -> ShortTermItem:
         room = self.room // (LARGEST_FAILED if item.kind == "failed answer" else LARGEST) - OVERHEAD
         title, about, source = cut(item.title, room // 4), cut(item.about, room // 4), item.source
         left = room - tokens_of(title) - tokens_of(about) - tokens_of(source)
         return replace(item, title=title, about=about, text=cut(item.text, max(left, room // 4)))
 
 
-def _rank(item: Item) -> tuple[int, float]:
+def _rank(item: ShortTermItem) -> tuple[int, float]:
     return (LASTING.index(item.kind) if item.kind in LASTING else -1, item.strength)
 
 
-def _same(one: Item, other: Item) -> bool:
+def _same(one: ShortTermItem, other: ShortTermItem) -> bool:
     return (one.kind, one.source, one.about, one.text) == (other.kind, other.source, other.about, other.text)

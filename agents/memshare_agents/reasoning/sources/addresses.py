@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from memshare_broker.errors import GiveUp, TryAgain
-from memshare_broker.setting_forms import Network
+from memshare_broker.settings.forms import Network
 
 Address = IPv4Address | IPv6Address
 

@@ -7,7 +7,7 @@ import re
 from memshare_agents.reasoning.sources.documents import Documents
 from memshare_agents.reasoning.sources.extract_text import page_of
 from memshare_agents.reasoning.sources.fetch import Fetcher
-from memshare_agents.reasoning.sources.page import Page
+from memshare_agents.reasoning.sources.page import SourcePage
 from memshare_broker.errors import BadInput
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -20,7 +20,7 @@ class Browser:
         self._documents = documents
         self._fetcher = fetcher
 
-    def read(self, source: str) -> Page:
+    def read(self, source: str) -> SourcePage:
         """The page of a URL, or of a document by its path.
 
         Raises `BadInput` for what is neither, `TryAgain` for what may work later and `GiveUp` for what never will:

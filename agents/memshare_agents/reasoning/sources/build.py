@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from memshare_agents.reasoning.sources.passages import pool_of
 from memshare_agents.reasoning.sources.searxng import SearXNG
 from memshare_agents.reasoning.sources.web_search import WebSearch
 from memshare_broker.connection import connect
-from memshare_broker.setting_forms import parse_networks
 from memshare_broker.settings import Settings
+from memshare_broker.settings.forms import parse_networks
+from memshare_broker.steady_thread import steady_thread
 from memshare_memory.door.client import MemoryClient
 
 PATIENCE = 120  # seconds that a worker waits for the memory service, which may start at the same time
@@ -39,10 +41,9 @@ def documents_of(settings: Settings) -> Documents:
 
 
 def open_sources(settings: Settings, memory: MemoryClient) -> Sources:
-    """The sources of the settings; documents that are new or have changed are indexed first, which takes a while.
+    """The sources of the settings; documents that are new or have changed are indexed in a thread of its own.
 
-    Raises `BadInput` for documents that are not there, `TryAgain` while another worker indexes them,
-    or where the memory service is away.
+    That is tried until it works. Raises `BadInput` for documents that are not there.
     """
     allowed = parse_networks(settings.browser_networks or "")
     fetcher = Fetcher(allowed, settings.browser_seconds, settings.browser_bytes)
@@ -51,6 +52,12 @@ def open_sources(settings: Settings, memory: MemoryClient) -> Sources:
     if not documents.places:
         return Sources(None, Browser(None, fetcher), web)
     name = pool_of(documents.places)
-    memory.wait_until_ready(PATIENCE)
-    found = index(memory, name, documents, connect(settings.redis))
-    return Sources(Library(memory, name, found), Browser(documents, fetcher), web)
+    library, client, done = Library(memory, name), connect(settings.redis), threading.Event()
+
+    def make_index() -> None:
+        memory.wait_until_ready(PATIENCE)
+        library.open(index(memory, name, documents, client))
+        done.set()
+
+    steady_thread("Indexing the documents", make_index, done)
+    return Sources(library, Browser(documents, fetcher), web)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from memshare_agents.reasoning.sources.extract_text import Kind, page_of
-from memshare_agents.reasoning.sources.page import Page
+from memshare_agents.reasoning.sources.page import SourcePage
 from memshare_broker.errors import BadInput, GiveUp
 
 SUFFIXES: dict[str, Kind] = {
@@ -91,7 +91,7 @@ class Documents:
         except OSError as error:
             raise GiveUp(f"{source!r} cannot be read: {error.strerror}.") from error
 
-    def page(self, source: str, data: bytes) -> Page:
+    def page(self, source: str, data: bytes) -> SourcePage:
         """The page of a document; raises `GiveUp` for one that cannot be read or has no text."""
         return page_of(source, data, SUFFIXES[self.path(source).suffix.lower()])
 

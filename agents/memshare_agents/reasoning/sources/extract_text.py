@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 from memshare_agents.reasoning.parsing.processes import parse
-from memshare_agents.reasoning.sources.page import Page, one_line
+from memshare_agents.reasoning.sources.page import SourcePage, one_line
 from memshare_broker.errors import GiveUp
 
 Kind = Literal["html", "pdf", "plain"]
@@ -31,7 +31,7 @@ _CHARSET = re.compile(
 )
 
 
-def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> Page:
+def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> SourcePage:
     """The page that a body holds; raises `GiveUp` for one that cannot be read or has no text.
 
     `charset` is the character encoding that its sender named, if any.
@@ -45,7 +45,7 @@ def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) ->
     text = _storable(text.replace("\x00", "").strip()[:MAX_TEXT])
     if not text:
         raise GiveUp(f"There is no text in {source!r}.", "malformed")
-    return Page(
+    return SourcePage(
         source=source, title=one_line(_storable(title)) or one_line(source.rsplit("/", 1)[-1]) or source, text=text
     )
 

@@ -11,7 +11,7 @@ import httpx2
 from memshare_agents.reasoning.sources.body import Body, read_body
 from memshare_agents.reasoning.sources.network import GuardedNetwork
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
-from memshare_broker.setting_forms import Network
+from memshare_broker.settings.forms import Network
 from memshare_broker.time_limit import Deadline
 from memshare_llm.providers.http_errors import retry_after
 

@@ -6,27 +6,42 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from memshare_agents.reasoning.sources.passages import KIND, Passage, passage_of
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, NotYet
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.stores.store import Where
 
 __all__ = ["Library", "Passage"]
 
+LOOK_AGAIN, HOLD = 3.0, "documents"  # seconds until a task is tried again that waits for its documents
+
 
 class Library:
     """The documents of the settings as they were when they were indexed. Safe to use from many threads."""
 
-    def __init__(self, memory: MemoryClient, name: str, documents: Mapping[str, UUID]) -> None:
-        """`name` is that of the documents' own pool, `documents` their ids by what they are called."""
+    def __init__(self, memory: MemoryClient, name: str, documents: Mapping[str, UUID] | None = None) -> None:
+        """`name` is that of the documents' own pool, `documents` their ids by what they are called.
+
+        Without `documents` they are still being indexed, until `open` is called.
+        """
         self._memory = memory
         self._name = name
-        self._documents = dict(documents)
+        self._documents = documents
+
+    def open(self, documents: Mapping[str, UUID]) -> None:
+        """From now on these documents can be searched."""
+        self._documents = documents
+
+    def require_indexed(self) -> Mapping[str, UUID]:
+        """The ids of the documents; raises `NotYet` while they are being indexed: half of them may mislead."""
+        if self._documents is None:
+            raise NotYet("Its documents are being indexed; the worker's log says how far.", LOOK_AGAIN, hold=HOLD)
+        return self._documents
 
     @property
     def sources(self) -> list[str]:
         """What the documents are called, in order."""
-        return sorted(self._documents)
+        return sorted(self.require_indexed())
 
     def search(self, text: str, k: int, documents: Sequence[str] = ()) -> list[Passage]:
         """The best k passages by reciprocal rank of words and cosine, best first.
@@ -42,7 +57,7 @@ class Library:
 
     def _named(self, name: str) -> list[UUID]:
         folder = name.rstrip("/") + "/"
-        found = [one for source, one in self._documents.items() if source == name or source.startswith(folder)]
+        found = [one for source, one in self.require_indexed().items() if source == name or source.startswith(folder)]
         if not found:
             raise BadInput(f"There is no document or folder {name!r} in the index. Expected one of MEMSHARE_DOCUMENTS.")
         return found

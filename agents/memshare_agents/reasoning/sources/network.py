@@ -9,7 +9,7 @@ import httpcore2
 
 from memshare_agents.reasoning.sources.addresses import permitted, resolve
 from memshare_broker.errors import GiveUp
-from memshare_broker.setting_forms import Network
+from memshare_broker.settings.forms import Network
 from memshare_broker.time_limit import Deadline, TimedStream
 
 

@@ -7,7 +7,7 @@ from memshare_broker.wire.messages import Message
 MAX_TITLE = 200
 
 
-class Page(Message):
+class SourcePage(Message):
     """The main text of one source: a document's name or a page's URL, after its redirects."""
 
     source: str

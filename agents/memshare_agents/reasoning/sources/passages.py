@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 from memshare_agents.reasoning.sources.cutting import pieces
-from memshare_agents.reasoning.sources.page import Page
+from memshare_agents.reasoning.sources.page import SourcePage
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_memory.door.messages import Found
 from memshare_memory.memory import Memory
@@ -49,7 +49,7 @@ def passage_id(document: UUID, number: int) -> UUID:
     return derived_id("passage", str(document), str(number))
 
 
-def memories_of(pool: str, document: UUID, page: Page, created: float) -> list[Memory]:
+def memories_of(pool: str, document: UUID, page: SourcePage, created: float) -> list[Memory]:
     """The passages of a page, each a statement that begins with title and source.
 
     The document stands where a pair's parents do: a passage comes from it, and is found by it. `created` is the

@@ -8,7 +8,7 @@ import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
 from memshare_agents.reasoning.sources.page import one_line
-from memshare_agents.reasoning.sources.web_search import Link
+from memshare_agents.reasoning.sources.web_search import SearchLink
 from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_llm.providers.http_client import ReplyTooLong, open_client
 from memshare_llm.providers.http_errors import retry_after
@@ -40,7 +40,7 @@ class SearXNG:
         self._url = httpx2.URL(url.rstrip("/") + "/search")
         self._client = open_client(timeout=seconds, connections=_CONNECTIONS)
 
-    def search(self, query: str, k: int) -> list[Link]:
+    def search(self, query: str, k: int) -> list[SearchLink]:
         try:
             response = self._client.get(self._url, params={"q": query[:MAX_QUERY], "format": "json"})
         except httpx2.TimeoutException as error:
@@ -58,11 +58,11 @@ class SearXNG:
             ) from error
         if found.unresponsive_engines and not found.results:
             log.warning("The web search found nothing, and %d engines failed.", len(found.unresponsive_engines))
-        first_of_each: dict[str, Link] = {}
+        first_of_each: dict[str, SearchLink] = {}
         for one in found.results:
             if one.url.startswith(("http://", "https://")):
                 title, snippet = one_line(one.title or one.url), (one.content or "")[:MAX_SNIPPET]
-                first_of_each.setdefault(one.url, Link(url=one.url, title=title, snippet=snippet))
+                first_of_each.setdefault(one.url, SearchLink(url=one.url, title=title, snippet=snippet))
         return list(first_of_each.values())[:k]
 
 
