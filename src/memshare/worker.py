@@ -11,7 +11,7 @@ from importlib import import_module
 from memshare_agents.roster import cards, load_roster
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.presence import AgentCard
-from memshare_broker.runtime.worker import Part, worker_app
+from memshare_broker.runtime.worker import WorkerPart, worker_app
 from memshare_broker.settings import Settings
 
 
@@ -19,14 +19,14 @@ def _part_of(
     module: str,
     queues: Callable[[Settings], Sequence[str]],
     cards: Callable[[Settings], Sequence[AgentCard]] = lambda _: (),
-) -> Part:
+) -> WorkerPart:
     """The part of a package, which is imported when it is used."""
 
-    def part() -> Part:
-        found: Part = import_module(module).part
+    def part() -> WorkerPart:
+        found: WorkerPart = import_module(module).part
         return found
 
-    return Part(
+    return WorkerPart(
         queues=queues,
         register=lambda app, settings: part().register(app, settings),
         warm=lambda settings, served: part().warm(settings, served),

@@ -1,4 +1,4 @@
-"""The conditions on memories as options, the same for every command that finds memories."""
+"""The conditions on memories as options: those of `Conditions`, the same for every command that finds memories."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ import typer
 from memshare_broker.wire.checking import checked
 from memshare_memory.door.conditions import Conditions
 
-Agent = Annotated[str | None, typer.Option(help="Only of this agent.")]
-Kind = Annotated[str | None, typer.Option(help="Only of this kind.")]
-Submitter = Annotated[str | None, typer.Option(help="Only of this submitter.")]
-Model = Annotated[str | None, typer.Option(help="Only with an answer of this model.")]
-Since = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or later.")]
-Until = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Made on this day (UTC) or earlier.")]
-ScoreFrom = Annotated[float | None, typer.Option(min=0, max=100, help="Minimum score.")]
-ScoreTo = Annotated[float | None, typer.Option(min=0, max=100, help="Maximum score.")]
-CredibilityFrom = Annotated[float | None, typer.Option(help="Minimum credibility (untested: 1).")]
-CredibilityTo = Annotated[float | None, typer.Option(help="Maximum credibility.")]
-Word = Annotated[list[str] | None, typer.Option(help="With this word in prompt or answer; repeatable.")]
+SCORE = {"min": 0, "max": 100}
+DAY = {"formats": ["%Y-%m-%d"]}
+KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "since": (datetime, DAY),
+    "until": (datetime, DAY),
+    "words": (list[str], {}),
+    "score_from": (float, SCORE),
+    "score_to": (float, SCORE),
+    "credibility_from": (float, {}),
+    "credibility_to": (float, {}),
+}
+"""The type and the bounds of an option that is no text."""
+
+ScoreFrom = Annotated[float | None, typer.Option(**SCORE, help="Minimum score.")]
 
 
 def takes_conditions(command: Callable[..., None]) -> Callable[..., None]:
     """The command with these options in place of its parameter `conditions`."""
-    options = inspect.signature(_conditions, eval_str=True).parameters
+    options = {name: _option(name) for name in Conditions.model_fields}
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
         named = {name: given.pop(name) for name in options}
-        command(conditions=_conditions(**named), **given)
+        command(conditions=checked(Conditions, "The search", **named), **given)
 
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
@@ -45,21 +48,12 @@ def takes_conditions(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _conditions(
-    agent: Agent = None,
-    kind: Kind = None,
-    submitter: Submitter = None,
-    model: Model = None,
-    since: Since = None,
-    until: Until = None,
-    score_from: ScoreFrom = None,
-    score_to: ScoreTo = None,
-    credibility_from: CredibilityFrom = None,
-    credibility_to: CredibilityTo = None,
-    word: Word = None,
-) -> Conditions:
-    return checked(
-        Conditions, "The search", agent=agent, kind=kind, submitter=submitter, model=model, since=since, until=until,
-        score_from=score_from, score_to=score_to, credibility_from=credibility_from, credibility_to=credibility_to,
-        words=word,
-    )  # fmt: skip
+def _option(name: str) -> inspect.Parameter:
+    kind, bounds = KINDS.get(name, (str, {}))
+    flag = f"--{name.replace('_', '-')}"
+    about = Conditions.model_fields[name].description or ""
+    if name == "words":
+        flag, about = "--word", "with this word in prompt or answer; repeatable"
+    option = typer.Option(flag, help=f"{about[:1].upper()}{about[1:]}.", **bounds)
+    annotation = Annotated[kind | None, option]  # type: ignore[valid-type]  # it is known when this runs
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -13,121 +14,62 @@ from typer.core import TyperCommand, TyperGroup
 from memshare.extras import require
 
 
-@dataclass(frozen=True)
-class LazyCommand:
-    """Where a command is, as `module:name` of a function or of a `typer.Typer`, and its line in the help."""
+class CommandPlace(NamedTuple):
+    """Where a command is, as `module:name` of a function or `typer.Typer`, and the extra that it needs."""
 
     target: str
-    help: str
     extra: str | None = None
-    """The extra without which nothing of it can run."""
+
+    @property
+    def help(self) -> str:
+        """Its line in the help: the first paragraph of its docstring, or the `help=` of its `typer.Typer`."""
+        module, _, name = self.target.partition(":")
+        tree = ast.parse((Path(__file__).parent / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+        for node in tree.body:
+            match node:
+                case ast.FunctionDef(name=found) if found == name:
+                    return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+                case ast.Assign(targets=[ast.Name(id=found)], value=ast.Call(keywords=keywords)) if found == name:
+                    return str(next(ast.literal_eval(one.value) for one in keywords if one.arg == "help"))
+        raise LookupError(f"{module} has no command {name!r}.")
 
 
 GROUPS = {
     "Begin": {
-        "demo": LazyCommand(
-            "begin.demo:demo",
-            "Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.",
-            "local",
-        ),
-        "up": LazyCommand(
-            "begin.up:up",
-            "Run Redis, the memory service, all workers, REST and Flower until Ctrl-C. The data stays in its folder.",
-            "local",
-        ),
-        "learn": LazyCommand(
-            "begin.learn:learn",
-            "Begin a pool with good answers alone: for each its agent is asked for a question that it could answer.",
-        ),
-        "seed": LazyCommand(
-            "begin.learn:seed",
-            "Begin a pool with good pairs: each is graded, and becomes a seed where it is good enough.",
-        ),
-        "agents": LazyCommand(
-            "begin.agents:agents", "List the agents, their kinds of tasks, and how many workers serve each."
-        ),
+        "demo": CommandPlace("begin.demo:demo", "local"),
+        "up": CommandPlace("begin.up:up", "local"),
+        "learn": CommandPlace("begin.learn:learn"),
+        "seed": CommandPlace("begin.learn:seed"),
+        "agents": CommandPlace("begin.agents:agents"),
     },
     "Ask": {
-        "submit": LazyCommand("ask.submit:submit", "Submit a task and print its id, or with --wait its answer."),
-        "result": LazyCommand("ask.trace:result", "Print the answer of a task that was submitted earlier."),
-        "trace": LazyCommand(
-            "ask.trace:trace", "Show the journey of a task: answer, memories shown, score, and what was remembered."
-        ),
-        "cancel": LazyCommand(
-            "ask.cancel:cancel", "Cancel unfinished tasks: they are not started, or not graded and not remembered."
-        ),
-        "answer": LazyCommand(
-            "ask.answer:answer",
-            "Answer a question from the memories of a pool, and name the memories that the answer rests on.",
-            "concepts",
-        ),
+        "submit": CommandPlace("ask.submit:submit"),
+        "result": CommandPlace("ask.trace:result"),
+        "trace": CommandPlace("ask.trace:trace"),
+        "cancel": CommandPlace("ask.cancel:cancel"),
+        "answer": CommandPlace("ask.answer:answer", "concepts"),
     },
     "Curate": {
-        "memories": LazyCommand(
-            "curate.memories:app", "The shared pool: search, list, add, edit, forget, restore, export, import."
-        ),
-        "know": LazyCommand(
-            "curate.know:app", "Knowledge: statements that agents are shown, and what they have been worth."
-        ),
-        "rubric": LazyCommand("curate.rubric:app", "Rubrics: how answers are graded, and who approved it."),
-        "concepts": LazyCommand(
-            "concepts.group:app",
-            "Concepts: what the memories of a pool are about, how these subjects are connected, and what is missing.",
-        ),
-        "review": LazyCommand(
-            "curate.review:review",
-            "Learn from a pool yourself: you answer, and each memory comes back when you are about to forget it.",
-            "concepts",
-        ),
+        "memories": CommandPlace("curate.memories:app"),
+        "rubric": CommandPlace("curate.rubric:app"),
+        "concepts": CommandPlace("concepts.group:app"),
+        "review": CommandPlace("curate.review:review", "concepts"),
     },
     "Learn": {
-        "retriever": LazyCommand(
-            "learn.retriever:app",
-            "The retriever: what it has learnt, going back to an earlier one, training its encoder.",
-            "trainer",
-        ),
-        "evaluate": LazyCommand(
-            "learn.evaluate:run",
-            "Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.",
-            "evaluate",
-        ),
-        "report": LazyCommand(
-            "learn.report:report",
-            "Make one HTML page of all experiments, with charts and examples, that can be read offline.",
-            "evaluate",
-        ),
+        "retriever": CommandPlace("learn.retriever:app", "trainer"),
+        "evaluate": CommandPlace("learn.evaluate:run", "evaluate"),
+        "report": CommandPlace("learn.evaluate:report", "evaluate"),
     },
     "Run": {
-        "worker": LazyCommand(
-            "run.worker:worker", "Run a worker until it is told to end (Ctrl-C or SIGTERM lets running tasks finish)."
-        ),
-        "serve": LazyCommand(
-            "run.serve:serve",
-            "Serve the page for people, and REST and MCP for other agents, until Ctrl-C.",
-            "serve",
-        ),
-        "mcp": LazyCommand(
-            "run.mcp:mcp",
-            "Serve the shared memory to a model by MCP on standard input and output, until the input ends.",
-            "serve",
-        ),
-        "token": LazyCommand("run.token:app", "Tokens: who may use `memshare serve`, and for what."),
-        "metrics": LazyCommand(
-            "run.metrics:metrics",
-            "Serve the metrics of all workers of one Redis to Prometheus until Ctrl-C. One for a Redis is enough.",
-            "metrics",
-        ),
-        "budget": LazyCommand("run.budget:app", "Spend caps: what agents and submitters may use in a UTC day."),
-        "dead": LazyCommand("run.dead:app", "Dead letters: tasks that were given up, kept until you decide."),
-        "backup": LazyCommand(
-            "run.backup:backup",
-            "Write pool, Redis, retrievers, your agents and rubrics to one file, while everything goes on.",
-        ),
-        "restore": LazyCommand(
-            "run.backup:restore",
-            "Restore a backup into an empty deployment that does not run. A file that is not whole changes nothing.",
-            "memory",
-        ),
+        "worker": CommandPlace("run.worker:worker"),
+        "serve": CommandPlace("run.serve:serve", "serve"),
+        "mcp": CommandPlace("run.serve:mcp", "serve"),
+        "token": CommandPlace("run.token:app"),
+        "metrics": CommandPlace("run.metrics:metrics", "metrics"),
+        "budget": CommandPlace("run.budget:app"),
+        "dead": CommandPlace("run.dead:app"),
+        "backup": CommandPlace("run.backup:backup"),
+        "restore": CommandPlace("run.backup:restore", "memory-exported"),
     },
 }
 """The commands under the headings of the help."""
@@ -159,13 +101,19 @@ def load(name: str) -> Any:
 
 
 class LazyCommands(TyperGroup):
-    """Lists every command by its line in `COMMANDS`, and imports the one that is called."""
+    """Lists every command by the first sentence of its docstring, and imports the one that is called."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        for name in COMMANDS:
+            self.add_command(TyperCommand(name))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help, with a line for each command."""
         for group, commands in GROUPS.items():
             for name, command in commands.items():
                 self.add_command(TyperCommand(name, help=command.help, rich_help_panel=group))
+        super().format_help(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, imported; its help is shown without the packages that it needs to run."""

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Sequence
 from contextlib import closing
 
+import redis
+
 from memshare.client.paid_chat import paid_chat
+from memshare_agents.roster import cards
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
+from memshare_broker.presence import present
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_concepts.answering import Answered, answer
+from memshare_concepts.answering import AnswerFromMemories, answer
+from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, with_related
+from memshare_llm.chat import Chat, RefusedReply, UselessReply
 from memshare_llm.no_model import NONE_SET
+from memshare_llm.structured import DoesNotFit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+
+log = logging.getLogger(__name__)
 
 LONGEST_WANTED = 200  # characters of a question that are noted with those that it left open
 
 
 def answer_from(
     settings: Settings, question: str, pool: str, memories: int, *, only_memories: bool, payer: str
-) -> tuple[Answered, tuple[Found, ...]]:
+) -> tuple[AnswerFromMemories, tuple[Found, ...]]:
     """The answer, and the memories that it could rest on; what it leaves open becomes gaps of the pool.
 
     Without a model it is the nearest memory's. Raises `BadInput` for a question that is blank or too long.
@@ -35,10 +47,33 @@ def answer_from(
             if (nearest := recalled.nearest) is None:
                 raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
             cites = ((nearest.memory, "It is the nearest. No model has read it."),)
-            return Answered(nearest.memory.answer, cites, "", (), OFFLINE), recalled.found
+            return AnswerFromMemories(nearest.memory.answer, cites, "", (), OFFLINE), recalled.found
+        found = recalled.found
         with paid_chat(settings, "agents", payer) as chat:
-            related = [one.memory for one in reversed(recalled.found)]
+            if _names_concepts(settings, client, pool, found):
+                found = _with_related(memory, client, chat, pool, question, found)
+            related = [one.memory for one in reversed(found)]
             answered = answer(chat, question, related, only_memories=only_memories)
         wanted = " ".join(plain(question).split())[:LONGEST_WANTED]
         OpenQuestions(client, pool).add(answered.questions, wanted, time.time())
-    return answered, recalled.found
+    return answered, found
+
+
+def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: Sequence[Found]) -> bool:
+    """Whether concepts of a question could find more, and neither the settings nor an agent of its pool say no."""
+    if not settings.concepts or len(found) < BY_CONCEPTS or not any(one.memory.concepts for one in found):
+        return False
+    announced = [card for worker in present(client) for card in worker.agents]
+    return all(card.question_concepts for card in (*cards(settings), *announced) if card.pool == pool)
+
+
+def _with_related(
+    memory: MemoryClient, client: redis.Redis, chat: Chat, pool: str, question: str, found: tuple[Found, ...]
+) -> tuple[Found, ...]:
+    known = QuestionConcepts(client, pool)
+    try:
+        concepts = known.read(question) or known.name(chat, question, found)
+    except (DoesNotFit, UselessReply, RefusedReply) as error:
+        log.warning("The concepts of a question could not be named, so none are searched by: %s", error)
+        return found
+    return with_related(memory, pool, question, found, concepts, Decisions(client, pool).aliases().key)

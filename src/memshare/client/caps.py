@@ -30,7 +30,7 @@ class CapSet(NamedTuple):
 def set_cap(client: Client, redis_client: redis.Redis, holder: Holder, cap: Cap | None) -> CapSet:
     """Set, raise or, with None, take away a cap; tasks that wait for it go on. What `cap` leaves out is unchanged.
 
-    Raises `BadInput` for an agent that there is not, and for money where calls have no price.
+    Raises `BadInput` for an unknown agent, and for money where calls have no price.
     """
     agent = holder.name if holder.kind == "agent" else None
     prices = load_prices(client.settings.prices)
@@ -43,7 +43,7 @@ def set_cap(client: Client, redis_client: redis.Redis, holder: Holder, cap: Cap 
         budget = Budget(redis_client, usage)
         whole = None if cap is None else (budget.caps().get(holder, Cap()) | cap)
         budget.set(holder, whole)
-        go_on = client.ledger.lift(holder.hold)
+        go_on = client.ledger.parked.lift(holder.hold)
         has_money = cap is not None and cap.money is not None
         return CapSet(whole or Cap(), go_on, _unpriced(client, prices, agent, usage) if has_money else [])
 

@@ -10,10 +10,8 @@ from uuid import uuid4
 from celery.states import EXCEPTION_STATES
 from pydantic import ValidationError
 
-from memshare.client.cancelling import Cancelling, cancel_journey
-from memshare.client.journey import Journey, read_journey
-from memshare.client.reuse import reusable_id
-from memshare.client.submission import Submission, ended
+from memshare.client.journey import Journey, read_journey, read_journeys
+from memshare.client.submission import Cancelling, Submission, cancel_journey, ended, reusable_id
 from memshare_agents.roster import cards
 from memshare_broker.app import make_app
 from memshare_broker.connection import connect, reaching
@@ -51,7 +49,7 @@ class Client:
         self.app = make_app(settings=self.settings)
         self._redis = connect(self.settings.redis, tries=1)
         self._waiting = connect(self.settings.redis)
-        self.ledger = Ledger(self._redis, self.settings.keep_days)
+        self.ledger = Ledger(self._redis, self.settings.keep_days, self.settings.traces_days)
         self.dead_letters = DeadLetters(self._redis, self.ledger)
         self.memories = MemoryClient(self.settings)
         self._cards = {card.name: card for card in cards(self.settings)}
@@ -141,7 +139,7 @@ class Client:
             return entry
         return entry.signed(open_signer(self.settings))
 
-    def kept(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
+    def outcomes(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
         """What is known of journeys that were sent to be kept; the others are left out."""
         with reaching(self.settings.redis):
             return read_outcomes(self._redis, journeys)
@@ -178,6 +176,11 @@ class Client:
         """What became of a task so far; raises `BadInput` for an unknown id."""
         with reaching(self.settings.redis):
             return read_journey(self.ledger, task_id)
+
+    def journeys(self, task_ids: Sequence[str]) -> list[Journey]:
+        """What became of several tasks so far, read at once; unknown ids are left out."""
+        with reaching(self.settings.redis):
+            return read_journeys(self.ledger, task_ids)
 
     def cancel(self, task_id: str) -> Cancelling:
         """Cancel an unfinished task; says what became of that."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from memshare.client.journey_start import What, begun_with
 from memshare_broker.delivery.dead_letters import DeadLetter
-from memshare_broker.delivery.entry import Cancelled, Parked
+from memshare_broker.delivery.entry import Cancellation, Parked
 from memshare_broker.delivery.hops import (
     ANSWER,
     COMPARE,
     EXTRACT,
     LEARN,
     NOTE_CONCEPTS,
-    OFFER,
     QUESTION,
     SCORE,
     SETTLE,
@@ -29,12 +30,9 @@ from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
 from memshare_broker.wire.grades import Score, Settlement
 from memshare_broker.wire.lessons import Lesson
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, Quoted, Record, Shown, Step, Usage
-from memshare_broker.wire.offers import OfferedPair
-from memshare_broker.wire.questions import QuestionTask
+from memshare_broker.wire.messages import Quoted, Record, Shown, Step, Usage
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
-What = Literal["task", "standard answer", "seed"]
 
 
 class Journey(BaseModel):
@@ -88,11 +86,14 @@ class Journey(BaseModel):
     """Whether the memory has them now."""
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
-    cancelled: Cancelled | None = None
+    cancelled: Cancellation | None = None
     """When and why it was ended before it was through."""
     dead: DeadLetter | None = None
     hops: dict[str, float] = {}
     """When each hop ended, as Unix time in seconds."""
+    details_dropped: bool = False
+    """Whether its details are gone, which are kept for MEMSHARE_KEEP_TRACES_DAYS: steps, ranges of the grade, lesson,
+    concepts, and `hops`."""
 
     @property
     def ended(self) -> bool:
@@ -106,21 +107,39 @@ class Journey(BaseModel):
 
 
 def read_journey(ledger: Ledger, task_id: str) -> Journey:
-    """Put a journey together from its records; raises `BadInput` for an unknown id."""
-    records = ledger.journey(task_id)
-    dead = DeadLetter.model_validate(records["dead"]) if "dead" in records else None
-    if "task" not in records and dead is None:
+    """Read a journey; raises `BadInput` for an unknown id."""
+    found = read_journeys(ledger, [task_id])
+    if not found:
         raise BadInput(
-            f"No task has the id {task_id!r}. Traces are kept for some days only (MEMSHARE_KEEP_DAYS). "
+            f"No task has the id {task_id!r}. Tasks are known for some days only (MEMSHARE_KEEP_DAYS). "
             "A memory is shown by `memshare memories show ID`."
         )
+    return found[0]
+
+
+def read_journeys(ledger: Ledger, task_ids: Sequence[str]) -> list[Journey]:
+    """Read several journeys at once, in their order; unknown ids are left out."""
+    known = [
+        (one, records)
+        for one, records in zip(task_ids, ledger.records(task_ids), strict=True)
+        if records.keys() & {"task", "dead"}
+    ]
+    journeys = [_put_together(one, records) for one, records in known]
+    messages = {one: str((records.get("task") or {}).get("id", one)) for one, records in known}
+    parked = ledger.parked.of([messages[one.task_id] for one in journeys if one.state == "queued"])
+    return [one.model_copy(update={"waits": parked.get(messages[one.task_id])}) for one in journeys]
+
+
+def _put_together(task_id: str, records: Record) -> Journey:
+    dead = DeadLetter.model_validate(records["dead"]) if "dead" in records else None
     entry = records.get("task") or {}
     body = entry.get("body")
-    begun = _begun(entry.get("task"), entry.get("stage"), body)
+    begun = begun_with(entry.get("task"), entry.get("stage"), body)
     question, answer = _record(QUESTION, records), _record(ANSWER, records)
     score, settlement = _graded(records)
     lesson = _record(LEARN, records)
-    cancelled = Cancelled.model_validate(records["cancelled"]) if "cancelled" in records else None
+    cancelled = Cancellation.model_validate(records["cancelled"]) if "cancelled" in records else None
+    hops = {name.removeprefix(ENDED): at for name, at in records.items() if name.startswith(ENDED)}
     state: State = "queued"
     for reached, name in (
         (question, "asked"),
@@ -153,7 +172,7 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         usage=answer.usage if answer else question.usage if question else None,
         seconds=answer.seconds if answer else question.seconds if question else None,
         steps=answer.steps if answer else (),
-        verified=bool(answer.steps[-1].verified) if answer and answer.steps else None,
+        verified=answer.verified if answer else None,
         score=score,
         memory_id=settlement.memory_id if settlement else None,
         outcome=settlement.outcome if settlement else None,
@@ -165,11 +184,16 @@ def read_journey(ledger: Ledger, task_id: str) -> Journey:
         compared=_record(COMPARE, records) or (lesson.compared if lesson else None),
         extracted=_record(EXTRACT, records),
         noted=_record(NOTE_CONCEPTS, records),
-        waits=ledger.waits(str(entry.get("id", task_id))) if state == "queued" else None,
         cancelled=cancelled,
         dead=dead,
-        hops={name.removeprefix(ENDED): at for name, at in records.items() if name.startswith(ENDED)},
+        hops=hops,
+        details_dropped=not hops and any((question, answer, score, settlement)),
     )
+
+
+def kept_for(days: float) -> str:
+    """So many days, in words."""
+    return "a day" if days == 1 else f"{days:g} days"
 
 
 def _record(hop: Hop[Any, R], records: Record) -> R | None:
@@ -183,48 +207,3 @@ def _graded(records: Record) -> tuple[Score | None, Settlement | None]:
         return None, Settlement.model_validate(told)
     score = Score.model_validate(told) if told is not None else None
     return score, Settlement.model_validate(settled) if settled is not None else None
-
-
-class _Begun(NamedTuple):
-    """What a journey begins with; for what a foreign client sent in place of a task, its dead letter says more."""
-
-    prompt: str
-    what: What = "task"
-    submitter: str = "unknown"
-    kind: str | None = None
-    answer: str | None = None
-    agent: str | None = None
-    pool: str | None = None
-    model: str | None = None
-    memories: tuple[Shown, ...] = ()
-    recall_id: UUID | None = None
-    part_of: str | None = None
-    trial: str | None = None
-
-
-def _begun(task: object, stage: object, body: object) -> _Begun:
-    try:
-        if task == OFFER.task:
-            offered = OfferedPair.model_validate(body)
-            return _Begun(
-                what="task",
-                memories=offered.shown,
-                **offered.model_dump(exclude={"rubric", "shown", "remember"}),
-            )
-        if stage == QUESTION.name:
-            wanted = QuestionTask.model_validate(body)
-            return _Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
-        if stage == SCORE.name:
-            pair = AnsweredTask.model_validate(body)
-            what: What = "seed" if pair.seed else "task"
-            return _Begun(
-                what=what,
-                memories=tuple(one for one in pair.shown if one.share != 0),
-                **pair.model_dump(
-                    include={"prompt", "submitter", "kind", "answer", "agent", "pool", "model", "part_of"}
-                ),
-            )
-        asked = AgentTask.model_validate(body)
-        return _Begun(asked.text, "task", asked.submitter, asked.kind)
-    except ValidationError:
-        return _Begun(str(body))

@@ -16,7 +16,7 @@ from memshare_llm.no_model import require_model
 from memshare_llm.worker import open_budget, open_limited, open_metering
 
 
-class Capped:
+class CappedChat:
     """Looks before each call whether its payer's cap allows it, and raises `NotYet` where not."""
 
     def __init__(self, chat: Chat, check: Callable[[], None]) -> None:
@@ -39,4 +39,4 @@ def paid_chat(settings: Settings, role: Role, submitter: str) -> Iterator[Chat]:
     require_model(settings, role, "This")
     chat, budget = open_limited(settings, settings.model_for(role), connections=1), open_budget(settings)
     with open_metering(settings)(chat, Payer(str(uuid4()), "", submitter)) as metered:
-        yield Capped(metered, lambda: budget.check("", submitter))
+        yield CappedChat(metered, lambda: budget.check("", submitter))

@@ -73,6 +73,34 @@ class AgentReply(Message):
     workers: int
 
 
+class AgentKind(Message):
+    """A kind of task that an agent knows; what is null is as for the agent."""
+
+    instructions: str
+    recall: str | None
+    claims: bool | None
+
+
+class AgentFileReply(Message):
+    """An agent as its file says."""
+
+    description: str
+    instructions: str = Field(description="of a task that names no kind")
+    kinds: dict[str, AgentKind]
+    memories: int = Field(description="that a task is shown, at most")
+    recall: str
+    claims: bool = Field(description="false: its answers are made up, and contradict nothing")
+    engine: str | None = Field(description="null: one call of the model")
+    models: dict[str, str] = Field(description="by operator of the engine, where it differs")
+    limits: dict[str, float] = Field(description="of one run of the engine")
+
+
+class WholeAgentReply(AgentReply):
+    """An agent of memshare, with its instructions."""
+
+    file: AgentFileReply | None = Field(description="null where the machine of `memshare serve` does not have it")
+
+
 class CriterionReply(Message):
     """What an answer is graded by, and what for at most."""
 

@@ -6,15 +6,23 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, Literal
 
 import redis
 from celery import Celery
 from celery.exceptions import TimeoutError as CeleryTimeoutError
-from celery.states import EXCEPTION_STATES, PENDING, READY_STATES, REVOKED
+from celery.states import EXCEPTION_STATES, FAILURE, PENDING, READY_STATES, REVOKED, SUCCESS
 
 from memshare_broker.connection import reaching
+from memshare_broker.delivery.celery_result import revoked
+from memshare_broker.delivery.entry import Cancellation
+from memshare_broker.delivery.hops import ANSWER, HOPS
+from memshare_broker.delivery.journey_records import read_records
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp
+from memshare_broker.wire.messages import AgentTask, derived_id
+from memshare_llm.limits.usage import day_of
 
 LOOKED_AT = 500  # tasks in one request
 LOOK_AGAIN = 1.0  # seconds; news can get lost with its connection, so an answer is looked for without news too
@@ -82,9 +90,25 @@ class Submission:
         return meta
 
     def _meta(self, client: redis.Redis) -> dict[str, Any]:
-        """What Celery keeps of the task: its `status`, and its `result`, which is an exception where it failed."""
+        """What Celery says of the task: its `status`, and its `result`, which is an exception where it failed.
+
+        Celery's own record goes with the details of the trace; then the journey says the same.
+        """
         text = client.get(self._key)
-        return dict(self._decode(text)) if text else {"status": PENDING}
+        return dict(self._decode(text)) if text else recorded(client, self.id)
+
+
+def recorded(client: redis.Redis, task_id: str) -> dict[str, Any]:
+    """What the journey of a task says of it, as Celery would."""
+    is_open = client.hexists(MESSAGES, task_id)  # asked first: an answer that comes meanwhile is then in the records
+    [records] = read_records(client, [task_id])
+    if ANSWER.name in records:
+        return {"status": SUCCESS, "result": records[ANSWER.name]}
+    if "dead" in records:
+        return {"status": FAILURE, "result": GiveUp(records["dead"]["error"])}
+    if "cancelled" in records and not is_open:
+        return {"status": REVOKED, "result": records["cancelled"]["why"]}
+    return {"status": PENDING}
 
 
 def ended(app: Celery, client: redis.Redis, task_ids: Sequence[str]) -> list[str]:
@@ -94,6 +118,38 @@ def ended(app: Celery, client: redis.Redis, task_ids: Sequence[str]) -> list[str
     for start in range(0, len(task_ids), LOOKED_AT):
         some = task_ids[start : start + LOOKED_AT]
         texts = client.mget([backend.get_key_for_task(one) for one in some])
-        states = [backend.decode_result(text)["status"] if text else PENDING for text in texts]
+        known = zip(some, texts, strict=True)
+        states = [(backend.decode_result(text) if text else recorded(client, one))["status"] for one, text in known]
         found += [one for one, state in zip(some, states, strict=True) if state in READY_STATES]
     return found
+
+
+Cancelling = Literal["cancelled", "running", "ended", "unknown"]
+"""What became of the wish: "running" is a stage that goes on, after which nothing follows."""
+
+
+def cancel_journey(ledger: Ledger, app: Celery, journey: str, why: str) -> Cancelling:
+    """End the journey of a task, wherever its message is: in a queue, beside it, or at a worker."""
+    messages = [journey, *(str(derived_id(journey, hop.name)) for hop in HOPS if hop.journey_at)]
+    done: set[str] = set()
+    for _ in messages:  # a stage may end while it is looked at, and another begin: at most so many
+        reached = {
+            entry.id: ledger.cancel(
+                entry, Cancellation(at=time.time(), why=why), revoked(app, entry.id, why) if entry.has_result else None
+            )
+            for entry in ledger.open_of(messages)
+            if entry.journey == journey
+        }
+        done.update(reached.values())
+        if "ended" not in reached.values():
+            break
+    if "running" in done:
+        return "running"
+    if "cancelled" in done:
+        return "cancelled"
+    return "ended" if ledger.journey(journey) else "unknown"
+
+
+def reusable_id(agent: str, task: AgentTask, now: float) -> str:
+    """The id of a task, whose submitter is part of it, in this UTC day; `now` is Unix time in seconds."""
+    return str(derived_id("reusable task", agent, task.model_dump_json(), day_of(now)))

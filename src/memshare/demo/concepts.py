@@ -18,12 +18,13 @@ from memshare.demo.play import Progress
 from memshare.files.exports import note_export
 from memshare.files.new_file import new_file
 from memshare_concepts.asking.proposing import Proposer
-from memshare_concepts.asking.round import Wanted
+from memshare_concepts.asking.round import WantedQuestions
 from memshare_concepts.asking.target import of_clusters
 from memshare_concepts.clusters import Cluster, Clusters
 from memshare_concepts.clusters.clustering import SIZE
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.gaps import Gap, find_gaps
+from memshare_concepts.gap import Gap
+from memshare_concepts.gaps.gaps import find_gaps
 from memshare_concepts.map.page import Colours, map_page
 from memshare_concepts.map.sizes import clusters_around
 from memshare_concepts.pool_graph import PoolConcepts, encode, load
@@ -43,7 +44,7 @@ _AT_ONCE = 64  # flashcards
 
 
 @dataclass(frozen=True)
-class Explored:
+class ExploredFlashcards:
     """What the demo found and did."""
 
     cards: int
@@ -55,7 +56,9 @@ class Explored:
     """What the last answer became; None where no answer was good enough."""
 
 
-def explore_flashcards(client: Client, redis_client: redis.Redis, map_file: Path, progress: Progress) -> Explored:
+def explore_flashcards(
+    client: Client, redis_client: redis.Redis, map_file: Path, progress: Progress
+) -> ExploredFlashcards:
     """Bring the cards in, draw the map, find a cluster and a gap, and ask until an answer is remembered."""
     cards = flashcard_memories(POOL)
     for start in range(0, len(cards), _AT_ONCE):
@@ -75,7 +78,7 @@ def explore_flashcards(client: Client, redis_client: redis.Redis, map_file: Path
     )[0]
     cluster = max(clusters.levels()[-1], key=lambda one: len(one.memories))
     asked, memory = _ask(client, concepts, cluster, lambda what: progress(what, 4, _STEPS))
-    return Explored(len(cards), map_file, cluster, gap, tuple(asked), memory)
+    return ExploredFlashcards(len(cards), map_file, cluster, gap, tuple(asked), memory)
 
 
 def _draw(client: Client, concepts: PoolConcepts, by_size: Mapping[int, Clusters], file: TextIO) -> None:
@@ -93,7 +96,7 @@ def _ask(
     with paid_chat(client.settings, "agents", "demo") as chat:
         proposer = Proposer(chat, client.memories, POOL)
         proposals = proposer.propose(
-            Wanted(target=target, count=QUESTIONS), [concepts.memories[one] for one in target.examples]
+            WantedQuestions(target=target, count=QUESTIONS), [concepts.memories[one] for one in target.examples]
         )
     asked: list[Journey] = []
     for number, one in enumerate(proposals, 1):

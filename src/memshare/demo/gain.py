@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from memshare.client.client import Client
 from memshare.client.journey import Journey
+from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.demo.play import STALLED_AFTER
-from memshare.demo.text_to_sql import Question, Questions
-from memshare_broker.errors import MemshareError, Unreachable
+from memshare.demo.text_to_sql import Questions, SqlQuestion
+from memshare_broker.errors import MemshareError
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
@@ -23,29 +23,28 @@ AGENT, POOL = "sql", "library"
 PEOPLE = ("ann", "ben", "cem", "dee")
 ROUNDS = 4  # in which the tasks are asked
 ORDER = 2  # seed of which question is in which part
-LOOK_EVERY = 0.05  # seconds
 
 Kind = Literal["alone", "shared", "task", "learnt"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class GainQuestion:
     """One question and what became of it. `right` is None where nothing graded it: `fault` says why."""
 
-    question: Question
+    question: SqlQuestion
     right: bool | None
     shown: tuple[UUID, ...]
     fault: str | None
 
 
 @dataclass
-class Stage:
+class DemoStage:
     """Questions that were asked together; none was asked before, and no memory has its answer."""
 
     kind: Kind
     title: str
     size: int
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[GainQuestion] = field(default_factory=list)
 
     @property
     def right(self) -> int:
@@ -69,13 +68,13 @@ class Stage:
         return {"kind": self.kind, "title": self.title, **counted, "faults": self.faults}
 
 
-class Watch(Protocol):
+class DemoWatch(Protocol):
     """Is told how far it is."""
 
     def say(self, what: str) -> None:
         """What is being done now."""
 
-    def see(self, stage: Stage) -> None:
+    def see(self, stage: DemoStage) -> None:
         """A stage has begun, more of it is known, or it has ended."""
 
 
@@ -83,9 +82,9 @@ class Watch(Protocol):
 class Parts:
     """Questions in parts that have none in common: memories, tasks, and an exam for each of three stages."""
 
-    shared: tuple[Question, ...]
-    tasks: tuple[Question, ...]
-    exams: tuple[tuple[Question, ...], ...]
+    shared: tuple[SqlQuestion, ...]
+    tasks: tuple[SqlQuestion, ...]
+    exams: tuple[tuple[SqlQuestion, ...], ...]
 
     @property
     def asked(self) -> int:
@@ -104,29 +103,31 @@ def divide(questions: Questions, tasks: int) -> Parts:
     return Parts(shared, asked, tuple(exams))
 
 
-def play(client: Client, parts: Parts, watch: Watch) -> list[Stage]:
+def play(client: Client, parts: Parts, watch: DemoWatch) -> list[DemoStage]:
     """Ask an exam without memories, one with those of the pool, the tasks, and one with what the tasks left.
 
     Raises `MemshareError` where nothing of the first exam is graded, and `Unreachable` where nothing ends for long.
     """
     alone, shared, learnt = parts.exams
-    stages = [_ask(client, Stage("alone", "alone, without memories", len(alone)), alone, watch, memories=0)]
+    stages = [_ask(client, DemoStage("alone", "alone, without memories", len(alone)), alone, watch, memories=0)]
     if not stages[0].graded:
         raise MemshareError(f"None of {len(alone)} answers was graded, so the demo ends here: {stages[0].faults[0]}")
 
     watch.say(f"{', '.join(PEOPLE)} bring in {len(parts.shared)} questions with their queries")
     client.memories.add([_brought(one, PEOPLE[at % len(PEOPLE)]) for at, one in enumerate(parts.shared)])
-    stages.append(_ask(client, Stage("shared", "with a shared pool", len(shared)), shared, watch))
+    stages.append(_ask(client, DemoStage("shared", "with a shared pool", len(shared)), shared, watch))
 
     size = -(-len(parts.tasks) // ROUNDS)
     for start in range(0, len(parts.tasks), size):
         tasks = parts.tasks[start : start + size]
-        stage = Stage("task", f"graded tasks {start + 1} to {start + len(tasks)}", len(tasks))
+        stage = DemoStage("task", f"graded tasks {start + 1} to {start + len(tasks)}", len(tasks))
         stages.append(_ask(client, stage, tasks, watch, remember=True))
     watch.say("the retriever learns what helped")
-    _wait_for_lessons(client)
+    wait_until_idle(client, STALLED_AFTER)
 
-    stages.append(_ask(client, Stage("learnt", f"after {len(parts.tasks)} graded tasks", len(learnt)), learnt, watch))
+    stages.append(
+        _ask(client, DemoStage("learnt", f"after {len(parts.tasks)} graded tasks", len(learnt)), learnt, watch)
+    )
     return stages
 
 
@@ -141,7 +142,7 @@ class Helped:
         return {"id": str(self.memory.id), "prompt": self.memory.prompt, "questions": list(self.questions)}
 
 
-def most_helpful(client: Client, stages: Sequence[Stage], questions: Questions) -> Helped | None:
+def most_helpful(client: Client, stages: Sequence[DemoStage], questions: Questions) -> Helped | None:
     """The memory that was shown for most right answers whose query is its own; None where none was."""
     memories = {one.id: one for one in client.memories.every(Where(pool=POOL))}
     queries = {one.text: one.query.number for one in questions.of("train")}
@@ -158,7 +159,7 @@ def most_helpful(client: Client, stages: Sequence[Stage], questions: Questions) 
     return Helped(memories[best], tuple(question.text for memory, question in found if memory == best))
 
 
-def _brought(question: Question, submitter: str) -> NewMemory:
+def _brought(question: SqlQuestion, submitter: str) -> NewMemory:
     return NewMemory(
         pool=POOL, new_pool=True, prompt=question.text, answer=question.sql, agent=AGENT, submitter=submitter
     )
@@ -166,13 +167,13 @@ def _brought(question: Question, submitter: str) -> NewMemory:
 
 def _ask(
     client: Client,
-    stage: Stage,
-    questions: Sequence[Question],
-    watch: Watch,
+    stage: DemoStage,
+    questions: Sequence[SqlQuestion],
+    watch: DemoWatch,
     *,
     memories: int | None = None,
     remember: bool = False,
-) -> Stage:
+) -> DemoStage:
     """Ask questions at once, and wait until each is graded."""
     watch.see(stage)
     submitted = {}
@@ -180,36 +181,14 @@ def _ask(
         by = PEOPLE[at % len(PEOPLE)]
         task = client.submit(AGENT, one.text, memories=memories, remember=remember, submitter=by)
         submitted[task.id] = one
-    for journey in _ended(client, submitted):
+    for journey in ended_in_order(client, list(submitted), STALLED_AFTER):
         stage.asked.append(_asked(submitted[journey.task_id], journey))
         watch.see(stage)
     return stage
 
 
-def _ended(client: Client, tasks: Mapping[str, Question]) -> Iterator[Journey]:
-    """The journeys of tasks as they end."""
-    left, last = set(tasks), time.monotonic()
-    while left:
-        for task_id in list(left):
-            if (journey := client.journey(task_id)).ended:
-                left.remove(task_id)
-                last = time.monotonic()
-                yield journey
-        if time.monotonic() - last > STALLED_AFTER:
-            raise Unreachable(f"Nothing was graded for {STALLED_AFTER} s; the workers' logs say more.")
-        time.sleep(LOOK_EVERY)
-
-
-def _asked(question: Question, journey: Journey) -> Asked:
+def _asked(question: SqlQuestion, journey: Journey) -> GainQuestion:
     shown = tuple(one.id for one in journey.memories)
     if journey.score is not None:
-        return Asked(question, journey.score.accepted, shown, None)
-    return Asked(question, None, shown, journey.dead.error if journey.dead else "It was cancelled.")
-
-
-def _wait_for_lessons(client: Client) -> None:
-    deadline = time.monotonic() + STALLED_AFTER
-    while any(client.ledger.open_messages().values()):
-        if time.monotonic() > deadline:
-            raise Unreachable(f"Lessons are still open after {STALLED_AFTER} s; the trainer's log says more.")
-        time.sleep(LOOK_EVERY)
+        return GainQuestion(question, journey.score.accepted, shown, None)
+    return GainQuestion(question, None, shown, journey.dead.error if journey.dead else "It was cancelled.")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from memshare.client.client import Client
 from memshare.client.journey import Journey
-from memshare_broker.errors import Unreachable
+from memshare.client.waiting import ended_in_order
 from memshare_memory.curate.requests import NewMemory
 
 FOLDER = Path(__file__).parent
@@ -66,27 +65,12 @@ def play(client: Client, progress: Progress) -> list[Played]:
         done = len(played)
         labels = [f"task {place}" + (" again" if again else "") for place in range(1 if again else done + 1, total + 1)]
         submitted = [client.submit(**task).id for task in these]
-        journeys = wait_until_settled(client, submitted, lambda count: progress(what, done + count, total))  # noqa: B023
-        for label, journey in zip(labels, journeys, strict=False):
+        for label, journey in zip(labels, ended_in_order(client, submitted, STALLED_AFTER), strict=False):
             if journey.memory_id and journey.outcome != "duplicate":
                 names[str(journey.memory_id)] = label
             played.append(_played(label, journey, names))
+            progress(what, len(played), total)
     return played
-
-
-def wait_until_settled(client: Client, task_ids: Sequence[str], progress: Callable[[int], None]) -> list[Journey]:
-    """The journeys of tasks, once each has been settled or given up."""
-    ended: dict[str, Journey] = {}
-    last = time.monotonic()
-    while len(ended) < len(task_ids):
-        for task_id in task_ids:
-            if task_id not in ended and (journey := client.journey(task_id)).ended:
-                ended[task_id], last = journey, time.monotonic()
-        progress(len(ended))
-        if time.monotonic() - last > STALLED_AFTER:
-            raise Unreachable(f"Nothing was settled for {STALLED_AFTER} s; the worker's log says more.")
-        time.sleep(0.05)
-    return [ended[task_id] for task_id in task_ids]
 
 
 def _played(label: str, journey: Journey, names: dict[str, str]) -> Played:

@@ -8,16 +8,72 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 
-from memshare.demo.student import Grader, Student
-from memshare.demo.text_to_sql import Questions, read_questions
+from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
 from memshare.operate.child import ends_with_parent
 from memshare_broker.errors import Unreachable
+from memshare_scorer.checks.sql import Tables
+
+CUT = " […]"  # stands where a text was cut for a model
+
+
+class Student:
+    """Copies the SQL of an example, with the names in it exchanged for those of the question."""
+
+    def __init__(self, questions: Iterable[SqlQuestion]) -> None:
+        self._written: dict[str, tuple[SqlQuery, dict[str, str]]] = {}
+        self._cut: dict[str, str] = {}
+        for one in questions:
+            self._write(one.query, dict(zip(one.slots, one.values, strict=True)))
+
+    def answer(self, task: SqlQuestion, examples: Sequence[tuple[SqlQuestion, str]]) -> str | None:
+        """A copy of the first example, best first, whose names fit the question; None where there is none."""
+        copies = (self.copy(task, asked, answer) for asked, answer in examples)
+        return next((copy for copy in copies if copy is not None), None)
+
+    def copy(self, task: SqlQuestion, asked: SqlQuestion, answer: str) -> str | None:
+        """The SQL that answers another question, for this one; None where number and types of the names differ."""
+        if asked.types != task.types:
+            return None
+        known = self._written.get(self._cut.get(answer, answer))
+        if known is None:
+            return answer
+        query, values = known
+        return self._write(query, values | dict(zip(asked.slots, task.values, strict=True)))
+
+    def read_cut(self, text: str) -> str:
+        """The SQL that a text has the beginning of, and the end where that was left, too; else the text."""
+        beginning, cut, end = text.partition(CUT)
+        if not cut:
+            return text
+        if text not in self._cut:
+            whole = (sql for sql in self._written if sql.startswith(beginning) and sql.endswith(end.removeprefix(" ")))
+            self._cut[text] = next(whole, text)
+        return self._cut[text]
+
+    def _write(self, query: SqlQuery, values: dict[str, str]) -> str:
+        sql = query.filled(values)
+        self._written.setdefault(sql, (query, values))
+        return sql
+
+
+class Grader:
+    """Says whether SQL answers a question: by its rows where there is a database, else by its text."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._tables = Tables(questions.database) if questions.database is not None else None
+
+    def right(self, task: SqlQuestion, answer: str | None) -> bool:
+        if answer is None or self._tables is None:
+            return answer == task.sql
+        rows = self._tables.rows(answer)
+        return rows is not None and rows == self._tables.rows(task.sql)
+
 
 POINTS = 100
 MISLEADS, HELPS = 95, 5  # percent
@@ -43,13 +99,33 @@ def reply(expert: SqlExpert, body: Mapping[str, Any]) -> str | None:
         *shown, asked = turns[1:]
         return expert.answer(asked, list(zip(shown[::2], shown[1::2], strict=True))[::-1])
     document = json.loads(turns[1])
-    if "example_1" in wanted["properties"]:
-        examples = {name: (one["prompt"], one["answer"]) for name, one in document["examples"].items()}
-        labels = {name: expert.misleads(document["prompt"], one) for name, one in examples.items()}
-        return json.dumps({**labels, **dict.fromkeys(document.get("rivals", ()), AGREES)})
-    if "pair_1" in wanted["properties"]:
-        return json.dumps(dict.fromkeys(document["pairs"], AGREES))
+    if "task_1" in wanted["properties"]:
+        return json.dumps(labels(document, expert.misleads, AGREES))
+    if "comparisons" in wanted["properties"]:
+        return json.dumps(comparisons(document, AGREES))
     return None
+
+
+def comparisons(document: Mapping[str, Any], compared: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The reply to a request for comparisons: one word on all pairs."""
+    return {"comparisons": [{"pair": int(number), **compared} for number in document["pairs"]]}
+
+
+def labels(
+    document: Mapping[str, Any], misleads: Callable[[str, Pair], int], compared: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """The reply to a request for labels: how far each example misleads its task, in percent, and one word on rivals."""
+    texts = {int(number): (one["prompt"], one["answer"]) for number, one in document["texts"].items()}
+    said: dict[str, list[Any]] = {
+        name: [{"text": one, "percent": misleads(task["prompt"], texts[one])} for one in task["examples"]]
+        for name, task in document["tasks"].items()
+    }
+    rivals = [
+        {"task": name, "text": one, **compared}
+        for name, task in document["tasks"].items()
+        for one in task.get("rivals", ())
+    ]
+    return {**said, "rivals": rivals} if rivals else said
 
 
 def completion(expert: SqlExpert, body: Mapping[str, Any]) -> dict[str, Any]:

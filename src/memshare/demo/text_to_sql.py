@@ -15,7 +15,7 @@ EXCLUDED = "exclude"
 
 
 @dataclass(frozen=True)
-class Query:
+class SqlQuery:
     """SQL with the names of its slots in place of values, and for each slot its type and an example."""
 
     number: int
@@ -29,12 +29,12 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Question:
+class SqlQuestion:
     """A question in words. Its slots and values are those that stand in the text, in their order there."""
 
     split: str
     text: str
-    query: Query
+    query: SqlQuery
     slots: tuple[str, ...]
     values: tuple[str, ...]
 
@@ -53,10 +53,10 @@ class Questions:
     """A set of questions, and the SQL that makes their database, where there is one."""
 
     name: str
-    every: tuple[Question, ...]
+    every: tuple[SqlQuestion, ...]
     database: str | None
 
-    def of(self, split: str) -> list[Question]:
+    def of(self, split: str) -> list[SqlQuestion]:
         """The questions of train, dev or test, each text once, and none of dev and test that is in train."""
         trained = {one.text for one in self.every if one.split == "train"} if split != "train" else set()
         return list({one.text: one for one in self.every if one.split == split and one.text not in trained}.values())
@@ -77,7 +77,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return re.sub(names, lambda found: values[found[0]], text)
 
 
-def _read(file: Path) -> tuple[Question, ...]:
+def _read(file: Path) -> tuple[SqlQuestion, ...]:
     entries = json.loads(file.read_text("utf-8"))
     return tuple(
         _question(_query(number, entry), sentence)
@@ -87,13 +87,15 @@ def _read(file: Path) -> tuple[Question, ...]:
     )
 
 
-def _query(number: int, entry: dict[str, Any]) -> Query:
+def _query(number: int, entry: dict[str, Any]) -> SqlQuery:
     types = {one["name"]: one["type"] for one in entry["variables"]}
-    return Query(number, entry["sql"][0], types, {one["name"]: one["example"] for one in entry["variables"]})
+    return SqlQuery(number, entry["sql"][0], types, {one["name"]: one["example"] for one in entry["variables"]})
 
 
-def _question(query: Query, sentence: dict[str, Any]) -> Question:
+def _question(query: SqlQuery, sentence: dict[str, Any]) -> SqlQuestion:
     text: str = sentence["text"]
     given = {name: value for name, value in sentence["variables"].items() if value and name in text}
     slots = tuple(sorted(given, key=text.index))
-    return Question(sentence["question-split"], filled(text, given), query, slots, tuple(given[slot] for slot in slots))
+    return SqlQuestion(
+        sentence["question-split"], filled(text, given), query, slots, tuple(given[slot] for slot in slots)
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
 from memshare.doors.backend import Backend
 from memshare.doors.body import LARGEST_BODY
@@ -24,10 +24,6 @@ brings in, and a token sees its own pools alone: what is not yours is a 404.
 """
 
 
-def _name(route: APIRoute) -> str:
-    return route.name
-
-
 def rest_app(backend: Backend) -> FastAPI:
     """The app; it closes nothing that it is given."""
     mcp = McpDoor(backend, LARGEST_BODY)
@@ -37,22 +33,20 @@ def rest_app(backend: Backend) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,  # its own page loads scripts from a public network
         redoc_url=None,
-        generate_unique_id_function=_name,
         lifespan=mcp.lifespan,
     )
     app.state.backend, app.state.is_same_user = backend, is_same_user
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
-    app.include_router(call_routes())
-    app.router.routes += [mcp.route, *health_routes(backend.health), *page_routes(backend)]
+    app.router.routes += [*call_routes(), mcp.route, *health_routes(backend.health), *page_routes(backend)]
 
-    described = app.openapi
+    described, one_at_a_time = app.openapi, Lock()
 
     def with_problem() -> dict[str, Any]:
-        schema = described()
+        with one_at_a_time:
+            schema = described()
         schema["components"]["schemas"].setdefault("Problem", Problem.model_json_schema())
         return schema
 
     app.openapi = with_problem  # type: ignore[method-assign]
-    app.openapi()  # its routes are built at their first use, which two threads must not make at once
     return app

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import redis
@@ -12,13 +13,16 @@ from limits.storage import RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from memshare.client.client import Client
+from memshare.client.deployments import read_deployments
 from memshare.client.errors import NotFound, TooLarge, TooManyRequests
 from memshare.client.rest.calls.concepts import ConceptsReply
+from memshare.client.rest.calls.duplicates import DuplicatesReply
 from memshare.doors.caller import Caller
 from memshare.doors.health import Health
 from memshare.doors.recall_log import Recalls
 from memshare.doors.tokens import Tokens
 from memshare_broker.connection import connect, reaching
+from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
@@ -26,14 +30,25 @@ from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 from memshare_llm.limits.usage import UsageLog
 
+log = logging.getLogger(__name__)
+
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
 
 
 class Backend:
-    """The deployment as the doors see it. Safe to share between threads; it connects when it is first used."""
+    """A deployment as the doors see it. Safe to share between threads; it connects when it is first used.
 
-    def __init__(self, settings: Settings) -> None:
+    `agents` are those that it runs beside what workers announce; None: all that are known. `beside` are the names of
+    all deployments of this door.
+    """
+
+    def __init__(
+        self, settings: Settings, agents: Collection[str] | None = None, name: str = "", beside: Sequence[str] = ()
+    ) -> None:
         self.settings = settings
+        self.agents = agents
+        self.name = name
+        self.beside = beside
         self.client = Client(settings)
         self.redis = connect(settings.redis, tries=1)
         self.health = Health(settings)
@@ -43,6 +58,8 @@ class Backend:
         self.budget = Budget(self.redis, UsageLog(self.redis))
         self.concepts: dict[str, tuple[float, ConceptsReply]] = {}
         """What pools are about, and when that was computed."""
+        self.duplicates: dict[str, tuple[float, DuplicatesReply]] = {}
+        """Memories of pools that are nearly the same, and when these were looked for."""
         self._cards: tuple[float, dict[str, AgentCard]] = (-LOOK_AGAIN, {})
 
     def check(self) -> None:
@@ -58,10 +75,11 @@ class Backend:
             yield
 
     def cards(self) -> dict[str, AgentCard]:
-        """Every agent by name; asked anew every few seconds."""
+        """Every agent by name, of several deployments those of this one; asked anew every few seconds."""
         looked, cards = self._cards
         if time.monotonic() - looked > LOOK_AGAIN:
-            cards = self.client.agents()
+            known = self.client.agents()
+            cards = {name: card for name, card in known.items() if not self.name or name in (self.agents or ())}
             self._cards = (time.monotonic(), cards)
         return cards
 
@@ -71,6 +89,17 @@ class Backend:
         if card is None or not caller.sees(card.pool):
             known = ", ".join(sorted(one.name for one in self.cards().values() if caller.sees(one.pool))) or "none"
             raise NotFound(f"No agent is called {name!r}. There are: {known}.")
+        return card
+
+    def running(self, caller: Caller, name: str) -> AgentCard:
+        """An agent whose pool the caller sees and that a worker runs, or is started for; raises `NotFound`."""
+        card = self.agent(caller, name)
+        if self.agents is not None and name not in self.agents:
+            there = {queue for worker in self.client.workers() for queue in worker.queues}
+            if name not in there:
+                runs = (one.name for one in self.cards().values() if one.name in there.union(self.agents))
+                known = ", ".join(sorted(one for one in runs if caller.sees(self.pool_of(one)))) or "none"
+                raise NotFound(f"The agent {name!r} does not run here. There are: {known}.")
         return card
 
     def pool_of(self, agent: str) -> str | None:
@@ -94,6 +123,31 @@ class Backend:
         self.client.close()
         self.redis.close()
         self.health.close()
+
+
+def open_backends(settings: Settings, agents: Collection[str] | None = None) -> tuple[Backend, ...]:
+    """One for each deployment of MEMSHARE_DEPLOYMENTS, or else that of the settings, which runs these agents."""
+    if settings.deployments is None:
+        return (Backend(settings, agents),)
+    if agents:
+        raise BadInput("The file of MEMSHARE_DEPLOYMENTS says which deployment has which agents: leave --agent out.")
+    found = read_deployments(settings.deployments)
+    return tuple(Backend(own, runs, name, tuple(found)) for name, (own, runs) in found.items())
+
+
+def check_all(backends: Sequence[Backend]) -> bool:
+    """Check each; whether all have a token. Of several, one that is away is said in the log, and the others serve."""
+    have_token = True
+    for one in backends:
+        try:
+            one.check()
+            with one.reaching():
+                have_token &= one.tokens.any()
+        except Unreachable as error:
+            if len(backends) == 1:
+                raise
+            log.warning("The deployment %r is away; its requests are refused until it is back. %s", one.name, error)
+    return have_token
 
 
 class RequestLimit:

@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from memshare.client.errors import Forbidden, NotFound
 
-Right = Literal["recall", "offer", "submit", "curate", "admin"]
-"""recall: read pools; offer: bring in answers and outcomes; submit: give tasks to agents; curate: change memories;
-admin: all of it, and what others did."""
+Right = Literal["recall", "watch", "offer", "submit", "curate", "admin"]
+"""recall: read pools; watch: see what becomes of others' tasks; offer: bring in answers and outcomes; submit: give
+tasks to agents; curate: change memories, and watch; admin: all of it."""
 
 RIGHTS: tuple[Right, ...] = get_args(Right)
 LOCAL_NAME = "anonymous"

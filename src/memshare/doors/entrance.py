@@ -11,12 +11,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memshare.doors.authentication import authenticate
 from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone, with_body
+from memshare.doors.caller import Caller
 from memshare.doors.problems import headers_of, problem_of, status_of
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
 from memshare_broker.observe import tracing
 
 REST, MCP = "/v1/", "/mcp"
+KNOWN = "callers"
+"""What a request has in its state that is who asks, by the deployment that was asked for that already."""
 REFUSED = -32000  # the first code of JSON-RPC that is a server's own
 
 
@@ -49,10 +52,13 @@ class Entrance:
     async def _let_in(self, request: Request, receive: Receive, send: Send) -> None:
         scope = request.scope
         try:
-            caller = await run_in_threadpool(authenticate, self._backend, request)
+            known: dict[Backend, Caller] = scope.setdefault("state", {}).get(KNOWN, {})
+            caller = known.get(self._backend)
+            if caller is None:
+                caller = await run_in_threadpool(authenticate, self._backend, request)
             body = await self._bodies.read(receive, caller.name)
         except (MemshareError, *DOWN) as error:
-            await _refusal(scope["path"], error)(scope, receive, send)
+            await refusal(scope["path"], error)(scope, receive, send)
         except Gone:
             return
         else:
@@ -61,7 +67,7 @@ class Entrance:
             await self._app(scope, with_body(body, receive), send)
 
 
-def _refusal(path: str, error: Exception) -> Response:
+def refusal(path: str, error: Exception) -> Response:
     """The answer to who is not let in: for MCP one of JSON-RPC, of which its clients tell what it says."""
     if path != MCP:
         return problem_of(error)

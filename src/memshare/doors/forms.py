@@ -12,7 +12,7 @@ from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
 from memshare_memory.door.conditions import Conditions
 from memshare_memory.memory import Mode, Status
-from memshare_memory.stores.store import SortKey
+from memshare_memory.stores.store import MOST_ORDERED, SortKey
 
 LONGEST_KEY = 200  # characters of an idempotency key
 Key = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$")]
@@ -136,8 +136,19 @@ class PageForm(Conditions):
     status: Status | None = None
     limit: int = Field(default=50, ge=1, le=500)
     cursor: UUID | None = Field(default=None, description="`next` of the page before; not with an order")
-    order: SortKey | None = Field(default=None, description="the highest first; there is no next page then")
+    order: SortKey | None = Field(default=None, description="the highest first; the next page is by `skip` then")
     ascending: bool = Field(default=False, description="the lowest first")
+    skip: int = Field(default=0, ge=0, lt=MOST_ORDERED, description="how many are left out first; with an order")
+    parent: UUID | None = Field(default=None, description="only what was written with this memory in sight")
+
+
+class CountForm(Conditions):
+    """Which memories are counted."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    pool: Label | None = None
+    status: Status | None = None
 
 
 class MemoryForm(Message):

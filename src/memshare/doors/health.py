@@ -55,7 +55,9 @@ def health_routes(health: Health) -> list[Route]:
         fault = await run_in_threadpool(health.fault)
         return PlainTextResponse(fault or "ok", 503 if fault else 200)
 
-    async def is_alive(_: Request) -> Response:
-        return PlainTextResponse("ok")
-
     return [Route("/health", is_well, methods=["GET"]), Route("/alive", is_alive, methods=["GET"])]
+
+
+async def is_alive(_: Request) -> Response:
+    """What a process answers that runs."""
+    return PlainTextResponse("ok")

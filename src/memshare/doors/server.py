@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
+from memshare.doors.deployments.app import Deployments
 from memshare.doors.problems import problem
 from memshare.doors.this_machine import OF_CONNECTION
 from memshare_broker.errors import BadInput
@@ -44,12 +46,12 @@ def listen(host: str, port: int) -> socket.socket:
         raise BadInput(f"Nothing can listen on {host}:{port}: {error.strerror}. Give another --port.") from error
 
 
-def run(backend: Backend, listening: socket.socket) -> None:
+def run(backends: Sequence[Backend], listening: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are being answered may finish."""
-    server_of(backend).run(sockets=[listening])
+    server_of(*backends).run(sockets=[listening])
 
 
-class Server(uvicorn.Server):
+class RestServer(uvicorn.Server):
     """Sends the last traces before it ends, which it does by the signal that it got."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -57,7 +59,7 @@ class Server(uvicorn.Server):
         await run_in_threadpool(tracing.end)
 
 
-class Connection(BoundedConnection):
+class RestConnection(BoundedConnection):
     """A connection whose requests share what was found out about it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -65,12 +67,13 @@ class Connection(BoundedConnection):
         super().connection_made(transport)
 
 
-def server_of(backend: Backend) -> uvicorn.Server:
-    """The server, not yet running."""
-    app = rest_app(backend)
+def server_of(*backends: Backend) -> uvicorn.Server:
+    """The server of one deployment or several, not yet running."""
+    several = Deployments(backends) if len(backends) > 1 else None
+    apps = list(several.apps.values()) if several else [rest_app(backends[0])]
     config = uvicorn.Config(
-        app,
-        http=bounded(BOUNDS, count_for_this_process(), Connection),
+        several or apps[0],
+        http=bounded(BOUNDS, count_for_this_process(), RestConnection),
         headers=HEADERS,
         log_config=None,
         log_level="warning",
@@ -82,6 +85,7 @@ def server_of(backend: Backend) -> uvicorn.Server:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=END_WITHIN,
     )
-    server = Server(config)
-    app.state.is_ending = lambda: server.should_exit  # streams end then, which would keep it waiting
+    server = RestServer(config)
+    for one in apps:
+        one.state.is_ending = lambda: server.should_exit  # streams end then, which would keep it waiting
     return server

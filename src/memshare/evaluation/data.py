@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -25,7 +25,7 @@ SEEDS, QUERIES = 0.2, 0.4  # of the items of a kind; the others are the test set
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class Line(BaseModel):
+class DataLine(BaseModel):
     """One line of a file. What else stands in it, such as its source, is left alone."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -39,7 +39,7 @@ class Line(BaseModel):
     changed_statement: Text | None = None
 
 
-class Item(Message):
+class DataItem(Message):
     """A question and its standard answer. The question may have to be asked for first."""
 
     id: str
@@ -68,21 +68,25 @@ class FileReport(Message):
 class Split(NamedTuple):
     """The three parts, which share no question and no answer."""
 
-    seeds: tuple[Item, ...]
-    queries: tuple[Item, ...]
-    test: tuple[Item, ...]
+    seeds: tuple[DataItem, ...]
+    queries: tuple[DataItem, ...]
+    test: tuple[DataItem, ...]
 
     @property
-    def all(self) -> tuple[Item, ...]:
+    def all(self) -> tuple[DataItem, ...]:
         return (*self.seeds, *self.queries, *self.test)
 
 
 def read_items(
-    files: Sequence[Path], agents: Mapping[str, AgentCard], agent: str | None = None, kind: str | None = None
-) -> tuple[list[Item], list[FileReport]]:
+    files: Sequence[Path],
+    agents: Mapping[str, AgentCard],
+    agent: str | None = None,
+    kind: str | None = None,
+    takes: Callable[[DataItem], bool] = lambda _: True,
+) -> tuple[list[DataItem], list[FileReport]]:
     """The items of all files, each question and each answer once; raises `BadInput` that names the wrong lines.
 
-    `agent` and `kind` stand in where a line names none.
+    `agent` and `kind` stand in where a line names none. What it does not take is left out.
     """
     given = {name: value for name, value in (("agent", agent), ("kind", kind)) if value is not None}
     items, reports, faults = [], [], []
@@ -98,6 +102,8 @@ def read_items(
             except BadInput as error:
                 faults.append(f"{file}:{number}: {error}")
                 continue
+            if not takes(item):
+                continue
             once = (("q", item.prompt), ("a", item.answer if item.answer not in CLOSED else None))
             marks = {(part, same_text(said)) for part, said in once if said}
             if seen & marks:
@@ -108,18 +114,16 @@ def read_items(
             seen |= marks
         reports.append(FileReport(file=file.name, items=found, dropped=dropped))
     refuse(faults, "Nothing was started.")
-    if not items:
-        raise BadInput("The files have no line: nothing to evaluate on.")
     return items, reports
 
 
 def same_text(text: str) -> str:
     """The same for texts that differ in case, white space or punctuation alone."""
-    kept = "".join(" " if unicodedata.category(letter)[0] in "PZC" else letter for letter in text)
-    return folded(kept) or folded(text)
+    words = "".join(" " if unicodedata.category(letter)[0] in "PZC" else letter for letter in text)
+    return folded(words) or folded(text)
 
 
-def all_asked(items: Sequence[Item], needs: Sequence[str], most: int | None = None) -> Split:
+def all_asked(items: Sequence[DataItem], needs: Sequence[str], most: int | None = None) -> Split:
     """All items, or the first `most` of them, as the test set; raises `BadInput` where one lacks what it `needs`."""
     for item in items:
         if lacking := [name for name in ("prompt", *needs) if not getattr(item, name)]:
@@ -127,12 +131,12 @@ def all_asked(items: Sequence[Item], needs: Sequence[str], most: int | None = No
     return Split(seeds=(), queries=(), test=tuple(items[:most]))
 
 
-def split(items: Sequence[Item], seed: int, most: int | None = None) -> Split:
+def split(items: Sequence[DataItem], seed: int, most: int | None = None) -> Split:
     """20 % seeds, 40 % queries and 40 % test of each kind, drawn by the seed; `most` items of a kind are used."""
     by_kind = defaultdict(list)
     for item in items:
         by_kind[item.agent, item.kind or ""].append(item)
-    parts: tuple[list[Item], list[Item], list[Item]] = ([], [], [])
+    parts: tuple[list[DataItem], list[DataItem], list[DataItem]] = ([], [], [])
     for name, group in sorted(by_kind.items()):
         drawn = sorted(group, key=lambda item: item.id)
         random.Random(f"{seed} {name}").shuffle(drawn)
@@ -146,12 +150,12 @@ def split(items: Sequence[Item], seed: int, most: int | None = None) -> Split:
     return made
 
 
-def _item(value: Mapping[str, Any], agents: Mapping[str, AgentCard]) -> Item:
-    line = Line.model_validate(value)
+def _item(value: Mapping[str, Any], agents: Mapping[str, AgentCard]) -> DataItem:
+    line = DataLine.model_validate(value)
     card = agents.get(line.agent)
     if card is None:
         raise BadInput(f"no agent is called {line.agent!r}; there are {', '.join(agents)}")
     if line.kind is not None and line.kind not in card.kinds:
         raise BadInput(f"agent {line.agent!r} has no kind {line.kind!r}; it has {', '.join(card.kinds) or 'none'}")
     name = str(derived_id("item", line.agent, line.kind or "", line.prompt or "", line.answer))
-    return Item(id=name, **line.model_dump())
+    return DataItem(id=name, **line.model_dump())

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memshare.client.client import Client
-from memshare.evaluation.request import Request, roster_of
+from memshare.evaluation.request import ExperimentRequest, roster_of
 from memshare.evaluation.variants import Setup, write_variants
+from memshare.operate.child import environment_of
 from memshare.operate.data_folder import hold_folder
-from memshare.operate.environment import environment_of
 from memshare.operate.supervisor import Supervisor
 from memshare_broker.settings import Settings, load_settings
 
@@ -23,7 +23,7 @@ KEEP_DAYS = 3650  # an experiment can be gone on with as long as its folder is t
 
 @contextlib.contextmanager
 def deployment(
-    request: Request, settings: Settings, folder: Path, thresholds: Mapping[str, float]
+    request: ExperimentRequest, settings: Settings, folder: Path, thresholds: Mapping[str, float]
 ) -> Iterator[tuple[Client, Supervisor]]:
     """Everything up for as long as the block runs, with the copies of the agents that the experiment needs."""
     folder = folder.absolute()
@@ -40,7 +40,7 @@ def deployment(
                 supervisor.stop()
 
 
-def write_agents(request: Request, settings: Settings, folder: Path, thresholds: Mapping[str, float]) -> None:
+def write_agents(request: ExperimentRequest, settings: Settings, folder: Path, thresholds: Mapping[str, float]) -> None:
     """Write the copies of the agents; see `write_variants`."""
     setups = [
         Setup(label, model, number)
@@ -51,7 +51,7 @@ def write_agents(request: Request, settings: Settings, folder: Path, thresholds:
 
 
 @contextlib.contextmanager
-def environment_for(folder: Path, request: Request, settings: Settings) -> Iterator[None]:
+def environment_for(folder: Path, request: ExperimentRequest, settings: Settings) -> Iterator[None]:
     """The settings that workers find: the user's, but for where things are and for what would blur a comparison."""
     before = dict(os.environ)
     own = environment_of(settings)
@@ -63,6 +63,7 @@ def environment_for(folder: Path, request: Request, settings: Settings) -> Itera
         "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
         "MEMSHARE_MODEL_AGENTS": request.models[0],
         "MEMSHARE_KEEP_DAYS": str(KEEP_DAYS),
+        "MEMSHARE_KEEP_TRACES_DAYS": str(KEEP_DAYS),
         "MEMSHARE_SUBMITTER_SHARE": "1",
         "MEMSHARE_QUEUE_LIMIT": "0",
         "MEMSHARE_CONCEPTS": "false",  # no experiment is about them, and each memory would cost one more call

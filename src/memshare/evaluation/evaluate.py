@@ -13,15 +13,15 @@ from pathlib import Path
 from statistics import fmean
 
 from memshare.client.client import Client
-from memshare.evaluation.data import Item, Split, same_text
+from memshare.evaluation.data import DataItem, Split, same_text
 from memshare.evaluation.deployment import deployment, write_agents
 from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation
 from memshare.evaluation.judging import Judge
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
-from memshare.evaluation.queues import Pair, Queues
+from memshare.evaluation.queues import AnsweredItem, Queues
 from memshare.evaluation.real_queues import RealQueues
-from memshare.evaluation.request import Request, plan_of, roster_of
-from memshare.evaluation.result import Result, rows_of
+from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
+from memshare.evaluation.result import ExperimentResult, rows_of
 from memshare.evaluation.tables import markdown
 from memshare.evaluation.variants import Setup
 from memshare_broker.connection import connect
@@ -35,7 +35,7 @@ Progress = Callable[[str, int], None]
 """Told what is being done, and how many tasks more have ended."""
 
 
-def evaluate(request: Request, settings: Settings, progress: Progress) -> Result:
+def evaluate(request: ExperimentRequest, settings: Settings, progress: Progress) -> ExperimentResult:
     """Run the experiment, or go on with it; returns at once what a finished one found.
 
     Raises `MemshareError` where too much was given up to say anything; the same command then tries that again.
@@ -74,7 +74,7 @@ def evaluate(request: Request, settings: Settings, progress: Progress) -> Result
     return result
 
 
-def prepare(request: Request, queues: Queues) -> dict[str, Prepared]:
+def prepare(request: ExperimentRequest, queues: Queues) -> dict[str, Prepared]:
     """Ask for the questions that are not there, and grade the standard answers that are the seeds.
 
     Raises `MemshareError` where one of them was given up: an experiment on the others would be another one.
@@ -83,7 +83,7 @@ def prepare(request: Request, queues: Queues) -> dict[str, Prepared]:
     asked = [item for item in request.split.all if item.prompt is None]
     seeds = [item for item in request.split.seeds if item.prompt is not None]
     replies = queues.questions(asked, first)
-    grades = queues.grade([Pair(item, item.answer, None, PEOPLE) for item in seeds], first)
+    grades = queues.grade([AnsweredItem(item, item.answer, None, PEOPLE) for item in seeds], first)
     if failed := [one.error for one in (*replies, *grades) if one.error]:
         raise MemshareError(
             f"{len(failed)} of {len(asked) + len(seeds)} standard answers could not be prepared, such as: {failed[0]} "
@@ -98,7 +98,7 @@ def prepare(request: Request, queues: Queues) -> dict[str, Prepared]:
     }
 
 
-def thresholds(request: Request, prepared: Mapping[str, Prepared]) -> dict[str, float]:
+def thresholds(request: ExperimentRequest, prepared: Mapping[str, Prepared]) -> dict[str, float]:
     """The mean score of each agent's seeds, from which its answers are accepted in every condition alike."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for item in request.split.seeds:
@@ -107,10 +107,10 @@ def thresholds(request: Request, prepared: Mapping[str, Prepared]) -> dict[str, 
     return {agent: fmean(some) for agent, some in scores.items()}
 
 
-def conduct(request: Request, queues: Queues, settings: Settings, prepared: Mapping[str, Prepared]) -> Lab:
+def conduct(request: ExperimentRequest, queues: Queues, settings: Settings, prepared: Mapping[str, Prepared]) -> Lab:
     """Do the experiment on the items with their questions; those that were given the same question are dropped."""
     asked: set[str] = set()
-    parts: list[tuple[Item, ...]] = []
+    parts: list[tuple[DataItem, ...]] = []
     for part in (request.split.test, request.split.queries, request.split.seeds):
         fresh = []
         for item in part:
@@ -187,13 +187,13 @@ def _reader(settings: Settings) -> str | None:
 
 
 def _result(
-    request: Request,
+    request: ExperimentRequest,
     settings: Settings,
     lab: Lab,
     measured: Sequence[Measured],
-) -> Result:
+) -> ExperimentResult:
     experiment, plan = request.experiment, plan_of(request, settings)
-    return Result(
+    return ExperimentResult(
         experiment=experiment.name,
         title=experiment.title,
         question=experiment.question,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.lab import Lab
 from memshare.evaluation.variants import Label
 
@@ -14,13 +15,21 @@ TOWN = Path(__file__).parent / "town"
 
 
 class Bundled(NamedTuple):
-    """Questions and documents that come with an experiment. All are asked; there are no seeds and no queries."""
+    """Questions and documents that come with an experiment."""
 
     questions: str
     documents: bool = False
     """Whether agents may read the documents."""
     needs: tuple[str, ...] = ()
     """What each line has to have beside a prompt and an answer."""
+    split: bool = False
+    """Whether there are seeds and queries, as in other experiments; else all are asked."""
+
+    def takes(self, item: DataItem) -> bool:
+        """Whether it asks a line of files that several experiments share: statements are for those that need them."""
+        if self.needs:
+            return all(getattr(item, name) for name in ("prompt", *self.needs))
+        return self.split or (item.statement is None and item.prompt is not None)
 
 
 class Experiment(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from memshare.evaluation.lab import Measured
-from memshare.evaluation.result import Result
+from memshare.evaluation.result import ExperimentResult
 from memshare.files.new_file import new_file
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
@@ -23,7 +23,7 @@ PREPARED = "prepared.json"
 M = TypeVar("M", bound=Message)
 
 
-class Plan(Message):
+class ExperimentPlan(Message):
     """What decides an experiment's figures. A folder holds one."""
 
     experiment: str
@@ -52,11 +52,11 @@ class Prepared(Message):
 class Preparation(Message):
     """The items of a data set with their questions, made once for all experiments beside each other."""
 
-    plan: Plan
+    plan: ExperimentPlan
     items: dict[str, Prepared]
 
 
-class Run(Message):
+class RunCost(Message):
     """What it took: when the last run began (Unix time), its seconds, and what all runs together paid for."""
 
     started: float
@@ -73,7 +73,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: ExperimentPlan) -> None:
         """Note what the folder is for; raises `BadInput` where it is for something else."""
         self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / "plan.json"
@@ -81,25 +81,25 @@ class Folder:
             with new_file(file) as out:
                 out.write(plan.model_dump_json(indent=1))
             return
-        there = _read(file, Plan)
-        differs = [name for name in Plan.model_fields if getattr(there, name) != getattr(plan, name)]
+        there = _read(file, ExperimentPlan)
+        differs = [name for name in ExperimentPlan.model_fields if getattr(there, name) != getattr(plan, name)]
         if differs:
             raise BadInput(
                 f"{self.path} holds a run with other {' and '.join(differs)}. "
                 "Give another --out, or remove that folder."
             )
 
-    def result(self) -> Result | None:
+    def result(self) -> ExperimentResult | None:
         """What was found, once the experiment has ended."""
         file = self.path / "result.json"
-        return _read(file, Result) if file.exists() else None
+        return _read(file, ExperimentResult) if file.exists() else None
 
-    def run(self) -> Run | None:
+    def run(self) -> RunCost | None:
         """What it took, where that was noted."""
         file = self.path / "run.json"
-        return _read(file, Run) if file.exists() else None
+        return _read(file, RunCost) if file.exists() else None
 
-    def write(self, measured: Sequence[Measured], result: Result, run: Run, table: str) -> None:
+    def write(self, measured: Sequence[Measured], result: ExperimentResult, run: RunCost, table: str) -> None:
         """Write what was found; the result comes last, so that it stands for all."""
         with new_file(self.path / "items.jsonl") as out:
             out.writelines(one.model_dump_json() + "\n" for one in measured)
@@ -110,7 +110,7 @@ class Folder:
             out.write(result.model_dump_json(indent=1))
 
 
-def read_preparation(out: Path, plan: Plan) -> dict[str, Prepared]:
+def read_preparation(out: Path, plan: ExperimentPlan) -> dict[str, Prepared]:
     """What is known of the items: by this experiment, or by another one on the same data beside it."""
     for file in (out / plan.experiment / PREPARED, out / PREPARED):
         if file.exists():
@@ -120,7 +120,7 @@ def read_preparation(out: Path, plan: Plan) -> dict[str, Prepared]:
     return {}
 
 
-def write_preparation(out: Path, plan: Plan, items: dict[str, Prepared]) -> None:
+def write_preparation(out: Path, plan: ExperimentPlan, items: dict[str, Prepared]) -> None:
     """Keep it for this experiment, and for the next ones."""
     text = Preparation(plan=plan, items=items).model_dump_json(indent=1)
     for file in (out / plan.experiment / PREPARED, out / PREPARED):
@@ -137,7 +137,7 @@ def _read(file: Path, form: type[M]) -> M:
         raise BadInput(f"{file} cannot be read: {error}.") from error
 
 
-def bill(paid: Mapping[str, float], started: float, settings: Settings) -> Run:
+def bill(paid: Mapping[str, float], started: float, settings: Settings) -> RunCost:
     """The calls, tokens and money among the metrics that were `paid`, by their fields in Redis."""
     calls: dict[str, int] = {}
     tokens: dict[str, dict[str, int]] = {}
@@ -152,7 +152,7 @@ def bill(paid: Mapping[str, float], started: float, settings: Settings) -> Run:
         elif name == "memshare_model_money_total":
             money += amount
     currency = load_prices(settings.prices).currency
-    return Run(
+    return RunCost(
         started=started,
         seconds=round(time.time() - started, 1),
         calls=calls,

@@ -22,7 +22,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_llm.limits.metered import Payer
 from memshare_llm.worker import open_limited, open_metering
-from memshare_scorer.grading import Pair, grade
+from memshare_scorer.grading import PairToGrade, grade
 from memshare_scorer.rubric import find_rubric
 
 AT_ONCE = 16  # pairs
@@ -30,7 +30,7 @@ FIRST_WAIT = 2.0  # seconds before a second try; doubled for each further one
 JUDGED = "judged.jsonl"
 
 
-class Judgement(Message):
+class StoredJudgement(Message):
     """What the judge gave a pair, which is known by what was asked."""
 
     id: str
@@ -63,7 +63,7 @@ class Judge:
                 total = self._grade(name, wanted[name])
                 with lock:
                     # In front, as the line before may be half of one.
-                    file.write("\n" + Judgement(id=name, total=total).model_dump_json())
+                    file.write("\n" + StoredJudgement(id=name, total=total).model_dump_json())
                     file.flush()
                     known[name] = total
                     progress(1)
@@ -84,7 +84,7 @@ class Judge:
         return str(derived_id("judge", self._model, rubric, one.kind or "", one.prompt, one.answer))
 
     def _grade(self, name: str, one: Measured) -> float:
-        payer, pair = Payer(name, "", "evaluate"), Pair(one.kind, one.prompt, one.answer)
+        payer, pair = Payer(name, "", "evaluate"), PairToGrade(one.kind, one.prompt, one.answer)
         tries = 0
         while True:
             try:
@@ -106,7 +106,7 @@ def read(file: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     for _, line in read_lines(file) if file.exists() else ():
         try:
-            one = Judgement.model_validate_json(line)
+            one = StoredJudgement.model_validate_json(line)
         except ValidationError:
             continue  # it was being written when the run was killed, and is asked for again
         found[one.id] = one.total

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.evaluation.data import Item, Split
-from memshare.evaluation.queues import Change, Pair, Queues, Settled, Task, edit, put
+from memshare.evaluation.data import DataItem, Split
+from memshare.evaluation.queues import AnsweredItem, Change, ExperimentTask, Queues, Settled, edit, put
 from memshare.evaluation.variants import Label, Setup
 from memshare_agents.roster import Agent
 from memshare_broker.wire.messages import Message
@@ -50,11 +50,11 @@ class Measured(Message):
         return self.score or 0.0
 
 
-Marks = Callable[[Item, str, Sequence[UUID]], dict[str, float]]
+Marks = Callable[[DataItem, str, Sequence[UUID]], dict[str, float]]
 """What to count of an answer beside its score: from the item, the answer and the memories shown."""
 
 
-def no_marks(item: Item, answer: str, shown: Sequence[UUID]) -> dict[str, float]:  # noqa: ARG001
+def no_marks(item: DataItem, answer: str, shown: Sequence[UUID]) -> dict[str, float]:  # noqa: ARG001
     return {}
 
 
@@ -87,34 +87,34 @@ class Lab:
         return Setup(label, model, self.models.index(model))
 
     @property
-    def seeds(self) -> list[Pair]:
+    def seeds(self) -> list[AnsweredItem]:
         """The standard pairs of the seeds part, with their scores."""
         return [
-            Pair(item, item.answer, self._scores[item.id], PEOPLE)
+            AnsweredItem(item, item.answer, self._scores[item.id], PEOPLE)
             for item in self.split.seeds
             if item.id in self._scores
         ]
 
-    def pool_of(self, setup: Setup, item: Item) -> str:
+    def pool_of(self, setup: Setup, item: DataItem) -> str:
         return setup.pool(self._agents[item.agent])
 
-    def ids(self, setup: Setup, pairs: Sequence[Pair]) -> set[UUID]:
+    def ids(self, setup: Setup, pairs: Sequence[AnsweredItem]) -> set[UUID]:
         """The ids of these pairs as memories of a setup's pools."""
         return {pair.id(self.pool_of(setup, pair.item)) for pair in pairs}
 
-    def bring_in(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+    def bring_in(self, step: str, setup: Setup, pairs: Sequence[AnsweredItem]) -> None:
         """Put pairs into the pools of a setup as a person does: nothing is learnt from them."""
         self._note(setup, pairs)
         self.queues.change(step, put([(self.pool_of(setup, pair.item), pair.item.agent, pair) for pair in pairs]))
 
-    def remember(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+    def remember(self, step: str, setup: Setup, pairs: Sequence[AnsweredItem]) -> None:
         """Let pairs become memories of a setup's pools, each with its lesson unless nothing learns."""
         if self.learning:
             self._settle(step, setup, [pair._replace(shown=()) for pair in pairs])
         else:
             self.bring_in(step, setup, pairs)
 
-    def grow(self, step: str, setup: Setup, items: Sequence[Item]) -> None:
+    def grow(self, step: str, setup: Setup, items: Sequence[DataItem]) -> None:
         """Have items answered with the pool as it is; then what is accepted is remembered, and all give credit.
 
         They are settled when all are answered, so that a run that was broken off and begun again comes to the same.
@@ -125,7 +125,7 @@ class Lab:
         else:
             self.bring_in(f"settle {step}", setup, [pair for pair in pairs if pair.grade and pair.grade.accepted])
 
-    def practise(self, step: str, setup: Setup, items: Sequence[Item]) -> None:
+    def practise(self, step: str, setup: Setup, items: Sequence[DataItem]) -> None:
         """Have items answered with the pool as it is; the answers give credit, and none of them is remembered."""
         pairs = self.answer(step, setup, items)
         rejected = [
@@ -133,7 +133,7 @@ class Lab:
         ]
         self._settle(f"settle {step}", setup, rejected)
 
-    def _settle(self, step: str, setup: Setup, pairs: Sequence[Pair]) -> None:
+    def _settle(self, step: str, setup: Setup, pairs: Sequence[AnsweredItem]) -> None:
         self._note(setup, pairs)
         name = f"{step} {setup.label.name} {setup.model}"
         settled = [
@@ -154,8 +154,8 @@ class Lab:
         self._texts |= {one: (self._texts[one][0], answer) for one, answer in answers.items()}
 
     def write(
-        self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
-    ) -> list[Pair]:
+        self, step: str, setup: Setup, items: Sequence[DataItem], *, remember: bool = False, in_order: bool = False
+    ) -> list[AnsweredItem]:
         """Have items answered with three memories; the pairs that were accepted, as ordinary tasks if to `remember`."""
         answered = self.answer(step, setup, items, remember=remember, in_order=in_order)
         pairs = [pair for pair in answered if pair.grade and pair.grade.accepted]
@@ -164,13 +164,13 @@ class Lab:
         return pairs
 
     def answer(
-        self, step: str, setup: Setup, items: Sequence[Item], *, remember: bool = False, in_order: bool = False
-    ) -> list[Pair]:
+        self, step: str, setup: Setup, items: Sequence[DataItem], *, remember: bool = False, in_order: bool = False
+    ) -> list[AnsweredItem]:
         """Have items answered with three memories; all answers that were graded."""
-        tasks = [Task(item, setup.agent(item.agent), setup.model, SHOWN, remember) for item in items]
+        tasks = [ExperimentTask(item, setup.agent(item.agent), setup.model, SHOWN, remember) for item in items]
         replies = self.queues.ask(step, tasks, in_order=in_order)
         return [
-            Pair(item, reply.answer, reply.grade.total, setup.model, reply.grade, reply.shown)
+            AnsweredItem(item, reply.answer, reply.grade.total, setup.model, reply.grade, reply.shown)
             for item, reply in zip(items, replies, strict=True)
             if reply.grade is not None
         ]
@@ -182,13 +182,13 @@ class Lab:
         *,
         k: int = SHOWN,
         phase: str = "",
-        items: Sequence[Item] | None = None,
+        items: Sequence[DataItem] | None = None,
         marks: Marks = no_marks,
     ) -> None:
         """Have the test set, or these items, answered and graded; nothing of it is remembered."""
         items = self.split.test if items is None else items
         engine = not setup.label.one_call
-        tasks = [Task(item, setup.agent(item.agent), setup.model, k, engine=engine) for item in items]
+        tasks = [ExperimentTask(item, setup.agent(item.agent), setup.model, k, engine=engine) for item in items]
         replies = self.queues.ask(f"measure {condition} {phase}", tasks)
         for item, reply in zip(items, replies, strict=True):
             self.measured.append(
@@ -217,7 +217,7 @@ class Lab:
                 )
             )
 
-    def _note(self, setup: Setup, pairs: Sequence[Pair]) -> None:
+    def _note(self, setup: Setup, pairs: Sequence[AnsweredItem]) -> None:
         self._texts |= {
             pair.id(self.pool_of(setup, pair.item)): (pair.item.prompt or "", pair.answer) for pair in pairs
         }
@@ -226,7 +226,7 @@ class Lab:
 def share_of(these: Collection[UUID], name: str) -> Marks:
     """Counts which share of the memories shown is among these; nothing where none was shown."""
 
-    def marks(_item: Item, _answer: str, shown: Sequence[UUID]) -> dict[str, float]:
+    def marks(_item: DataItem, _answer: str, shown: Sequence[UUID]) -> dict[str, float]:
         return {name: sum(one in these for one in shown) / len(shown)} if shown else {}
 
     return marks

@@ -63,7 +63,8 @@ PAPERS = {
         "From Static to Dynamic: A Continual Learning Framework for Large Language Models",
         "arXiv 2310.14248",
         (
-            Table("knowledge that is created, updated and deleted", "facts", ""),
+            Table("knowledge that is created, updated and deleted", "knowledge", ""),
+            Table("the same, told as statements and asked in other words", "facts", ""),
             Table("questions that take several steps", "complex", ""),
             Table("true and false claims, told apart over epochs", "contradictions", ""),
         ),

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from memshare.client.client import Client
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.variants import Setup
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Shown
@@ -17,20 +17,14 @@ from memshare_memory.memory import memory_id
 AT_ONCE = 200  # memories in a message
 
 
-class Change(NamedTuple):
-    """Changes the pool or the retriever; `make` returns what a reader has to know of how it went.
-
-    `writes` memories may be compared with others afterwards.
-    """
-
-    make: Callable[[Client], str | None]
-    writes: int = 0
+Change = Callable[[Client], str | None]
+"""Changes the pool or the retriever; returns what a reader has to know of how it went."""
 
 
-class Task(NamedTuple):
+class ExperimentTask(NamedTuple):
     """One task of an experiment: an item's question for an agent, with k memories."""
 
-    item: Item
+    item: DataItem
     agent: str
     model: str
     k: int
@@ -39,7 +33,7 @@ class Task(NamedTuple):
     """Whether an agent that has an engine answers with it."""
 
 
-class Reply(NamedTuple):
+class TaskReply(NamedTuple):
     """What became of a task. Without a grade its agent could not verify it, or it was given up: `error` says why."""
 
     task_id: str
@@ -54,7 +48,7 @@ class Reply(NamedTuple):
         return self.grade is not None and self.grade.accepted
 
 
-class Graded(NamedTuple):
+class GradedItem(NamedTuple):
     """A standard pair: its question and its score; what was given up has none, for the reason in `error`."""
 
     prompt: str
@@ -62,13 +56,13 @@ class Graded(NamedTuple):
     error: str | None = None
 
 
-class Pair(NamedTuple):
+class AnsweredItem(NamedTuple):
     """A question and an answer to put into a pool: its score where it has one, and who wrote it.
 
     Of an agent's answer also its grade, and the memories that were shown for it.
     """
 
-    item: Item
+    item: DataItem
     answer: str
     score: float | None
     by: str
@@ -85,21 +79,21 @@ class Settled(NamedTuple):
     pool: str
     agent: str
     rubric: str
-    pair: Pair
+    pair: AnsweredItem
 
 
 class Queues(Protocol):
     """What an experiment asks for. Each call is known by its step: run again, it gives what it gave before."""
 
-    def ask(self, step: str, tasks: Sequence[Task], *, in_order: bool = False) -> list[Reply]:
+    def ask(self, step: str, tasks: Sequence[ExperimentTask], *, in_order: bool = False) -> list[TaskReply]:
         """The answers to tasks, graded; in order: each when everything that the one before led to has ended."""
         ...
 
-    def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
+    def questions(self, items: Sequence[DataItem], setup: Setup) -> list[GradedItem]:
         """A question for each standard answer, by the agents of a setup, and the score of the two."""
         ...
 
-    def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:
+    def grade(self, pairs: Sequence[AnsweredItem], setup: Setup) -> list[GradedItem]:
         """The score of each pair, by the rubrics of a setup."""
         ...
 
@@ -112,7 +106,7 @@ class Queues(Protocol):
         ...
 
 
-def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
+def put(pairs: Sequence[tuple[str, str, AnsweredItem]]) -> Change:
     """Puts pairs into pools as memories that are trusted, given as (pool, agent, pair)."""
     memories = [
         NewMemory(
@@ -131,7 +125,7 @@ def put(pairs: Sequence[tuple[str, str, Pair]]) -> Change:
     def change(client: Client) -> None:
         client.memories.add(memories)
 
-    return Change(change, len(memories))
+    return change
 
 
 def edit(answers: Mapping[UUID, str]) -> Change:
@@ -141,4 +135,4 @@ def edit(answers: Mapping[UUID, str]) -> Change:
         for memory, answer in answers.items():
             client.memories.edit(Edit(id=memory, answer=answer))
 
-    return Change(change, len(answers))
+    return change

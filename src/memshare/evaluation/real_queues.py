@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 import redis
 
-from memshare.client.client import Client
+from memshare.client.client import BULK, Client
 from memshare.client.journey import Journey
-from memshare.evaluation.data import Item
-from memshare.evaluation.queues import Change, Graded, Pair, Reply, Settled, Task
-from memshare.evaluation.settling import settle
+from memshare.client.waiting import ended_in_order, wait_until_idle
+from memshare.evaluation.data import DataItem
+from memshare.evaluation.queues import AnsweredItem, Change, ExperimentTask, GradedItem, Settled, TaskReply
 from memshare.evaluation.variants import Setup
 from memshare.learn.bootstrap import question_of, seed_of
 from memshare.learn.standard_answers import StandardAnswer
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.errors import Unreachable
-from memshare_broker.wire.messages import derived_id
+from memshare_broker.delivery.hops import SETTLE
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.grades import GradedTask, Score
+from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
+from memshare_memory.memory import folded
 
 DONE = "memshare:evaluate:done"  # hash: a change to the pool that was made → what is to be said of it
 STALLED_AFTER = 900.0  # seconds in which nothing ends
 BY = "evaluate"  # who submits
-LOOK_EVERY = 0.02  # seconds
-LOOK_AROUND_EVERY = 5.0  # seconds; whether anything else moves while one journey is waited for
 
 Progress = Callable[[int], None]
 
@@ -42,7 +44,7 @@ class RealQueues:
         self._progress = progress
         self._tend = tend
 
-    def ask(self, step: str, tasks: Sequence[Task], *, in_order: bool = False) -> list[Reply]:
+    def ask(self, step: str, tasks: Sequence[ExperimentTask], *, in_order: bool = False) -> list[TaskReply]:
         ids = [str(derived_id("evaluate", step, task.agent, task.item.id, task.item.prompt or "")) for task in tasks]
         if not in_order:
             self._submit_all(zip(ids, tasks, strict=True))
@@ -51,72 +53,53 @@ class RealQueues:
         for task_id, task in zip(ids, tasks, strict=True):
             self._submit_all([(task_id, task)])
             replies += [_reply(journey) for journey in self._ended([task_id])]
-            self._wait_for_silence()
+            self._wait_until_idle()
         return replies
 
-    def questions(self, items: Sequence[Item], setup: Setup) -> list[Graded]:
+    def questions(self, items: Sequence[DataItem], setup: Setup) -> list[GradedItem]:
         cards = self._client.agents()
         lines = [_line(item, item.answer, setup) for item in items]
         return self._graded([question_of(line, cards[line.agent], 1, BY) for line in lines])
 
-    def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:
+    def grade(self, pairs: Sequence[AnsweredItem], setup: Setup) -> list[GradedItem]:
         cards = self._client.agents()
         lines = [_line(pair.item, pair.answer, setup) for pair in pairs]
         return self._graded([seed_of(line, cards[line.agent], BY) for line in lines])
 
     def settle(self, step: str, pairs: Sequence[Settled]) -> None:
-        settle(self._client, step, pairs, self._wait_for_silence)
+        settle(self._client, step, pairs, self._wait_until_idle)
         self._progress(len(pairs))
 
     def change(self, step: str, change: Change) -> str:
         said = self._redis.hget(DONE, step)
         if said is None:
-            said = change.make(self._client) or ""
-            self._wait_for_silence()  # until what was brought in is compared
+            said = change(self._client) or ""
+            self._wait_until_idle()  # until what was brought in is compared
             self._redis.hset(DONE, step, said)
         return str(said)
 
-    def _graded(self, entries: Sequence[Entry]) -> list[Graded]:
+    def _graded(self, entries: Sequence[Entry]) -> list[GradedItem]:
         """What standard answers got; nothing of it is remembered."""
         for entry in entries:
             self._client.send(_not_kept(entry))
         return [_graded(journey) for journey in self._ended([entry.journey for entry in entries])]
 
-    def _submit_all(self, tasks: Iterable[tuple[str, Task]]) -> None:
+    def _submit_all(self, tasks: Iterable[tuple[str, ExperimentTask]]) -> None:
         for task_id, task in tasks:
             body = {"prompt": task.item.prompt, "kind": task.item.kind, "memories": task.k, "remember": task.remember}
             body = {name: value for name, value in body.items() if value is not None}
             self._client.submit_task(task.agent, body | {"submitter": BY}, task_id=task_id)
 
     def _ended(self, ids: Sequence[str]) -> Iterator[Journey]:
-        """The journeys in order, each once it has been settled or given up."""
-        last = looked = time.monotonic()
-        open_then: dict[str, int] | None = None
-        for task_id in ids:
-            while not (journey := self._client.journey(task_id)).ended:
-                if time.monotonic() - looked > LOOK_AROUND_EVERY:
-                    looked, open_now = time.monotonic(), self._client.ledger.open_messages()
-                    if open_now != open_then:
-                        last, open_then = looked, open_now
-                if time.monotonic() - last > STALLED_AFTER:
-                    why = f" It waits: {journey.waits.why}" if journey.waits else " The worker's log says more."
-                    raise Unreachable(f"Nothing has ended for {STALLED_AFTER:.0f} s.{why}")
-                self._tend()
-                time.sleep(LOOK_EVERY)
-            last = time.monotonic()
+        for journey in ended_in_order(self._client, ids, STALLED_AFTER, self._tend):
             self._progress(1)
             yield journey
 
-    def _wait_for_silence(self) -> None:
-        deadline = time.monotonic() + STALLED_AFTER
-        while any(self._client.ledger.open_messages().values()):
-            if time.monotonic() > deadline:
-                raise Unreachable(f"Messages have been open for {STALLED_AFTER:.0f} s; the worker's log says more.")
-            self._tend()
-            time.sleep(LOOK_EVERY)
+    def _wait_until_idle(self) -> None:
+        wait_until_idle(self._client, STALLED_AFTER, self._tend)
 
 
-def _line(item: Item, answer: str, setup: Setup) -> StandardAnswer:
+def _line(item: DataItem, answer: str, setup: Setup) -> StandardAnswer:
     return StandardAnswer(agent=setup.agent(item.agent), kind=item.kind, prompt=item.prompt, answer=answer)
 
 
@@ -125,15 +108,77 @@ def _not_kept(entry: Entry) -> Entry:
     return entry.model_copy(update={"body": entry.body | {"remember": False}})
 
 
-def _graded(journey: Journey) -> Graded:
+def _graded(journey: Journey) -> GradedItem:
     error = journey.dead.error if journey.dead else None
-    return Graded(journey.prompt, journey.score.total if journey.score else None, error)
+    return GradedItem(journey.prompt, journey.score.total if journey.score else None, error)
 
 
-def _reply(journey: Journey) -> Reply:
+def _reply(journey: Journey) -> TaskReply:
     error = journey.dead.error if journey.dead else None
     if journey.score is None and error is None and journey.verified is not False:
         error = "it was not graded"
-    return Reply(
+    return TaskReply(
         journey.task_id, journey.answer or "", journey.score, journey.memories, journey.retriever_version or 0, error
+    )
+
+
+FULL = 100.0  # of a standard answer that nobody graded
+
+
+def settle(client: Client, step: str, pairs: Sequence[Settled], wait: Callable[[], None]) -> None:
+    """Settle pairs, in each pool one after the other: each one's lesson counts for the next.
+
+    `wait` returns once nothing is open any more. What was settled in a run before is not settled again. Raises
+    `MemshareError` where one was given up: an experiment on the others would be another one.
+    """
+    by_pool: defaultdict[str, list[Entry]] = defaultdict(list)
+    for one in pairs:
+        by_pool[one.pool].append(entry_of(step, one))
+    for row in zip_longest(*by_pool.values()):
+        entries = [entry for entry in row if entry is not None]
+        known = client.outcomes([entry.journey for entry in entries])
+        open_ones = [entry for entry in entries if not (entry.journey in known and known[entry.journey].ended)]
+        for entry in open_ones:
+            client.send(entry, keep=True)
+        wait()  # also where all were settled before: the run may have ended in the middle of their lessons
+        dead = [one.error for one in client.outcomes([entry.journey for entry in entries]).values() if one.dead]
+        if dead:
+            raise MemshareError(
+                f"{len(dead)} of {len(pairs)} pairs could not be remembered, such as: {dead[0]} "
+                "Mend that and run the same command: it tries these again."
+            )
+
+
+def entry_of(step: str, settled: Settled) -> Entry:
+    """The message that settles a pair, the same each time."""
+    pool, agent, rubric, pair = settled
+    journey = str(derived_id("evaluate", "settle", step, pool, pair.item.id, folded(pair.answer)))
+    task = AnsweredTask(
+        journey=journey,
+        agent=agent,
+        kind=pair.item.kind,
+        pool=pool,
+        rubric=rubric,
+        prompt=pair.item.prompt or "",
+        answer=pair.answer,
+        model=pair.grade and pair.by,
+        submitter=pair.by,
+        shown=pair.shown,
+    )
+    body = GradedTask(task=task, score=pair.grade or _grade_of(pair, rubric))
+    return SETTLE.entry(body, journey, BULK)
+
+
+def _grade_of(pair: AnsweredItem, rubric: str) -> Score:
+    """Of a pair that the experiment puts into the pool, whatever it is worth."""
+    total = FULL if pair.score is None else pair.score
+    return Score(
+        total=total,
+        threshold=0,
+        accepted=True,
+        criteria={},
+        rubric=rubric,
+        rubric_version="",
+        model="",
+        usage=Usage(),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,14 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import ValidationError
 
 from memshare.evaluation.charts import draw
-from memshare.evaluation.examples import Examples, choose
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.findings import Finding, findings
-from memshare.evaluation.folder import Folder, Run
+from memshare.evaluation.folder import Folder, RunCost
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.papers import Paper
-from memshare.evaluation.result import ALL, Result
-from memshare.evaluation.tables import LEGEND, cells, judged_by
+from memshare.evaluation.result import ALL, ExperimentResult
+from memshare.evaluation.tables import LEGEND, cells, judged_by, p_text
 from memshare.files.json_lines import read_lines
 from memshare.files.new_file import new_file
 from memshare_broker.errors import BadInput
@@ -27,9 +26,10 @@ from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import Message
 
 TEMPLATE = "report.html.j2"
+CLEAR_BELOW = 0.05  # p of a difference that is called one
 
 
-class Written(Message):
+class WrittenReport(Message):
     """The page that was written, and the experiments that are in it, that have not ended, and that were never begun."""
 
     file: str
@@ -38,11 +38,30 @@ class Written(Message):
     not_begun: tuple[str, ...]
 
 
+class Finding(NamedTuple):
+    """A gain over the baseline as a sentence without its full stop, and the verdict that ends it."""
+
+    text: str
+    verdict: str
+
+
+class ExamplePair(NamedTuple):
+    """The same task at the baseline and in another cell. `why` is the part of the rule by which it is here."""
+
+    why: str
+    before: Measured
+    after: Measured
+
+    @property
+    def gain(self) -> float:
+        return self.after.points - self.before.points
+
+
 class Section(NamedTuple):
     """One experiment on the page."""
 
-    result: Result
-    run: Run | None
+    result: ExperimentResult
+    run: RunCost | None
     chart: str
     """The SVG as a data URI: a browser runs no script in a picture."""
     summary: tuple[list[str], list[list[str]]]
@@ -50,15 +69,12 @@ class Section(NamedTuple):
     """The table again, with a row for each kind of task."""
     findings: Sequence[Finding]
     notes: Sequence[str]
-    examples: Examples | None
-
-    @property
-    def headlines(self) -> list[Finding]:
-        """What is found against the baseline."""
-        return [one for one in self.findings if one.against and one.against.condition == self.result.baseline]
+    rule: str
+    """How the examples were chosen; empty where nothing can be compared."""
+    examples: Sequence[ExamplePair]
 
 
-def write_report(folder: Path, out: Path, paper: Paper | None = None) -> Written:
+def write_report(folder: Path, out: Path, paper: Paper | None = None) -> WrittenReport:
     """Write the page of the experiments in the folders of `folder`; raises `BadInput` and then writes nothing.
 
     With a paper it has that one's experiments alone, and what the paper says beside what was found.
@@ -72,7 +88,7 @@ def write_report(folder: Path, out: Path, paper: Paper | None = None) -> Written
     sections = {name: section for name in there if (section := _section(Folder(folder / name))) is not None}
     if not sections:
         raise BadInput(f"{str(folder)!r} holds no finished experiment: no folder in it has a result.json.")
-    written = Written(
+    written = WrittenReport(
         file=str(out),
         experiments=tuple(sections),
         unfinished=tuple(name for name in there if name not in sections),
@@ -93,16 +109,67 @@ def _section(folder: Folder) -> Section | None:
     if not chart.exists():
         draw(result, folder.path)
     kinds = sorted({row.kind for row in result.rows} - {ALL})
+    rule, examples = choose(result, measured)
     return Section(
         result=result,
         run=folder.run(),
         chart="data:image/svg+xml;base64," + base64.b64encode(chart.read_bytes()).decode(),
         summary=cells(result, [ALL]),
         kinds=cells(result, kinds),
-        findings=findings(result, measured),
+        findings=findings(result),
         notes=(*result.notes, judged_by(result)),
-        examples=choose(result, measured),
+        rule=rule,
+        examples=examples,
     )
+
+
+def findings(result: ExperimentResult) -> list[Finding]:
+    """The gain of each condition over the baseline, of phases the first and the last."""
+    rows = [row for row in result.rows if row.kind == ALL and row.condition != result.baseline]
+    phases = [row.phase for row in rows]
+    found = []
+    for row in rows:
+        if row.gain is None or row.phase not in (phases[0], phases[-1]):
+            continue
+        name = f"{row.model}, {row.condition}" if len(result.models) > 1 else row.condition
+        name += f" (phase {row.phase})" if row.phase else ""
+        chance = "one pair, so no test" if row.p is None else f"p {p_text(row.p)}"
+        clear = row.p is not None and row.p < CLEAR_BELOW
+        verdict = ("higher" if row.gain > 0 else "lower") if clear else "no clear difference"
+        text = f"{name}: {row.gain:+.1f} points against {result.baseline} ({chance}, {row.items:,} items)"
+        found.append(Finding(text, verdict))
+    return found
+
+
+def choose(result: ExperimentResult, measured: Sequence[Measured]) -> tuple[str, list[ExamplePair]]:
+    """The rule, and the pairs with the median gain, the largest gain and the largest loss.
+
+    Pairs are of the baseline and of the cell with the most memories in a prompt on average; of several the last.
+    """
+    shown: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for one in measured:
+        shown[one.condition, one.phase].append(len(one.shown))
+    others = [cell for cell in shown if cell[0] != result.baseline]
+    cell = max(reversed(others), key=lambda cell: sum(shown[cell]) / len(shown[cell]), default=None)
+    base = {(one.model, one.item): one for one in measured if one.condition == result.baseline}
+    pairs = [
+        ExamplePair("", before, one)
+        for one in measured
+        if (one.condition, one.phase) == cell and one.score is not None
+        if (before := base.get((one.model, one.item))) and before.score is not None
+    ]
+    if not pairs:
+        return "", []
+    pairs.sort(key=lambda pair: (pair.gain, pair.after.item, pair.after.model))
+    examples = [pairs[(len(pairs) - 1) // 2]._replace(why="the median gain")]
+    examples += [pairs[-1]._replace(why="the largest gain")] if pairs[-1].gain > 0 else []
+    examples += [pairs[0]._replace(why="the largest loss")] if pairs[0].gain < 0 else []
+    name = " ".join(filter(None, cell or ()))
+    rule = (
+        f"Of all {len(pairs):,} tasks that were graded with {result.baseline} and with {name}, those with the median "
+        f"gain in score, the largest gain and the largest loss, where there is one. {name} showed the most memories."
+    )
+    return rule, examples
 
 
 def _measured(file: Path) -> Iterator[Measured]:
@@ -113,7 +180,7 @@ def _measured(file: Path) -> Iterator[Measured]:
             raise BadInput(f"{file}:{number}: {readable(error, 'the item')}") from error
 
 
-def _page(by_name: Mapping[str, Section], written: Written, paper: Paper | None) -> str:
+def _page(by_name: Mapping[str, Section], written: WrittenReport, paper: Paper | None) -> str:
     sections = list(by_name.values())
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from memshare.evaluation.data import FileReport, Split, all_asked, read_items, split
 from memshare.evaluation.experiment import TOWN, Experiment
-from memshare.evaluation.folder import Plan
+from memshare.evaluation.folder import ExperimentPlan
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
@@ -19,7 +19,7 @@ from memshare_scorer.rubric import find_rubric
 BUNDLED = "all-MiniLM-L6-v2"
 
 
-class Request(NamedTuple):
+class ExperimentRequest(NamedTuple):
     """One experiment on one split of the data."""
 
     experiment: Experiment
@@ -44,29 +44,35 @@ def request_of(
     most: int | None,
     agent: str | None = None,
     kind: str | None = None,
+    *,
+    shared: bool = False,
     **more: Any,
-) -> Request:
+) -> ExperimentRequest:
     """An experiment on these files, or on what comes with it; raises `BadInput` before anything is begun.
 
-    `agent` and `kind` stand in where a line of the files names none.
+    `agent` and `kind` stand in where a line of the files names none. Where other experiments have `shared` the files,
+    one that comes with data takes the lines that are for it, and its own data where none is.
     """
     known = {card.name: card for card in cards(settings)}
     bundled, documents = experiment.bundled, None
     if bundled is None and not files:
         raise BadInput(f"The experiment {experiment.name!r} takes data: give its files with --data.")
-    if bundled is not None and not files:
+    takes = bundled.takes if bundled is not None and shared else lambda _: True
+    items, reports = read_items(files, known, agent, kind, takes)
+    own = bundled is not None and not items and (shared or not files)
+    if bundled is not None and own:
         items, reports = read_items([TOWN / bundled.questions], known)
-    else:
-        items, reports = read_items(files, known, agent, kind)
-    parts = split(items, seed, most) if bundled is None else all_asked(items, bundled.needs, most)
+    if not items:
+        raise BadInput("The files have no line: nothing to evaluate on.")
+    parts = split(items, seed, most) if bundled is None or bundled.split else all_asked(items, bundled.needs, most)
     if bundled is not None and bundled.documents:
-        documents = settings.documents if files else str(TOWN / "documents")
-    return Request(experiment, reports, parts, seed=seed, documents=documents, **more)
+        documents = str(TOWN / "documents") if own else settings.documents
+    return ExperimentRequest(experiment, reports, parts, seed=seed, documents=documents, **more)
 
 
-def plan_of(request: Request, settings: Settings) -> Plan:
+def plan_of(request: ExperimentRequest, settings: Settings) -> ExperimentPlan:
     """What decides the figures of a request."""
-    return Plan(
+    return ExperimentPlan(
         experiment=request.experiment.name,
         items=tuple(item.id for item in request.split.all),
         models=request.models,
@@ -83,7 +89,7 @@ def plan_of(request: Request, settings: Settings) -> Plan:
     )
 
 
-def roster_of(request: Request, settings: Settings) -> dict[str, Agent]:
+def roster_of(request: ExperimentRequest, settings: Settings) -> dict[str, Agent]:
     """The agents whose items the data has."""
     used = sorted({item.agent for item in request.split.all})
     roster = load_roster(settings.agents_dir)

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from memshare.evaluation.result import ALL, Result, Row
-from memshare.evaluation.statistics import Interval
+from memshare.evaluation.result import ALL, ExperimentResult, Interval, ResultRow
 
 SMALLEST_P = 0.001
 
 
-def cells(result: Result, kinds: Iterable[str] | None = None) -> tuple[list[str], list[list[str]]]:
+def cells(result: ExperimentResult, kinds: Iterable[str] | None = None) -> tuple[list[str], list[list[str]]]:
     """The heads and the rows of the table as text; only these kinds if they are given."""
     wanted = None if kinds is None else set(kinds)
     rows = [row for row in result.rows if wanted is None or row.kind in wanted]
@@ -26,7 +25,7 @@ def cells(result: Result, kinds: Iterable[str] | None = None) -> tuple[list[str]
     return heads, [_cells(row, marks, result, several=several) for row in rows]
 
 
-def markdown(result: Result) -> str:
+def markdown(result: ExperimentResult) -> str:
     """The whole page: what was asked and how, the table, and what it takes to make it again."""
     heads, rows = cells(result)
     parts = [f"# {result.title}", result.question, result.method]
@@ -47,7 +46,7 @@ LEGEND = (
 )
 
 
-def judged_by(result: Result) -> str:
+def judged_by(result: ExperimentResult) -> str:
     """Who graded, and whether that may be trusted to tell better answers from answers to the scorer's taste."""
     if result.judge:
         return (
@@ -60,14 +59,14 @@ def judged_by(result: Result) -> str:
     )
 
 
-def summary(result: Result) -> tuple[list[str], list[list[str]]]:
+def summary(result: ExperimentResult) -> tuple[list[str], list[list[str]]]:
     """The rows for all kinds together, with what fits a terminal."""
     heads, rows = cells(result, [ALL])
-    kept = [place for place, head in enumerate(heads) if head not in ("kind", "length", "shown", "F1 p", "judge's p")]
-    return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    shown = [place for place, head in enumerate(heads) if head not in ("kind", "length", "shown", "F1 p", "judge's p")]
+    return [heads[place] for place in shown], [[row[place] for place in shown] for row in rows]
 
 
-def _cells(row: Row, marks: Sequence[str], result: Result, *, several: bool) -> list[str]:
+def _cells(row: ResultRow, marks: Sequence[str], result: ExperimentResult, *, several: bool) -> list[str]:
     lost = [f"{many} {what}" for many, what in ((row.failed, "failed"), (row.unverified, "not verified")) if many]
     return [
         *([row.model] if several else []),
@@ -87,8 +86,11 @@ def _cells(row: Row, marks: Sequence[str], result: Result, *, several: bool) -> 
 
 
 def _compared(mean: Interval | None, gain: float | None, p: float | None, digits: int) -> list[str]:
-    chance = "" if p is None else f"< {SMALLEST_P}" if p < SMALLEST_P else f"{p:.3f}"
-    return [_interval(mean, digits), "" if gain is None else f"{gain:+.{digits}f}", chance]
+    return [_interval(mean, digits), "" if gain is None else f"{gain:+.{digits}f}", "" if p is None else p_text(p)]
+
+
+def p_text(p: float) -> str:
+    return f"< {SMALLEST_P}" if p < SMALLEST_P else f"{p:.3f}"
 
 
 def _versions(versions: tuple[int, int] | None) -> str:

@@ -16,7 +16,6 @@ from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_concepts.aliases import Merge, needed
 from memshare_concepts.decisions import Adopted, Decisions
-from memshare_concepts.names import key
 from memshare_memory.memory import Memory
 
 _AT_ONCE = 1_000  # Redis serves nobody else while a batch is written
@@ -69,14 +68,3 @@ def adopt(client: redis.Redis, lines: Sequence[MergeLine], names: Names, by: str
             made, there = made + len(adopted.made), there + len(adopted.there)
             refused += [{"pool": pool, "merge": one.of, "into": one.into} for one in adopted.refused]
     return {"made": made, "there": there, "refused": refused, "without_memory": len(lines) - asked}
-
-
-def gone_with(lines: Iterable[MergeLine], gone: Names, left: Names) -> list[MergeLine]:
-    """Those of some merges that have a name which only memories had that are gone."""
-    keys = {pool: {key(name) for name in names} for pool, names in gone.items()}
-    kept = {pool: {key(name) for name in names} for pool, names in left.items()}
-    return [
-        one
-        for one in lines
-        if {key(one.merge), key(one.into)} & (keys.get(one.pool, set()) - kept.get(one.pool, set()))
-    ]

@@ -1,4 +1,4 @@
-"""Memories in a file of JSON lines, as `memshare memories import` takes them."""
+"""Memories in a file for `memshare memories import`: JSON lines, or a document whose paragraphs are statements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from memshare.files.json_lines import read_lines, read_object, refuse
 from memshare.files.merge_lines import MergeLine
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.curate.requests import NewMemory
@@ -31,9 +31,11 @@ class PairsFile(NamedTuple):
         return [one.id for one in self.whole] + [memory_id(one.pool, one.prompt, one.answer) for one in self.pairs]
 
 
-def read_pairs(file: Path, pool: str | None, pool_of_agent: Mapping[str, str]) -> PairsFile:
+def read_pairs(
+    file: Path, pool: str | None, pool_of_agent: Mapping[str, str], submitter: str = "anonymous"
+) -> PairsFile:
     """The memories, pairs and merges of a file; raises `BadInput` that names the wrong lines."""
-    found, faults = pairs_of(read_lines(file), pool, pool_of_agent)
+    found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter)
     refuse([f"{file}:{number}: {fault}" for number, fault in faults], "Nothing was imported.")
     return found
 
@@ -86,3 +88,35 @@ def as_pair(line: dict[str, Any]) -> dict[str, Any]:
                 "'messages' is a list of turns with 'role' and 'content', and ends with the assistant's answer"
             )
     return {name: value for name, value in line.items() if name != "messages"} | {"prompt": prompt, "answer": answer}
+
+
+LINES = (".jsonl", ".json", ".ndjson", "")
+"""How files of memories end: for them nothing is imported that reads documents, which takes a second."""
+LONGEST_STATEMENT = 2_000  # characters of a statement
+
+
+def is_document(file: Path) -> bool:
+    """Whether a file is read as text, Markdown, HTML or PDF."""
+    if file.suffix.lower() in LINES:
+        return False
+    from memshare_agents.reasoning.sources.documents import SUFFIXES
+
+    return file.suffix.lower() in SUFFIXES
+
+
+def read_statements(file: Path, pool: str, submitter: str) -> PairsFile:
+    """A statement for each paragraph of the main text; long ones are cut where a sentence ends."""
+    from memshare_agents.reasoning.sources import pieces
+    from memshare_agents.reasoning.sources.documents import SUFFIXES
+    from memshare_agents.reasoning.sources.extract_text import page_of
+
+    kind = SUFFIXES[file.suffix.lower()]
+    try:
+        text = page_of(str(file), file.read_bytes(), kind).text
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    except GiveUp as error:
+        raise BadInput(str(error)) from error
+    parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
+    said = [piece for part in parts for piece in pieces(part, LONGEST_STATEMENT)]
+    return PairsFile([], [NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True) for one in said], [])

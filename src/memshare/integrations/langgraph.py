@@ -15,7 +15,7 @@ from memshare_broker.errors import BadInput
 SHOWN = "memshare-"  # begins the ids of messages that show a memory
 
 
-class Sharing(MessagesState, total=False):
+class SharingState(MessagesState, total=False):
     """What the nodes read and write: `MessagesState`, and two keys for those who want to read them."""
 
     recall_id: str
@@ -24,7 +24,7 @@ class Sharing(MessagesState, total=False):
     """What became of the answer: `memory.journeys.get(journey)`."""
 
 
-Node = Callable[[Sharing], dict[str, Any]]
+Node = Callable[[SharingState], dict[str, Any]]
 
 
 def sharing_nodes(
@@ -39,14 +39,14 @@ def sharing_nodes(
     >>> answer = lambda state: {"messages": [model.invoke(state["messages"])]}
     """
 
-    def recall(state: Sharing) -> dict[str, Any]:
+    def recall(state: SharingState) -> dict[str, Any]:
         own = _own(state)
         recalled = memory.recall(_last(own, HumanMessage), agent=agent, k=k, format="messages")
         turns = [turn.model_dump() | {"id": f"{SHOWN}{at}"} for at, turn in enumerate(recalled.messages or ())]
         messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *convert_to_messages(turns), *own]
         return {"messages": messages, "recall_id": str(recalled.recall_id)}
 
-    def offer(state: Sharing) -> dict[str, Any]:
+    def offer(state: SharingState) -> dict[str, Any]:
         own = _own(state)
         prompt, answer = _last(own, HumanMessage), _last(own, AIMessage)
         pair = memory.pairs(prompt, answer, agent=agent, kind=kind, model=model, recall_id=state.get("recall_id"))
@@ -55,7 +55,7 @@ def sharing_nodes(
     return recall, offer
 
 
-def _own(state: Sharing) -> list[AnyMessage]:
+def _own(state: SharingState) -> list[AnyMessage]:
     """The messages of the graph itself."""
     return [message for message in state["messages"] if not (message.id or "").startswith(SHOWN)]
 

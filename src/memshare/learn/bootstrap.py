@@ -20,7 +20,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.messages import AgentTask, AnsweredTask, derived_id
 from memshare_broker.wire.questions import QuestionTask
-from memshare_memory.memory import folded, memory_id
+from memshare_memory.memory import saying
+from memshare_memory.stores.store import Where
 
 Progress = Callable[[str, int, int], None]
 """Is told what is done at the time, how many of it have ended and how many there are."""
@@ -51,22 +52,21 @@ def learn(
     seeds of a round are settled before agents answer, so that a threshold that is their mean is the same for all.
     """
     cards, learnt = client.agents(), Bootstrapped()
-    given: defaultdict[str, set[UUID]] = defaultdict(set)  # the memories that hold an answer, however it is spaced
     earlier: defaultdict[StandardAnswer, list[str]] = defaultdict(list)  # a line's questions
     for number in range(1, rounds + 1):
         what = f"Round {number} of {rounds}: " if rounds > 1 else ""
         asked = [question_of(line, cards[line.agent], number, submitter, earlier[line]) for line in lines]
         seeds, before = _run(client, asked, f"{what}questions", progress)
         learnt += Bootstrapped(seeds=tuple(seeds.values()), before=before)
+        answering = []
         for line, entry in zip(lines, asked, strict=True):
-            given[folded(line.answer)] |= _held_in(seeds[entry.journey], line, cards[line.agent].pool)
-            earlier[line] += [question] if (question := seeds[entry.journey].question) is not None else []
-        answering = [
-            _answer(card, line, entry.journey, question, submitter, given[folded(line.answer)])
-            for line, entry in zip(lines, asked, strict=True)
-            if (question := seeds[entry.journey].question) is not None
-            for card in _domain(cards, line)
-        ]
+            if (question := seeds[entry.journey].question) is None:
+                continue
+            earlier[line].append(question)
+            given = _holding(client, line.answer, cards[line.agent].pool)
+            answering += [
+                _answer(card, line, entry.journey, question, submitter, given) for card in _domain(cards, line)
+            ]
         answers, before = _run(client, answering, f"{what}answers", progress)
         learnt += Bootstrapped(answers=tuple(answers.values()), before=before)
     return learnt
@@ -83,7 +83,7 @@ def seed(client: Client, lines: Sequence[StandardAnswer], submitter: str, progre
 def _run(
     client: Client, entries: Sequence[Entry], what: str, progress: Progress
 ) -> tuple[dict[str, OutcomeRecord], int]:
-    before = sum(one.ended for one in client.kept([entry.journey for entry in entries]).values())
+    before = sum(one.ended for one in client.outcomes([entry.journey for entry in entries]).values())
     return run_to_the_end(client, entries, lambda ended: progress(what, ended, len(entries))), before
 
 
@@ -102,14 +102,13 @@ def question_of(
     return QUESTION.of(line.agent).entry(task, name, LOW)
 
 
-def _held_in(seed: OutcomeRecord, line: StandardAnswer, pool: str) -> set[UUID]:
-    """The memories that hold a standard answer: the one it became, or that it is a duplicate of."""
-    asked = {memory_id(pool, seed.question, line.answer)} if seed.question is not None else set()
-    return asked | ({seed.memory_id} if seed.memory_id is not None else set())
+def _holding(client: Client, answer: str, pool: str) -> list[UUID]:
+    """The memories of a pool that give an answer away, under whatever question and however it is spaced."""
+    return [one.id for one in client.memories.every(Where(pool=pool, saying=saying(answer)))]
 
 
 def _answer(
-    card: AgentCard, line: StandardAnswer, asked: str, question: str, submitter: str, given: set[UUID]
+    card: AgentCard, line: StandardAnswer, asked: str, question: str, submitter: str, given: Sequence[UUID]
 ) -> Entry:
     name = str(derived_id(asked, "answer of", card.name))
     body = {

@@ -1,4 +1,4 @@
-"""Runs journeys of which it is kept what became of them: opens what is not known yet, and waits for all to end."""
+"""Runs journeys whose outcomes are recorded: opens what is not known yet, and waits for all to end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_to_the_end(
 
     What was opened before is waited for and not opened again. A full queue is waited for, too. Raises `Unreachable`.
     """
-    known = client.kept([entry.journey for entry in entries])
+    known = client.outcomes([entry.journey for entry in entries])
     to_open = deque(entry for entry in entries if entry.journey not in known)
     waiting = {entry.journey for entry in entries if not (entry.journey in known and known[entry.journey].ended)}
     hints, quiet_since = Hints(client, {entry.queue for entry in entries}), time.monotonic()
@@ -41,7 +41,7 @@ def run_to_the_end(
                 to_open.popleft()
         except QueueFull as full:
             hints.say(str(full))
-        ended = {name: one for name, one in client.kept(sorted(waiting)).items() if one.ended}
+        ended = {name: one for name, one in client.outcomes(sorted(waiting)).items() if one.ended}
         if ended:
             known, waiting, quiet_since = known | ended, waiting - ended.keys(), time.monotonic()
             continue
@@ -66,7 +66,7 @@ class Hints:
             names = " ".join(missing)
             self.say(f"No worker serves {', '.join(missing)} yet. Start `memshare up`, or `memshare worker {names}`.")
         with reaching(self._client.settings.redis):
-            parked = self._client.ledger.parked()
+            parked = self._client.ledger.parked.all()
         ids = waiting | {str(derived_id(one, SCORE.name)) for one in waiting} if parked else set()
         for why in sorted({one.why for one in parked if one.id in ids}):
             self.say(f"Waits: {why}")

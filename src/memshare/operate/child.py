@@ -1,8 +1,9 @@
-"""A process that is started again when it dies, and dies with its parent."""
+"""Processes that a command starts: their environment, and how they live and die with it."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -11,17 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import SecretStr
+
+from memshare_broker.settings import Settings
+
 SHORTEST_LIFE = 5  # seconds; a child that dies sooner waits as long before it is started again
 PR_SET_PDEATHSIG = 1
 
 
 @dataclass
 class Child:
-    """A process that is started again when it dies."""
+    """A process that is started again when it dies, or `every` so many seconds if it ends by itself."""
 
     name: str
     start: Callable[[], subprocess.Popen[bytes]]
     log: Path
+    every: float | None = None
     process: subprocess.Popen[bytes] = field(init=False)
     started: float = field(init=False)
     restarts: int = 0
@@ -30,10 +36,12 @@ class Child:
         self.process, self.started = self.start(), time.monotonic()
 
     def revive(self) -> bool:
-        """Start it again if it has died; True when it has."""
-        if self.process.poll() is None or time.monotonic() - self.started < SHORTEST_LIFE:
+        """Start it again if it has ended; True where it had died."""
+        if self.process.poll() is None or time.monotonic() - self.started < (self.every or SHORTEST_LIFE):
             return False
         self.process, self.started = self.start(), time.monotonic()
+        if self.every is not None:
+            return False
         self.restarts += 1
         return True
 
@@ -54,3 +62,25 @@ def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
         return None
     library = ctypes.CDLL(None)
     return lambda: library.prctl(PR_SET_PDEATHSIG, int(sign))
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """This process's environment, with the places that these settings name in place of its own.
+
+    What a file of settings said stands in it, too: the file may name places of another deployment.
+    """
+    environment = os.environ | {"MEMSHARE_DATA": str(settings.data)}
+    environment.pop("MEMSHARE_CONFIG", None)
+    for name in settings.model_fields_set - {"data", "config"}:
+        if (value := getattr(settings, name)) is not None:
+            environment.setdefault(f"MEMSHARE_{name.upper()}", _text(value))
+    for name in ("redis_url", "qdrant_url", "memory_url", "exports"):
+        variable, value = f"MEMSHARE_{name.upper()}", getattr(settings, name)
+        environment.pop(variable, None)
+        if value:
+            environment[variable] = str(value)
+    return environment
+
+
+def _text(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

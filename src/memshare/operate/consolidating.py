@@ -7,14 +7,30 @@ import sys
 import tempfile
 from collections.abc import Callable
 
-from memshare.operate.environment import environment_of
+from memshare.operate.child import environment_of
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import Settings
-from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Worse
+from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Trial, Worse
+
+Follow = Callable[[Report], None]
 
 
-def run(settings: Settings, job: Job, follow: Callable[[Report], None] = lambda _: None) -> Consolidated:
-    """What the consolidation did; `follow` is told how far it is, and its notes.
+def run(settings: Settings, job: Job, follow: Follow = lambda _: None) -> Consolidated:
+    """What the consolidation did, as `_followed` says."""
+    done = _followed(settings, job, follow).result
+    assert done is not None
+    return done
+
+
+def try_out(settings: Settings, pool: str | None, follow: Follow) -> Trial:
+    """What a consolidation would bring, as `_followed` says; nothing is changed."""
+    done = _followed(settings, Job(what="try", pool=pool), follow).trial
+    assert done is not None
+    return done
+
+
+def _followed(settings: Settings, job: Job, follow: Follow) -> Report:
+    """The last report of the process; `follow` is told how far it is, and its notes.
 
     Raises `Worse` where the trained encoder failed its check, `BadInput` where there is too little to train on, and
     `MemshareError` for anything else that ends it. Ctrl-C ends the process too: nothing has changed then.
@@ -32,8 +48,8 @@ def run(settings: Settings, job: Job, follow: Callable[[Report], None] = lambda 
         try:
             for line in process.stdout or ():
                 report = Report.model_validate_json(line)
-                if report.result is not None:
-                    return report.result
+                if report.result or report.trial:
+                    return report
                 if report.error is not None:
                     raise _error(report, report.error)
                 follow(report)

@@ -13,9 +13,7 @@ from filelock import lock_descriptor
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.private_files import keep_private
 from memshare_broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
-from memshare_broker.settings_file import RUNNING
-
-ADDRESSES = ("OPENAI_BASE_URL", "MISTRAL_BASE_URL")
+from memshare_broker.settings.file import ADDRESSES, RUNNING
 
 
 @contextlib.contextmanager
@@ -28,7 +26,7 @@ def tell_models(settings: Settings) -> Iterator[None]:
     told = {name: value for name in MODELS_OF_ROLES if (value := getattr(settings, name))}
     told |= {"model": common} if common != OFFLINE else {}
     told |= {"agents_dir": str(settings.agents_dir.absolute())} if settings.agents_dir else {}
-    told |= {name.lower(): os.environ[name] for name in ADDRESSES if os.environ.get(name)}
+    told |= {name: address for name in ADDRESSES if (address := os.environ.get(name.upper()))}
     with (settings.data / RUNNING).open("a+") as file:
         lock_descriptor(file.fileno())
         file.truncate(0)

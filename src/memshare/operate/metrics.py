@@ -26,7 +26,7 @@ from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.bandit_arms import Arms
 from memshare_memory.recall.credibility import ALPHA, as_shown, upper_bounds
 from memshare_memory.recall.retriever import adapter_key, version_key
-from memshare_trainer.lesson_log import RETRIEVERS
+from memshare_trainer.lessons.lesson_log import RETRIEVERS
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class SharedMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("memshare_up", "Whether Redis answers.")
-        unreadable = Unreadable()
+        unreadable = UnreadableMetrics()
         parts = (self._memory, self._counted, self._queues, self._pools, self._retrievers, self._caps)
         found: list[Metric] = []
         try:
@@ -58,17 +58,15 @@ class SharedMetrics(Collector):
             yield up
             return
         up.add_metric([], 1)
-        yield up
-        yield from found
-        yield unreadable.metric()
+        yield from (up, *found, unreadable.metric())
 
-    def _memory(self, _unreadable: Unreadable) -> Iterator[Metric]:
+    def _memory(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
         memory = self._client.info("memory")
         most = float(memory["maxmemory"])
         about = "Share of its maxmemory that Redis has used; nothing where it has none."
         yield _gauge("memshare_redis_memory_used_ratio", about, [], {(): memory["used_memory"] / most} if most else {})
 
-    def _counted(self, unreadable: Unreadable) -> Iterator[Metric]:
+    def _counted(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         with self._client.pipeline(transaction=False) as ask:
             ask.hgetall(METRICS)
             ask.hgetall(FAILED)
@@ -82,7 +80,7 @@ class SharedMetrics(Collector):
         yield tries
         yield _gauge("memshare_dead_letters", "Dead letters there are, by reason.", ["reason"], _one(Counter(dead)))
 
-    def _queues(self, _unreadable: Unreadable) -> Iterator[Metric]:
+    def _queues(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
         workers = Counter(queue for worker in present(self._client) for queue in worker.queues)
         queues = sorted({*map(str, self._client.smembers(QUEUES)), *workers})
         with self._client.pipeline(transaction=False) as ask:
@@ -107,7 +105,7 @@ class SharedMetrics(Collector):
         for name, about, values in gauges:
             yield _gauge(name, about, ["queue"], _one(values))
 
-    def _pools(self, unreadable: Unreadable) -> Iterator[Metric]:
+    def _pools(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         pools: dict[str, dict[str, int]] = json.loads(self._client.get(POOLS) or "{}")
         sizes: dict[tuple[str, ...], float] = {}
         for pool, by in pools.items():
@@ -128,7 +126,7 @@ class SharedMetrics(Collector):
         about = "Credibility p of the memories that were shown and graded, as they were shown."
         yield _gauge("memshare_credibility", about, ["pool", "quantile"], spread)
 
-    def _retrievers(self, unreadable: Unreadable) -> Iterator[Metric]:
+    def _retrievers(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         with self._client.pipeline(transaction=False) as ask:
             ask.get(ENCODER)
             ask.smembers(RETRIEVERS)
@@ -165,7 +163,7 @@ class SharedMetrics(Collector):
             self._accuracy[pool] = (key, PublishedAdapter.model_validate_json(text).accuracy_after if text else None)
         return self._accuracy[pool][1]
 
-    def _caps(self, _unreadable: Unreadable) -> Iterator[Metric]:
+    def _caps(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
         caps = self._budget.caps()
         ratios: dict[tuple[str, ...], float] = {}
         for (holder, cap), used in zip(caps.items(), self._usage.used(list(caps)) if caps else [], strict=True):
@@ -176,7 +174,7 @@ class SharedMetrics(Collector):
         yield _gauge("memshare_cap_used_ratio", about, ["holder", "name", "unit"], ratios)
 
 
-class Unreadable:
+class UnreadableMetrics:
     """Counts what lies in Redis and is no value of ours: it is left out, and the rest is told."""
 
     def __init__(self) -> None:
@@ -197,7 +195,7 @@ class Unreadable:
         return _gauge("memshare_unreadable_values", about, ["where"], _one(self._counts))
 
 
-def families(counted: Mapping[str, str], unreadable: Unreadable) -> list[Metric]:
+def families(counted: Mapping[str, str], unreadable: UnreadableMetrics) -> list[Metric]:
     """What was counted in Redis, as Prometheus takes it; each metric is there, also one without samples."""
     values: defaultdict[str, list[tuple[dict[str, str], float]]] = defaultdict(list)
     for field, text in sorted(counted.items()):

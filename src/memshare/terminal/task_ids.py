@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from memshare.client.client import Client
+from memshare.client.routed_client import RoutedClient
 from memshare_broker.connection import reaching
 from memshare_broker.errors import BadInput
 
@@ -31,9 +32,19 @@ def find_task(client: Client, typed: str) -> str:
     if not beginning:
         return typed
     with reaching(client.settings.redis):
-        if client.ledger.submitted(typed) is not None:
-            return typed
-        return _only(typed, client.ledger.journeys(beginning, _MOST))
+        return _only(typed, _tasks(client, typed, beginning))
+
+
+def find_home(routed: RoutedClient, typed: str) -> tuple[Client, str]:
+    """The client of the deployment that a task was submitted to (see `RoutedClient.home`), and the task's id."""
+    beginning = _beginning(typed)
+    if not beginning or len(routed.clients) == 1:
+        client = routed.home(typed)
+        return client, find_task(client, typed)
+    found = routed.holding(typed, lambda client: _tasks(client, typed, beginning))
+    home_of = {task_id: client for client, ids in found.items() for task_id in ids}
+    task_id = _only(typed, sorted(home_of))
+    return home_of[task_id], task_id
 
 
 def find_letter(client: Client, typed: str) -> str:
@@ -45,6 +56,11 @@ def find_letter(client: Client, typed: str) -> str:
         if typed in client.dead_letters:
             return typed
         return _only(typed, [one for one in client.dead_letters.ids() if one.startswith(beginning)][:_MOST])
+
+
+def _tasks(client: Client, typed: str, beginning: str) -> list[str]:
+    """The id as it was typed where a task has it, or else those that begin with it."""
+    return [typed] if client.ledger.submitted(typed) is not None else client.ledger.journeys(beginning, _MOST)
 
 
 def _beginning(typed: str) -> str | None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, Pool
+from memshare.cli.options import Json, Payer, Pool, login_name
 from memshare.client.client import Client
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, one_line, panel, print_json, styled, table
@@ -19,7 +18,7 @@ from memshare_broker.wire.messages import Quoted
 from memshare_memory.door.messages import Found
 
 if TYPE_CHECKING:
-    from memshare_concepts.answering import Answered
+    from memshare_concepts.answering import AnswerFromMemories
 
 
 def answer(
@@ -29,14 +28,14 @@ def answer(
     ] = False,
     pool: Pool = None,
     memories: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of memories to answer from.")] = 8,
-    submitter: Annotated[str | None, typer.Option(help="Who pays for the call. [default: your login name]")] = None,
+    submitter: Payer = None,
     as_json: Json = False,
 ) -> None:
     """Answer a question from the memories of a pool, and name the memories that the answer rests on.
 
-    One call of the agents' model. Nothing is remembered. Where the memories do not suffice it says so, and suggests
-    questions: they become gaps, which `memshare concepts gaps` lists. Without a model it shows the nearest memory's
-    answer as it stands.
+    One call of the agents' model, and one for the concepts of a new question. Nothing is remembered. Where the memories
+    do not suffice it says so, and suggests questions: they become gaps, which `memshare concepts gaps` lists. Without a
+    model it shows the nearest memory's answer as it stands.
 
     Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
     """
@@ -56,7 +55,7 @@ def answer(
     _print_json(answered, found) if as_json else _print(answered, found, name)
 
 
-def _print_json(answered: Answered, found: tuple[Found, ...]) -> None:
+def _print_json(answered: AnswerFromMemories, found: tuple[Found, ...]) -> None:
     similarity = {one.memory.id: one.similarity for one in found}
     cites = [{"id": memory.id, "why": why, "similarity": similarity[memory.id]} for memory, why in answered.cites]
     print_json(
@@ -71,7 +70,7 @@ def _print_json(answered: Answered, found: tuple[Found, ...]) -> None:
     )
 
 
-def _print(answered: Answered, found: tuple[Found, ...], pool: str) -> None:
+def _print(answered: AnswerFromMemories, found: tuple[Found, ...], pool: str) -> None:
     if answered.answer is not None:
         console.print(panel(answered.answer, styled(("Answer", "bold"), f" · {answered.model}")))
     else:

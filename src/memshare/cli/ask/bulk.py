@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memshare.client.client import Client
+from memshare.client.routed_client import RoutedClient
 from memshare.files.json_lines import read_lines, read_object
 from memshare.learn.resumable_run import Hints
 from memshare_broker.errors import BadInput, MemshareError, QueueFull
@@ -26,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Line:
+class TaskLine:
     """A line of the file that is right: its agent, its task, and the id that the same line has in every run."""
 
     number: int
@@ -35,7 +36,9 @@ class Line:
     body: dict[str, Any]
 
 
-def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -> tuple[list[Line], list[str]]:
+def read_tasks(
+    client: RoutedClient, file: Path, defaults: dict[str, Any], run: str
+) -> tuple[list[TaskLine], list[str]]:
     """The tasks of a file, and what is wrong with its other lines. A line's own fields win over the defaults.
 
     The ids are derived from `run` and from what the lines say, so that inserted lines leave the others' as they are.
@@ -52,15 +55,15 @@ def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -
             said = agent, client.check(agent, body).model_dump_json(exclude_defaults=True)
             task_id = derived_id("line", run, *said, str(seen[said]))
             seen[said] += 1
-            lines.append(Line(number, str(task_id), agent, body))
+            lines.append(TaskLine(number, str(task_id), agent, body))
         except BadInput as error:
             faults.append(f"{file}:{number}: {error}")
     return lines, faults
 
 
-def submit_all(client: Client, lines: Sequence[Line], priority: int) -> Iterator[Line]:
+def submit_all(client: RoutedClient, lines: Sequence[TaskLine], priority: int) -> Iterator[TaskLine]:
     """Submit the tasks as fast as the queues take them; each is given when it is in its queue."""
-    hints = Hints(client, {line.agent for line in lines})
+    hints = _hints(client, lines)
     for line in lines:
         while not _submit(client, line, priority, hints):
             time.sleep(LOOK_EVERY)
@@ -68,14 +71,18 @@ def submit_all(client: Client, lines: Sequence[Line], priority: int) -> Iterator
 
 
 def answers(
-    client: Client, lines: Sequence[Line], priority: int, patience: float, progress: Progress = lambda *_: None
+    client: RoutedClient,
+    lines: Sequence[TaskLine],
+    priority: int,
+    patience: float,
+    progress: Progress = lambda *_: None,
 ) -> Iterator[dict[str, Any]]:
     """Submit the tasks, and give the result of each when it is there: the answer, or the `error` of one given up.
 
     Ends early when no result has come for `patience` seconds.
     """
-    to_submit, waiting = deque(lines), dict[str, Line]()
-    hints, came = Hints(client, {line.agent for line in lines}), time.monotonic()
+    to_submit, waiting = deque(lines), dict[str, TaskLine]()
+    hints, came = _hints(client, lines), time.monotonic()
     while to_submit or waiting:
         room = True
         for line in list(islice(to_submit, AT_ONCE)):
@@ -92,22 +99,31 @@ def answers(
         if quiet > patience:
             return
         if quiet > QUIET:
-            hints.look(set(waiting))
+            for one in hints.values():
+                one.look(set(waiting))
         if not to_submit or not room:
             time.sleep(max(LOOK_EVERY, (time.monotonic() - begun) / LOOKING))
 
 
-def _submit(client: Client, line: Line, priority: int, hints: Hints) -> bool:
+def _hints(client: RoutedClient, lines: Sequence[TaskLine]) -> dict[Client, Hints]:
+    """For each deployment what its lines wait for."""
+    agents: dict[Client, set[str]] = {}
+    for line in lines:
+        agents.setdefault(client.of(line.agent), set()).add(line.agent)
+    return {one: Hints(one, queues) for one, queues in agents.items()}
+
+
+def _submit(client: RoutedClient, line: TaskLine, priority: int, hints: dict[Client, Hints]) -> bool:
     """Submit one task; False when its queue has no room."""
     try:
         client.submit_task(line.agent, line.body, priority, line.task_id)
     except QueueFull as full:
-        hints.say(f"The queue {line.agent!r} is full ({full.length:,} open): waiting for room.")
+        hints[client.of(line.agent)].say(f"The queue {line.agent!r} is full ({full.length:,} open): waiting for room.")
         return False
     return True
 
 
-def _result(client: Client, line: Line) -> dict[str, Any]:
+def _result(client: RoutedClient, line: TaskLine) -> dict[str, Any]:
     try:
         return {"line": line.number, **client.result(line.task_id).get()}
     except MemshareError as error:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from memshare.cli.options import Json
-from memshare.client.client import Client
+from memshare.client.routed_client import RoutedClient
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.task_ids import find_task
+from memshare.terminal.task_ids import find_home
 
 SAID = {
     "cancelled": "Cancelled {id}.",
@@ -32,8 +32,9 @@ def cancel(
 
     Example: memshare cancel 1c6fa3b2 93abd01e
     """
-    client = Client()
-    found = {task_id: client.cancel(task_id) for task_id in (find_task(client, one) for one in task_ids)}
+    routed = RoutedClient.open()
+    homes = [find_home(routed, one) for one in task_ids]
+    found = {task_id: client.cancel(task_id) for client, task_id in homes}
     if as_json:
         print_json(found)
     else:

@@ -10,8 +10,9 @@ import typer
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 
 from memshare.cli.ask.submit_file import submit_file
-from memshare.cli.options import Json
+from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
+from memshare.client.routed_client import RoutedClient
 from memshare.client.submission import Submission
 from memshare.files.json_lines import decode, read_messages
 from memshare.terminal.console import errors, print_json, print_text
@@ -32,7 +33,7 @@ def submit(
     ] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task, such as limerick.")] = None,
     memories: Annotated[int | None, typer.Option(help="Number of memories to show, 0 to 20.")] = None,
-    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
+    submitter: Submitter = "anonymous",
     document: Annotated[
         list[str] | None, typer.Option(help="A file or folder of MEMSHARE_DOCUMENTS to look in alone; repeatable.")
     ] = None,
@@ -48,7 +49,7 @@ def submit(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the answer and print it.")] = False,
     timeout: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for the answer; with --file, for the next one.")
-    ] = 300,
+    ] = ANSWER_WITHIN,
     file: Annotated[Path | None, typer.Option(help="JSON lines: {agent, prompt, kind, …} each.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="With --file and --wait: the file that each result is added to as it comes.")
@@ -72,7 +73,7 @@ def submit(
 
     Example: memshare submit --file tasks.jsonl --wait --out results.jsonl
     """
-    client = Client()
+    routed = RoutedClient.open()
     if file is not None:
         if prompt is not None or messages is not None:
             raise BadInput("Give a prompt, --messages or --file: one of them.")
@@ -82,7 +83,7 @@ def submit(
             raise BadInput("--out needs --wait: there are no results yet.")
         defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter, "documents": document}
         submit_file(
-            client,
+            routed,
             file,
             defaults | {"remember": remember},
             run=run or str((out or file).absolute()),
@@ -98,6 +99,7 @@ def submit(
             raise BadInput(f"{name} goes with --file.")
     if agent is None or (prompt is None) == (messages is None):
         raise BadInput("Give an agent and a prompt or --messages, or --file. `memshare agents` lists the agents.")
+    client = routed.of(agent)
     submitted = client.submit(
         agent,
         decode(sys.stdin.buffer.read(), "standard input") if prompt == "-" else prompt,
@@ -142,6 +144,6 @@ def _say_what_it_waits_for(client: Client, agent: str, task_id: str) -> None:
         line = f"No worker serves the queue {agent!r} yet. Start `memshare up`, or `memshare worker {agent}`."
         errors.print(line, style="yellow")
     with reaching(client.settings.redis):
-        waits = client.ledger.waits(task_id)
+        waits = client.ledger.parked.why(task_id)
     if waits is not None:
         errors.print(f"It waits: {waits.why}", style="yellow")

@@ -10,7 +10,9 @@ import typer
 from memshare.cli.ask.trace_tree import draw
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.journey import Journey
+from memshare.client.journey import Journey, kept_for
+from memshare.client.routed_client import RoutedClient
+from memshare.client.sent_prompt import SentPrompt, sent_prompt
 from memshare.terminal.console import (
     console,
     errors,
@@ -25,7 +27,7 @@ from memshare.terminal.console import (
 )
 from memshare.terminal.memory_ids import short_id
 from memshare.terminal.quoted_answer import whose_answer
-from memshare.terminal.task_ids import find_task, shorten_ids
+from memshare.terminal.task_ids import find_home, shorten_ids
 from memshare.terminal.task_ids import short_id as short_task_id
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
@@ -40,8 +42,7 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
 
     Example: memshare result 1c6fa3b2
     """
-    client = Client()
-    task_id = find_task(client, task_id)
+    client, task_id = find_home(RoutedClient.open(), task_id)
     journey = client.journey(task_id)
     if journey.what != "task":
         raise BadInput(f"{task_id!r} is a {journey.what}, which nobody answers: `memshare trace {task_id}` shows it.")
@@ -64,19 +65,27 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
 def trace(
     task_id: TaskId,
     tree: Annotated[bool, typer.Option("--tree", help="Draw the steps of a reasoning agent's run.")] = False,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Show the prompt as the agent sent it.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the journey of a task: answer, memories shown, score, and what was remembered.
 
     Example: memshare trace 1c6fa3b2 --tree
     """
-    client = Client()
-    task_id = find_task(client, task_id)
+    client, task_id = find_home(RoutedClient.open(), task_id)
     journey = client.journey(task_id)
+    if prompt:
+        sent = sent_prompt(client, journey)
+        turns = [one.model_dump() for one in sent.turns]
+        print_json({"turns": turns, "changed": sent.changed}) if as_json else _print_prompt(sent)
+        return
     if as_json:
         print_json(journey.model_dump(mode="json"))
         return
+    dropped = f"Its details were kept for {kept_for(client.settings.traces_days)} (MEMSHARE_KEEP_TRACES_DAYS)."
     if tree:
+        if journey.details_dropped:
+            raise BadInput(f"The steps of the task {task_id!r} are gone. {dropped}")
         if not journey.steps:
             raise BadInput(f"The task {task_id!r} has no steps: it is not answered yet, or its agent takes none.")
         console.print(draw(journey.prompt, journey.steps))
@@ -84,6 +93,8 @@ def trace(
     of_kind = f" · {journey.kind}" if journey.kind else ""
     about = f"{of_kind} · {journey.state} · by {journey.submitter} · {moment(journey.submitted)}"
     console.print(styled((journey.agent, "bold"), about))
+    if journey.details_dropped:
+        console.print(f"{dropped} Steps, ranges of the grade, lesson, concepts and times are gone.", style="yellow")
     if journey.part_of is not None:
         console.print(f"A sub-question of the task {short_task_id(journey.part_of)}.", style="dim")
     if journey.what == "task":
@@ -123,6 +134,13 @@ def trace(
         letter = short_task_id(journey.dead.entry.id)
         advice = f"`memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
+
+
+def _print_prompt(sent: SentPrompt) -> None:
+    for one in sent.changed:
+        console.print(one, style="yellow", soft_wrap=True)
+    for turn in sent.turns:
+        console.print(panel(turn.content, turn.role, "dim" if turn.role == "system" else "none"))
 
 
 def _print_standard(journey: Journey) -> None:
@@ -203,4 +221,5 @@ def _print_score(journey: Journey) -> None:
         (short(name.replace("_", " "), 40), f"{c.low:.1f} – {c.high:.1f}", f"{c.points:.1f}")
         for name, c in score.criteria.items()
     ]
-    console.print(table("criterion", "range", "of", rows=rows))
+    if rows:
+        console.print(table("criterion", "range", "of", rows=rows))

@@ -7,29 +7,40 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 from rich.text import Text
 
 from memshare.cli.ask.trace_tree import draw
 from memshare.cli.begin.demo_deployment import folder_for, running
 from memshare.cli.begin.demo_gain import demo_gain
+from memshare.cli.concepts.answering_agent import outcome_of
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.demo.play import AGENT as REASONING
 from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
-from memshare.demo.summary import Summary, summarise
 from memshare.operate.own_redis import connected
-from memshare.terminal.console import console, errors, panel, print_json, styled, table
+from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
+from memshare.terminal.memory_pages import concept_names, counted
+from memshare.terminal.progress import progress_bar
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_llm.no_model import needs_model
 
+if TYPE_CHECKING:
+    from memshare.demo.concepts import ExploredFlashcards
+
 T = TypeVar("T")
+
+GROUPS = {
+    "without": "without memories",
+    "with_memories": "with memories",
+    "first": "the same tasks, first without",
+    "again": "… and asked again, with",
+}
 
 
 def demo(
@@ -83,19 +94,29 @@ def demo(
         return
     with _running(data) as settings:
         played = _watched(settings, play)
-    summary = summarise(played)
+    again = [one for one in played if one.name.endswith(" again")]
+    prompts = {one.prompt for one in again}
+    groups = {
+        "without": [one for one in played if not one.shown],
+        "with_memories": [one for one in played if one.shown],
+        "first": [one for one in played if one.prompt in prompts and one not in again],
+        "again": again,
+    }
+    rows = {name: _group(tasks) for name, tasks in groups.items()}
     if as_json:
-        print_json(
-            {
-                "model": played[0].model,
-                "tasks": [one.as_json() for one in played],
-                "summary": summary.as_json(),
-            }
-        )
+        summary = {name: dict(zip(("tasks", "mean_score", "accepted"), row, strict=True)) for name, row in rows.items()}
+        print_json({"model": played[0].model, "tasks": [one.as_json() for one in played], "summary": summary})
         return
     for one in played:
         _print_task(one)
-    _print_summary(summary)
+    named = [(GROUPS[name], *row) for name, row in rows.items()]
+    console.print(table("", "tasks", "mean score", "accepted", rows=named, title="Summary"))
+
+
+def _group(tasks: Sequence[Played]) -> tuple[int, float, int]:
+    """How many, the mean score of those that were graded, and how many were accepted."""
+    scores = [one.score for one in tasks if one.score is not None]
+    return len(tasks), round(fmean(scores), 1) if scores else 0.0, sum(one.accepted for one in tasks)
 
 
 def _require_model(option: str) -> None:
@@ -105,7 +126,6 @@ def _require_model(option: str) -> None:
 
 
 def _explore(data: Path | None, as_json: bool) -> None:
-    from memshare.cli.begin.demo_concepts import map_place, show_explored  # numpy and scipy take a while to import
     from memshare.demo.concepts import AGENTS, explore_flashcards
 
     # The workers read their settings from the environment. There is one new memory, which waits for no other.
@@ -129,14 +149,8 @@ def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
     """What `show` gives, with its progress on stderr."""
     model = settings.model_for("agents")
     errors.print(styled("Model: ", (model, "bold"), "."))
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=errors, transient=True) as progress:
-        bar = progress.add_task("Tasks", total=None)
-        with contextlib.closing(Client(settings)) as client:
-            return show(
-                client,
-                lambda what, done, total: progress.update(bar, description=what, completed=done, total=total),
-            )
+    with progress_bar("Tasks") as bar, contextlib.closing(Client(settings)) as client:
+        return show(client, lambda what, done, total: bar(description=what, completed=done, total=total))
 
 
 def _print_task(one: Played) -> None:
@@ -152,23 +166,6 @@ def _print_task(one: Played) -> None:
     )
     framed.subtitle, framed.subtitle_align = styled(f"model: {one.model} · memories shown: {shown}"), "left"
     console.print(framed)
-
-
-def _print_summary(summary: Summary) -> None:
-    groups = (
-        ("without memories", summary.without),
-        ("with memories", summary.with_memories),
-        ("the same tasks, first without", summary.first),
-        ("… and asked again, with", summary.again),
-    )
-    rows = [(name, group.tasks, f"{group.mean_score:.1f}", group.accepted) for name, group in groups]
-    console.print(table("", "tasks", "mean score", "accepted", rows=rows, title="Summary"))
-    console.print(
-        f"\n{summary.users} later tasks were shown answers of earlier tasks ({summary.reused} different ones); "
-        f"{summary.users_accepted} of these were accepted and became memories themselves."
-    )
-    if summary.chain:
-        console.print("The longest line of descent: " + " → ".join(summary.chain))
 
 
 def show_journeys(journeys: Sequence[Journey], to_machine: bool) -> None:
@@ -193,3 +190,58 @@ def _verdict(journey: Journey) -> Text:
         return styled(("verified", "green"), " · ", ("no grade", "red"))
     word = ("accepted", "green") if journey.score.accepted else ("not accepted", "yellow")
     return styled(("verified", "green"), f" · score {journey.score.total:.1f} · ", word)
+
+
+MAP = "flashcards-map.html"
+
+
+def show_explored(found: ExploredFlashcards, model: str, to_machine: bool) -> None:
+    """Print what was found; for a machine as one JSON document."""
+    if to_machine:
+        print_json(_as_json(found, model))
+        return
+    cluster = found.cluster
+    rows = [(topic.name, f"{topic.share:.0%}", f"{topic.lift:.1f}") for topic in cluster.topics[:5]]
+    title = f"Cluster {cluster.number}: {cluster.name}, {counted(len(cluster.memories))}"
+    console.print(table("concept", "of its memories", "times the pool's share", rows=rows, title=title))
+    console.print(styled(("\nA gap: ", "bold"), found.gap.reason), soft_wrap=True)
+    rows = [(short(journey.prompt, 80), *outcome_of(journey)) for journey in found.asked]
+    console.print(table("new question", "score", "outcome", rows=rows, title="\nAsked until an answer is remembered"))
+    if found.memory is not None:
+        memory = found.memory
+        score = f"{memory.score:.1f}" if memory.score is not None else "none"
+        title = f"A new memory, {memory.status}: score {score}"
+        console.print(panel(styled((memory.prompt or "", "dim"), f"\n\n{memory.answer}"), title))
+        names = ", ".join(concept_names(memory))
+        console.print(f"Its concepts: {names or 'not named yet'}", soft_wrap=True)
+    else:
+        console.print(f"None of {len(found.asked)} answers was good enough to be remembered.", style="yellow")
+    console.print(
+        f"\n{found.cards} flashcards of pool 'flashcards' on a map, for a browser: {found.map_file}", soft_wrap=True
+    )
+
+
+def map_place(data: Path | None) -> Path:
+    """Where the map goes: into the folder that is kept, or else into the current one."""
+    return (data or Path.cwd()).absolute() / MAP
+
+
+def _as_json(found: ExploredFlashcards, model: str) -> dict[str, object]:
+    cluster, memory = found.cluster, found.memory
+    return {
+        "model": model,
+        "cards": found.cards,
+        "map": str(found.map_file),
+        "cluster": {"number": cluster.number, "name": cluster.name, "memories": len(cluster.memories)},
+        "gap": {"id": found.gap.id, "reason": found.gap.reason},
+        "asked": [
+            {
+                "question": one.prompt,
+                "answer": one.answer,
+                "score": one.score.total if one.score else None,
+                "outcome": one.outcome,
+            }
+            for one in found.asked
+        ],
+        "memory": memory.model_dump(mode="json") if memory else None,
+    }

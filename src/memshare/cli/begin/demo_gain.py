@@ -12,7 +12,7 @@ from pathlib import Path
 from memshare.cli.begin.demo_deployment import new_folder, running
 from memshare.cli.begin.demo_view import DemoView
 from memshare.client.client import Client
-from memshare.demo.gain import POOL, Helped, Stage, divide, most_helpful, play
+from memshare.demo.gain import POOL, DemoStage, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions
 from memshare.operate.data_folder import hold_folder
@@ -104,7 +104,7 @@ def _print_helped(helped: Helped | None) -> None:
     )
 
 
-def _print_faults(stages: Sequence[Stage]) -> None:
+def _print_faults(stages: Sequence[DemoStage]) -> None:
     if faults := [fault for stage in stages for fault in stage.faults]:
         console.print(f"{len(faults)} answers were not graded, and are not counted: {faults[0]}", style="yellow")
 

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from memshare.demo.gain import Stage
+from memshare.demo.gain import DemoStage
 from memshare.terminal.console import TextConsole, styled
 
 WIDTH = 40  # characters of a bar that means all
@@ -24,7 +24,7 @@ class DemoView:
 
     def __init__(self, console: TextConsole, *, plain: bool) -> None:
         self._console = console
-        self._stages: list[Stage] = []
+        self._stages: list[DemoStage] = []
         self._what, self._began = "", time.monotonic()
         self._live = None if plain else Live(console=console, get_renderable=self._drawn, refresh_per_second=8)
         self._over = threading.Event()
@@ -54,7 +54,7 @@ class DemoView:
         self._what = what
         self._print(f"{what} …")
 
-    def see(self, stage: Stage) -> None:
+    def see(self, stage: DemoStage) -> None:
         """A stage has begun, more of it is known, or it has ended."""
         if stage not in self._stages:
             self._stages.append(stage)
@@ -83,7 +83,7 @@ class DemoView:
         return Group(chart(self._stages), now)
 
 
-def chart(stages: list[Stage]) -> Table:
+def chart(stages: list[DemoStage]) -> Table:
     """A bar for each stage."""
     drawn = Table(box=None, pad_edge=False, show_header=False)
     for stage in stages:

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from statistics import fmean
+from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from memshare.cli.options import Json
+from memshare.cli.options import AgentOfLines, Json, KindOfLines, Submitter
 from memshare.client.client import Client
 from memshare.client.models_at_work import is_graded_by_programs, require_agent_model, require_scorer_model
 from memshare.learn import bootstrap as learning
-from memshare.learn.bootstrap_report import Figures, Group, figures
 from memshare.learn.standard_answers import StandardAnswer, read_standard_answers
 from memshare.terminal.console import console, errors, print_json, table
+from memshare.terminal.progress import progress_bar
+from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import MEAN_OF_SEEDS, find_rubric, threshold_for
 
 SHOWN_ERRORS = 5
-
-Agent = Annotated[str | None, typer.Option(help="The agent of lines that name none.")]
-Kind = Annotated[str | None, typer.Option(help="The kind of lines that name none.")]
-Submitter = Annotated[str, typer.Option(help="Name recorded as the submitter.")]
 
 
 def learn(
     file: Annotated[Path, typer.Argument(metavar="ANSWERS.jsonl", help="JSON lines: {answer, agent, kind} each.")],
-    agent: Agent = None,
-    kind: Kind = None,
+    agent: AgentOfLines = None,
+    kind: KindOfLines = None,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Questions to ask for each answer.")] = 2,
     submitter: Submitter = "anonymous",
     as_json: Json = False,
@@ -54,8 +53,8 @@ def seed(
     file: Annotated[
         Path, typer.Argument(metavar="PAIRS.jsonl", help="JSON lines: {prompt, answer, agent, kind} each.")
     ],
-    agent: Agent = None,
-    kind: Kind = None,
+    agent: AgentOfLines = None,
+    kind: KindOfLines = None,
     submitter: Submitter = "anonymous",
     as_json: Json = False,
 ) -> None:
@@ -81,15 +80,11 @@ def _require_grading(client: Client, lines: Sequence[StandardAnswer], command: s
         require_scorer_model(client, command)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _bar(command: str) -> Iterator[learning.Progress]:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
-        with Progress(*columns, console=errors, transient=True) as bar:
-            task = bar.add_task("", total=None)
-            yield lambda what, ended, total: bar.update(
-                task, description=what[:1].upper() + what[1:], completed=ended, total=total
-            )
+        with progress_bar("") as bar:
+            yield lambda what, ended, total: bar(description=what[:1].upper() + what[1:], completed=ended, total=total)
     except KeyboardInterrupt as stop:
         errors.print(
             f"Stopped. What is queued goes on by itself. Run `{command}` again, with the same options, to go on: "
@@ -99,42 +94,86 @@ def _bar(command: str) -> Iterator[learning.Progress]:
         raise typer.Exit(130) from stop
 
 
-def _finish(found: Figures, as_json: bool) -> None:
+def _finish(found: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print_json(found.as_json())
+        print_json(found)
     else:
         _print(found)
-    if found.dead:
-        errors.print(f"{len(found.dead)} were given up, such as:", style="red")
-        for error in list(dict.fromkeys(found.dead))[:SHOWN_ERRORS]:
+    if found["dead"]:
+        errors.print(f"{len(found['dead'])} were given up, such as:", style="red")
+        for error in list(dict.fromkeys(found["dead"]))[:SHOWN_ERRORS]:
             errors.print(error)
         errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
         raise typer.Exit(1)
 
 
-def _print(found: Figures) -> None:
+def _print(found: dict[str, Any]) -> None:
     rows = [
-        ("lines", found.lines),
-        ("questions", found.questions),
-        ("seeds accepted", _of(found.accepted)),
-        ("seeds rejected", _of(found.rejected)),
-        ("answers graded", _of(found.answers)),
-        ("answers accepted", found.answers_accepted),
-        ("answers not verified", found.answers_unverified),
-        ("done before", found.before),
-        ("dead letters", len(found.dead)),
+        ("lines", found["lines"]),
+        ("questions", found["questions"]),
+        ("seeds accepted", _of(found["accepted"])),
+        ("seeds rejected", _of(found["rejected"])),
+        ("answers graded", _of(found["answers"])),
+        ("answers accepted", found["answers_accepted"]),
+        ("answers not verified", found["answers_unverified"]),
+        ("done before", found["before"]),
+        ("dead letters", len(found["dead"])),
     ]
     console.print(table("what", "how many", rows=rows))
     limits = [
-        (one.pool, one.rubric, _number(one.threshold), "mean of its seeds" if one.mean_of_seeds else "of the rubric")
-        for one in found.thresholds
+        (
+            one["pool"],
+            one["rubric"],
+            "not known here" if one["threshold"] is None else f"{one['threshold']:.1f}",
+            "mean of its seeds" if one["mean_of_seeds"] else "of the rubric",
+        )
+        for one in found["thresholds"]
     ]
     console.print(table("pool", "rubric", "threshold", "which is", rows=limits))
 
 
-def _of(group: Group) -> str:
-    return f"{group.pairs}, mean score {group.mean_score:.1f}" if group.mean_score is not None else "0"
+def _of(group: dict[str, Any]) -> str:
+    return f"{group['pairs']}, mean score {group['mean_score']:.1f}" if group["pairs"] else "0"
 
 
-def _number(value: float | None) -> str:
-    return "not known here" if value is None else f"{value:.1f}"
+NOT_VERIFIED = "not verified"  # what is known for ever of an answer that its agent rejected
+
+
+def figures(client: Client, lines: Sequence[StandardAnswer], learnt: learning.Bootstrapped) -> dict[str, Any]:
+    """Count and average; a score that was given before a pair became a dead letter counts.
+
+    `before` counts the questions and answers that had ended before this run, and were not paid for again. An answer
+    that its agent could not verify is neither graded nor accepted: `answers_unverified` counts those.
+    """
+    graded = [one for one in learnt.answers if one.total is not None]
+    return {
+        "lines": len(lines),
+        "questions": sum(one.question is not None for one in learnt.seeds),
+        "accepted": _group(one for one in learnt.seeds if one.accepted),
+        "rejected": _group(one for one in learnt.seeds if one.accepted is False),
+        "answers": _group(graded),
+        "answers_accepted": sum(bool(one.accepted) for one in graded),
+        "answers_unverified": sum(one.outcome == NOT_VERIFIED for one in learnt.answers),
+        "before": learnt.before,
+        "thresholds": _thresholds(client, lines),
+        "dead": [one.error or "" for one in (*learnt.seeds, *learnt.answers) if one.dead],
+    }
+
+
+def _group(pairs: Iterable[OutcomeRecord]) -> dict[str, Any]:
+    scores = [one.total for one in pairs if one.total is not None]
+    return {"pairs": len(scores), "mean_score": fmean(scores) if scores else None}
+
+
+def _thresholds(client: Client, lines: Sequence[StandardAnswer]) -> list[dict[str, Any]]:
+    """What a pair of each pool needs now to be remembered, by its rubric; None where that is not at hand here."""
+    cards = client.agents()
+    found: list[dict[str, Any]] = []
+    for pool, name in sorted({(card.pool, card.rubric or "?") for card in (cards[line.agent] for line in lines)}):
+        threshold, of_seeds = None, False
+        with suppress(BadInput):  # the agent is of another machine, and its rubric, too
+            rubric = find_rubric(name, client.settings.agents_dir)
+            threshold = threshold_for(rubric, pool, client.seeds_mean)
+            of_seeds = rubric.threshold == MEAN_OF_SEEDS and client.seeds_mean(pool) is not None
+        found.append({"pool": pool, "rubric": name, "threshold": threshold, "mean_of_seeds": of_seeds})
+    return found

@@ -135,6 +135,9 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         console.print(f"Flower  {supervisor.flower_url}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
+    if settings.explore:
+        every = f"{settings.explore}, every {settings.explore_hours:g} hours"
+        console.print(f"Explore {every}. See {settings.data / 'logs'}", soft_wrap=True)
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
     if model == OFFLINE:
@@ -172,7 +175,7 @@ class _Status:
             if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
                 self._memories = self._client.memories.stats(timeout=5).total
                 self._counted, self._done_then = time.monotonic(), done
-            parked = Counter(one.queue for one in ledger.parked())
+            parked = Counter(one.queue for one in ledger.parked.all())
             self._live.update(_line(ledger.open_messages(), parked, done, self._memories))
         except (MemshareError, redis.RedisError, OSError) as error:
             self._live.update(styled((str(error), "yellow")))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import typer
 
-from memshare.client.client import Client
+from memshare.client.client import INTERACTIVE, Client
 from memshare.client.journey import Journey
 from memshare.client.models_at_work import require_agent_model
 from memshare.terminal.console import errors
@@ -42,11 +42,11 @@ class AnsweringAgent(NamedTuple):
         require_agent_model(client, [name], f"Agent {name!r}")
         return cls(pool, name, kind, submitter)
 
-    def submit(self, client: Client, question: str) -> str:
+    def submit(self, client: Client, question: str, priority: int = INTERACTIVE) -> str:
         """Submit a question; the same one again is the same task. Returns its id."""
         task_id = derived_id("concepts ask", self.pool, self.name, self.kind or "", self.submitter, question)
         body = {"prompt": question, "submitter": self.submitter} | ({"kind": self.kind} if self.kind else {})
-        return client.submit_task(self.name, body, task_id=str(task_id)).id
+        return client.submit_task(self.name, body, priority, str(task_id)).id
 
 
 def wait_for_all(client: Client, task_ids: Sequence[str], timeout: float) -> list[Journey]:

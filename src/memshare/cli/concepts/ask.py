@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
 
 import typer
 
 from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
-from memshare.cli.concepts.ask_session import decide
-from memshare.cli.concepts.opening import Opened, Size, opened
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, Pool
+from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
+from memshare.cli.options import (
+    ANSWER_WITHIN,
+    AnsweredAs,
+    AnsweredBy,
+    AnswerTimeout,
+    Json,
+    Payer,
+    Pool,
+    Yes,
+    login_name,
+)
 from memshare.client.paid_chat import paid_chat
-from memshare.terminal.console import console, errors, print_json, short, table
+from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
+from memshare.terminal.memory_ids import short_id
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
 
 if TYPE_CHECKING:
     from memshare.client.client import Client
-    from memshare_concepts.asking.round import Round, Rounds, Wanted
-    from memshare_concepts.asking.target import Direction, Target
+    from memshare_concepts.asking.proposing import Proposer
+    from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
+    from memshare_memory.memory import Memory
 
 HYPOTHESES = "hypotheses"
 GO_ON = "What you decided is kept: `memshare concepts ask` with the same --pool goes on."
@@ -39,9 +52,9 @@ def ask(
     ] = None,
     pool: Pool = None,
     size: Size = None,
-    agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
-    kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
-    submitter: Annotated[str | None, typer.Option(help="Who asks and pays. [default: your login name]")] = None,
+    agent: AnsweredBy = None,
+    kind: AnsweredAs = None,
+    submitter: Payer = None,
     nearest: Annotated[
         bool, typer.Option("--nearest/--no-nearest", help="Show the nearest memories beside each question.")
     ] = True,
@@ -49,8 +62,8 @@ def ask(
         bool, typer.Option("--known", help="Tell the model what the nearest memories ask, for more tokens a call.")
     ] = False,
     discard: Annotated[bool, typer.Option("--discard", help="Drop the questions that are not decided yet.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Keep all without asking.")] = False,
-    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
+    yes: Yes = False,
+    timeout: AnswerTimeout = ANSWER_WITHIN,
     as_json: Json = False,
 ) -> None:
     """Ask new questions in the style of a cluster. What you keep is answered by an agent, graded and remembered.
@@ -67,7 +80,7 @@ def ask(
     person = submitter or login_name()
     with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
         from memshare_concepts.asking.proposing import Proposer
-        from memshare_concepts.asking.round import Rounds
+        from memshare_concepts.asking.round import Rounds, WantedQuestions
 
         name = found.concepts.pool
         answering = AnsweringAgent.of(found.client, name, agent, kind, person)
@@ -88,12 +101,12 @@ def ask(
             proposer = Proposer(chat, found.client.memories, name)
             if asked is None:
                 target = _target(found, cluster or [], goal, size, direction)
-                asked = _begun(found, proposer, _wanted(target, count, topic, goal, known))
+                fields = {"target": target, "count": count, "topic": topic, "goal": goal, "with_known": known}
+                asked = _begun(found, proposer, checked(WantedQuestions, "What you ask for", **fields))
                 rounds.keep(asked)
             if yes:
-                kept = [one.model_copy(update={"state": "kept"}) for one in asked.those("open")]
-                for one in kept:
-                    asked = asked.with_one(one)
+                for one in asked.those("open"):
+                    asked = asked.with_one(one.model_copy(update={"state": "kept"}))
             elif not as_json:
                 asked = decide(asked, rounds, proposer, found.concepts.memories, show_nearest=nearest)
         if as_json and not yes:
@@ -102,19 +115,9 @@ def ask(
         _answered(found.client, rounds, asked, answering, timeout, as_json=as_json)
 
 
-def _wanted(target: Target, count: int, topic: str | None, goal: str | None, known: bool) -> Wanted:
-    from pydantic import ValidationError
-
-    from memshare_broker.wire.checking import readable
-    from memshare_concepts.asking.round import Wanted
-
-    try:
-        return Wanted(target=target, count=count, topic=topic, goal=goal, with_known=known)
-    except ValidationError as error:
-        raise BadInput(readable(error, "What you ask for")) from error
-
-
-def _target(found: Opened, numbers: list[int], goal: str | None, size: int | None, direction: Direction) -> Target:
+def _target(
+    found: OpenedConcepts, numbers: list[int], goal: str | None, size: int | None, direction: Direction
+) -> Target:
     from memshare_concepts.asking.target import of_clusters, of_hypotheses
 
     if goal == HYPOTHESES:
@@ -129,7 +132,7 @@ def _target(found: Opened, numbers: list[int], goal: str | None, size: int | Non
     return of_clusters(found.concepts.graph, clusters, direction)
 
 
-def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:
+def _begun(found: OpenedConcepts, proposer: Any, wanted: WantedQuestions) -> Round:
     from memshare_concepts.asking.round import Round
 
     with errors.status(f"Writing questions on {wanted.target.name} …"):
@@ -141,7 +144,7 @@ def _begun(found: Opened, proposer: Any, wanted: Wanted) -> Round:
     return Round(wanted=wanted, proposals=tuple(proposals))
 
 
-def _examples(found: Opened, target: Target) -> list[Any]:
+def _examples(found: OpenedConcepts, target: Target) -> list[Any]:
     return [found.concepts.memories[one] for one in target.examples if one in found.concepts.memories]
 
 
@@ -182,3 +185,66 @@ def _answered(
         for one, journey in zip(submitted, journeys, strict=True)
     ]
     console.print(table("question", "score", "outcome", "task", rows=rows))
+
+
+CHOICES = "Enter or k keeps · d drops · e edits · r: others in place of all that are left"
+
+
+def decide(
+    found: Round, rounds: Rounds, proposer: Proposer, memories: Mapping[UUID, Memory], *, show_nearest: bool
+) -> Round:
+    """Ask for each open question what is to become of it; every decision is kept at once."""
+    while still_open := found.those("open"):
+        one = still_open[0]
+        _show(one, len(still_open), memories if show_nearest else None)
+        typed = typer.prompt(CHOICES, default="k", show_default=False).strip().lower()
+        if typed == "k":
+            found = found.with_one(one.model_copy(update={"state": "kept"}))
+        elif typed == "d":
+            found = found.with_one(one.model_copy(update={"state": "dropped"}))
+        elif typed == "e":
+            found = _edited(found, one, proposer)
+        elif typed == "r":
+            found = _others(found, proposer, memories)
+        else:
+            errors.print(f"Expected k, d, e or r, not {typed!r}.", style="yellow")
+        rounds.keep(found)
+    return found
+
+
+def _show(one: ProposedQuestion, left: int, memories: Mapping[UUID, Memory] | None) -> None:
+    """A question, with the memories nearest to it where these are given."""
+    console.print(panel(one.question, styled((one.id, "bold"), f" · {left} left")))
+    if memories is not None and one.nearest:
+        rows = [
+            (
+                short_id(near.id),
+                f"{near.similarity:.2f}",
+                short(memories[near.id].key if near.id in memories else "–", 100),
+            )
+            for near in one.nearest
+        ]
+        console.print(table("id", "similarity", "known already", rows=rows))
+
+
+def _edited(found: Round, one: ProposedQuestion, proposer: Proposer) -> Round:
+    # Not shown as the default: the terminal would get it as the model wrote it.
+    text = typer.prompt("The question (Enter keeps it as it is)", default=one.question, show_default=False).strip()
+    if text == one.question:
+        return found.with_one(one.model_copy(update={"state": "kept"}))
+    others = [each.question for each in found.those("kept", "open", "submitted") if each.id != one.id]
+    checked = proposer.checked([text], others)
+    if not checked:
+        errors.print("The pool, or this list, has that question already. Edit it again, or drop it.", style="yellow")
+        return found
+    return found.with_edited(one, checked[0])
+
+
+def _others(found: Round, proposer: Proposer, memories: Mapping[UUID, Memory]) -> Round:
+    """New questions in place of those that are open, from the kept ones."""
+    kept = [one.question for one in found.those("kept", "submitted")]
+    not_again = [one.question for one in found.those("open", "dropped")]
+    wanted = found.wanted.model_copy(update={"count": len(found.those("open"))})
+    examples = [memories[one] for one in wanted.target.examples if one in memories]
+    with errors.status("Writing others …"):
+        return found.with_others(proposer.propose(wanted, examples, kept, not_again))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.cli.concepts.opening import Opened, Size, opened
-from memshare.cli.concepts.summary import kept_summary, show_summary, summary_as_json
+from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
+from memshare.cli.concepts.summary import show_summary, stored_summary, summary_as_json
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, errors, print_json, short, styled, table
 from memshare.terminal.memory_ids import short_id
@@ -76,12 +76,12 @@ def _row(one: Cluster, *, indent: bool = False) -> tuple[str, ...]:
     return str(one.number), f"{len(one.memories):,}", "  " * one.level * indent + name, short(others, 60)
 
 
-def _show(found: Opened, groups: Clusters, one: Cluster, limit: int, *, as_json: bool) -> None:
+def _show(found: OpenedConcepts, groups: Clusters, one: Cluster, limit: int, *, as_json: bool) -> None:
     parents, siblings, children = groups.parents(one.number), groups.siblings(one.number), groups.children(one.number)
     inside = set(one.memories)
     known = found.client.memories.conflicts(found.concepts.pool)
     conflicts = [one.memories for one in known if inside.issuperset(one.memories)]
-    said = kept_summary(found, one)
+    said = stored_summary(found, one)
     if as_json:
         relatives = {"parents": parents, "siblings": siblings, "children": children}
         print_json(

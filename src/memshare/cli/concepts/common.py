@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memshare.cli.concepts.opening import opened
+from memshare.cli.concepts.open_concepts import concept_named, opened
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, print_json, short, styled, table
 from memshare.terminal.memory_ids import short_id
@@ -30,8 +30,7 @@ def common(
     Example: memshare concepts common "Neural Network" "Gradient Descent" --pool physics
     """
     with opened("common", pool) as found:
-        from memshare.cli.concepts.names import concept_named
-        from memshare_concepts.common import in_common
+        from memshare_concepts.pool_graph import in_common
 
         concepts = found.concepts
         meant = list(dict.fromkeys(concept_named(concepts.graph, typed, concepts.pool) for typed in names))

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
 from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping
 from memshare.cli.concepts.ask import HYPOTHESES
-from memshare.cli.concepts.day_budget import DayBudget, require_prices
-from memshare.cli.concepts.explore_report import Learnt, print_report, write_markdown
 from memshare.cli.concepts.gaps import gaps_of
-from memshare.cli.concepts.opening import Opened, Size, opened
-from memshare.cli.options import Json, Pool
+from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
+from memshare.cli.options import ANSWER_WITHIN, AnsweredAs, AnsweredBy, AnswerTimeout, Json, Pool, Submitter, Yes
+from memshare.client.client import LOW
 from memshare.client.paid_chat import paid_chat
-from memshare.terminal.console import errors, print_json, short
+from memshare.files.new_file import new_file
+from memshare.terminal.consent import require_consent
+from memshare.terminal.console import console, errors, print_json, short, table
+from memshare.terminal.memory_ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_llm.limits.usage import UsageLog
+from memshare_broker.observe.plain_text import plain
+from memshare_broker.settings import Settings
+from memshare_llm.limits.budget import in_words
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.usage import UsageLog, Used
 from memshare_llm.no_model import require_model
 
 if TYPE_CHECKING:
@@ -28,10 +36,18 @@ if TYPE_CHECKING:
     from memshare_concepts.gap import Gap
 
 EXPLORER = "explorer"
+MOST = 500  # questions in a UTC day
+USUAL_CALLS = 6
+"""Of one question: it is written, answered, graded, compared, learnt from, and its concepts are named."""
 
 
 def explore(
-    count: Annotated[int, typer.Option(min=1, max=500, help="Maximum questions in a UTC day.")],
+    count: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=MOST, help="Maximum questions in a UTC day. [default: as many as the other limits allow]"
+        ),
+    ] = None,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -45,23 +61,24 @@ def explore(
     ] = None,
     pool: Pool = None,
     size: Size = None,
-    agent: Annotated[str | None, typer.Option(help="The agent that answers, where several share the pool.")] = None,
-    kind: Annotated[str | None, typer.Option(help="The kind of task, where the agent has kinds.")] = None,
-    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter; its use today counts.")] = EXPLORER,
+    agent: AnsweredBy = None,
+    kind: AnsweredAs = None,
+    submitter: Submitter = EXPLORER,
     out: Annotated[Path | None, typer.Option(metavar="FILE.md", help="Write the report as Markdown, too.")] = None,
-    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each answer.")] = 300,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    timeout: AnswerTimeout = ANSWER_WITHIN,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Have an agent answer what a pool lacks: questions from its gaps, within limits for a day.
 
     Answers are graded, and good ones become memories. No gap is asked about twice.
-    Nothing does this by itself: run it once a day, such as from cron with --yes.
+    With MEMSHARE_EXPLORE `memshare up` does this by itself.
 
     Example: memshare concepts explore --pool physics --count 5 --calls 40
     """
     if budget is None and calls is None:
         raise BadInput("Give a limit: --calls N, or --budget MONEY.")
+    most = count or (max(1, calls // USUAL_CALLS) if calls is not None else MOST)
     with opened("explore", pool, vectors=True) as found:
         from memshare_concepts.asking.explored import Explored, ExploredGaps
         from memshare_concepts.asking.proposing import Proposer
@@ -69,79 +86,93 @@ def explore(
         settings, name = found.client.settings, found.concepts.pool
         require_model(settings, "agents", "`memshare concepts explore`")
         if budget is not None:
-            require_prices(settings)
+            _require_prices(settings)
         answering = AnsweringAgent.of(found.client, name, agent, kind, submitter)
-        limits = DayBudget(UsageLog(found.redis), submitter, calls, budget)
-        before = ExploredGaps(found.redis, name)
+        usage, before = UsageLog(found.redis), ExploredGaps(found.redis, name)
+
+        def used() -> Used:
+            return usage.used([("submitter", submitter)])[0]
+
+        def full() -> str | None:
+            asked = before.asked_on_day_of(time.time())
+            return _why_full(used(), asked, most, calls, budget)
+
         asked = before.asked_on_day_of(time.time())
-        left = limits.questions_left(asked, count - asked)
-        plan = f"Up to {left} questions to agent {answering.name!r} today, within {limits.in_words()}."
+        within = [f"{calls:,} calls"] if calls is not None else []
+        within += [f"{budget:g} in money"] if budget is not None else []
+        left = 0 if full() else most - asked
+        plan = f"Up to {left} questions to agent {answering.name!r} today, within {' and '.join(within)}."
         errors.print(plan, soft_wrap=True)
         if left:
-            _require_consent(yes=yes)
-        learnt: list[Learnt] = []
+            require_consent("Ask them?", yes=yes)
+        learnt: list[ExploredQuestion] = []
         try:
             with paid_chat(settings, "agents", submitter) as chat, stopping("What was asked goes on by itself."):
                 proposer = Proposer(chat, found.client.memories, name)
                 for gap in _not_explored(found, before, size) if left else []:
-                    asked = before.asked_on_day_of(time.time())
-                    if not limits.questions_left(asked, count - asked):
+                    if full():
                         break
-                    question = _question(found, proposer, gap)
+                    question = _question(found, proposer, gap, size)
                     before.add(Explored.of(gap, time.time()))
                     if question is not None:  # else the pool has it by now
-                        learnt.append(_learnt(found, gap, question, answering.submit(found.client, question), timeout))
+                        task_id = answering.submit(found.client, question, LOW)
+                        learnt.append(_learnt(found, gap, question, task_id, timeout))
                 if not learnt:
-                    why = _why_none(limits, before.asked_on_day_of(time.time()), count)
+                    why = full() or "there is no gap that was not asked about before"
                     errors.print(f"Nothing was asked: {why}.", soft_wrap=True)
         finally:  # also of what was learnt before a fault, or Ctrl-C
             if out is not None and learnt:  # else the report of a run before stays
                 write_markdown(out, name, learnt)
             if as_json:
-                print_json({"pool": name, "asked": [vars(one) for one in learnt], "used": limits.used()._asdict()})
+                print_json({"pool": name, "asked": [vars(one) for one in learnt], "used": used()._asdict()})
             else:
-                print_report(learnt, limits.used())
+                print_report(learnt, used())
 
 
-def _require_consent(*, yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes.")
-    if not typer.confirm("Ask them?", err=True):
-        errors.print("Nothing was done.")
-        raise typer.Exit(1)
-
-
-def _why_none(limits: DayBudget, asked: int, count: int) -> str:
+def _why_full(used: Used, asked: int, count: int, calls: int | None, money: float | None) -> str | None:
+    """Why no other question fits into the day; one takes `USUAL_CALLS`, and as much money as those of today did."""
     if asked >= count:
         return f"{asked} of {count} questions were asked today"
-    if not limits.questions_left(asked, count - asked):
-        return limits.why_full(asked)
-    return "there is no gap that was not asked about before"
+    if money is not None and used.money + used.money / max(1, asked) > money:
+        return f"{in_words(used.money)} of {money:g} in money of today are used"
+    made = max(used.calls, USUAL_CALLS * asked)  # the last calls of a question come when it is answered
+    if calls is not None and made + USUAL_CALLS > calls:
+        return f"{made:,} of {calls:,} calls of today are used, and a question takes {USUAL_CALLS}"
+    return None
 
 
-def _not_explored(found: Opened, before: ExploredGaps, size: int | None) -> list[Gap]:
+def _require_prices(settings: Settings) -> None:
+    """Raises `BadInput` where a model has no price, and so no money would ever be counted."""
+    prices = load_prices(settings.prices)
+    models = [settings.model_for("agents"), settings.model_for("scorer"), settings.model_for("trainer")]
+    if without := sorted({model for model in models if prices.of(model) is None}):
+        raise BadInput(
+            f"--budget needs the prices of {', '.join(without)}, in the file that MEMSHARE_PRICES names. Or limit the"
+            " calls with --calls N."
+        )
+
+
+def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None) -> list[Gap]:
     from memshare_concepts.decisions import Decisions
 
     return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
-def _question(found: Opened, proposer: Proposer, gap: Gap) -> str | None:
+def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:
     """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
-    from memshare_concepts.asking.round import Wanted
+    from memshare_concepts.asking.round import WantedQuestions
     from memshare_concepts.asking.target import of_gap
 
     if gap.kind == "asked":
         return gap.names[0]
-    target = of_gap(found.concepts.graph, gap)
-    wanted = Wanted(target=target, count=1, goal=HYPOTHESES if gap.kind == "unconnected" else None)
+    target = of_gap(found.concepts.graph, gap, found.clusters(size))
+    wanted = WantedQuestions(target=target, count=1, goal=HYPOTHESES if gap.kind == "unconnected" else None)
     with errors.status(f"Writing a question on {short(target.name, 60)} …"):
         written = proposer.propose(wanted, [found.concepts.memories[one] for one in target.examples])
     return written[0].question if written else None
 
 
-def _learnt(found: Opened, gap: Gap, question: str, task_id: str, timeout: float) -> Learnt:
+def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeout: float) -> ExploredQuestion:
     """What came of a question."""
     from memshare_concepts.gaps.open_questions import OpenQuestions
 
@@ -149,9 +180,61 @@ def _learnt(found: Opened, gap: Gap, question: str, task_id: str, timeout: float
         try:
             journey = found.client.wait(task_id, timeout)
         except TryAgain as error:
-            return Learnt(gap.reason, question, task_id, fault=str(error))
+            return ExploredQuestion(gap.reason, question, task_id, fault=str(error))
     score, outcome = outcome_of(journey)
     if journey.memory_id is None:
-        return Learnt(gap.reason, question, task_id, journey.answer, score, outcome)
+        return ExploredQuestion(gap.reason, question, task_id, journey.answer, score, outcome)
     OpenQuestions(found.redis, found.concepts.pool).drop([gap] if gap.kind == "asked" else [])
-    return Learnt(gap.reason, question, task_id, journey.answer, score, outcome, journey.memory_id)
+    return ExploredQuestion(gap.reason, question, task_id, journey.answer, score, outcome, journey.memory_id)
+
+
+@dataclass(frozen=True)
+class ExploredQuestion:
+    """What came of one question."""
+
+    why: str
+    question: str
+    task_id: str
+    answer: str | None = None
+    score: str = "–"
+    outcome: str = "unfinished"
+    memory_id: UUID | None = None
+    fault: str | None = None
+
+
+def print_report(learnt: Sequence[ExploredQuestion], used: Used) -> None:
+    """The report as a table."""
+    if learnt:
+        rows = [
+            (
+                short_id(one.memory_id) if one.memory_id else "–",
+                short(one.question, 60),
+                short(one.answer or one.fault or "–", 60),
+                one.score,
+                one.outcome,
+                short(one.why, 60),
+            )
+            for one in learnt
+        ]
+        console.print(table("id", "question", "answer", "score", "outcome", "asked because", rows=rows))
+    stored = sum(one.memory_id is not None for one in learnt)
+    console.print(
+        f"Asked {len(learnt)}, of which {stored} are in the pool. Used so far today:"
+        f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money.",
+        soft_wrap=True,
+    )
+
+
+def write_markdown(file: Path, pool: str, learnt: Sequence[ExploredQuestion]) -> None:
+    """The report as Markdown; texts are quoted line by line, so that none is read as a heading."""
+    with new_file(file) as out:
+        out.write(f"# What was asked in pool {plain(pool)}\n")
+        for one in learnt:
+            out.write(f"\n## {_one_line(one.question)}\n\nAsked because: {_one_line(one.why)}\n\n")
+            out.write("\n".join(f"> {plain(line)}" for line in (one.answer or one.fault or "–").splitlines()))
+            memory = f", memory {one.memory_id}" if one.memory_id else ""
+            out.write(f"\n\nScore {one.score}, {_one_line(one.outcome)}{memory}. Task {one.task_id}.\n")
+
+
+def _one_line(text: str) -> str:
+    return short(text, 300)

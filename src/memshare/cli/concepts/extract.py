@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from itertools import count
-from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from memshare.cli.options import Json, Pool
+from memshare.cli.options import Json, Pool, Yes
 from memshare.client.client import BULK, Client
 from memshare.client.models_at_work import require_scorer_model
+from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted, the_pool
+from memshare.terminal.progress import progress_bar
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
-from memshare_broker.errors import BadInput, Unreachable
+from memshare_broker.errors import Unreachable
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.batches import MOST
 from memshare_llm.structured import MOST_CALLS
@@ -33,7 +32,7 @@ LOOK_EVERY = 0.5  # seconds
 
 def extract(
     pool: Pool = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the model.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Name the concepts of the memories of a pool that have none yet, ten by one call of the model.
@@ -88,26 +87,20 @@ def _ask(client: Client, pool: str, number: int, most: int, *, yes: bool) -> Non
         f" {MOST} of one agent and submitter; at most {most:,} where each has to be asked about again by itself."
     )
     errors.print(line, soft_wrap=True)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise BadInput("Nobody can be asked here whether to go on: look at the number above, and give --yes.")
-    typer.confirm("Go on?", abort=True, err=True)
+    require_consent("Go on?", yes=yes)
 
 
 def _name_all(client: Client, pool: str, number: int) -> None:
     """Have all of them named, some at a time, and return when no message is open any more."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     waiting: set[str] = set()
     said: set[str] = set()
-    with Progress(*columns, console=errors, transient=True) as bars:
-        bar = bars.add_task("Naming concepts", total=number)
+    with progress_bar("Naming concepts", number) as bar:
         for memory in _without(client, pool):
             waiting.add(_sent(client, memory))
             while len(waiting) >= AHEAD:
-                bars.advance(bar, len(waiting) - len(waiting := _open(client, waiting, said)))
+                bar(advance=len(waiting) - len(waiting := _open(client, waiting, said)))
         while waiting:
-            bars.advance(bar, len(waiting) - len(waiting := _open(client, waiting, said)))
+            bar(advance=len(waiting) - len(waiting := _open(client, waiting, said)))
 
 
 def _sent(client: Client, memory: Memory) -> str:
@@ -131,7 +124,7 @@ def _open(client: Client, journeys: set[str], said: set[str]) -> set[str]:
     ids = {message: journey for journey in journeys for message in _messages(journey)}
     with reaching(client.settings.redis):
         still = {ids[entry.id] for entry in client.ledger.open_of(list(ids))}
-        why = {one.why for one in client.ledger.parked() if one.id in ids}
+        why = {one.why for one in client.ledger.parked.all() if one.id in ids}
     for line in sorted(why - said):
         errors.print(f"Waits: {line}", style="yellow", soft_wrap=True)
     said |= why

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memshare.cli.concepts.opening import Opened, Size, opened
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, Pool
+from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
+from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
 
@@ -22,7 +21,7 @@ def gaps(
     dismiss: Annotated[str | None, typer.Option(metavar="ID", help="Do not list this gap again.")] = None,
     bring_back: Annotated[str | None, typer.Option(metavar="ID", help="List it again.")] = None,
     dismissed: Annotated[bool, typer.Option("--dismissed", help="List those that were dismissed.")] = False,
-    by: Annotated[str | None, typer.Option(help="Who dismisses it. [default: your login name]")] = None,
+    by: By = None,
     pool: Pool = None,
     size: Size = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of gaps.")] = 20,
@@ -54,7 +53,7 @@ def gaps(
             _list(gaps_of(found, decisions, size), limit, as_json=as_json)
 
 
-def gaps_of(found: Opened, decisions: Decisions, size: int | None) -> list[Gap]:
+def gaps_of(found: OpenedConcepts, decisions: Decisions, size: int | None) -> list[Gap]:
     """The gaps of a pool that was opened with its vectors; questions that somebody asked in vain come first."""
     from memshare_concepts.gaps.gaps import gaps_now
 
@@ -63,7 +62,9 @@ def gaps_of(found: Opened, decisions: Decisions, size: int | None) -> list[Gap]:
         return gaps_now(found.concepts, clusters, found.client.memories, found.redis, decisions)
 
 
-def _dismiss(found: Opened, decisions: Decisions, gap_id: str, by: str, size: int | None, *, as_json: bool) -> None:
+def _dismiss(
+    found: OpenedConcepts, decisions: Decisions, gap_id: str, by: str, size: int | None, *, as_json: bool
+) -> None:
     by_id = {gap.id: gap for gap in gaps_of(found, decisions, size)}
     if gap_id not in by_id:
         raise BadInput(

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.opening import Opened, Size, opened
+from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import Json, Pool
 from memshare.files.exports import note_export
 from memshare.files.new_file import new_file
@@ -59,13 +59,13 @@ def draw_map(
         raise MemshareError(f"No browser was found to open {str(out)!r} with.")
 
 
-def _remembered(found: Opened, person: str) -> dict[UUID, float]:
+def _remembered(found: OpenedConcepts, person: str) -> dict[UUID, float]:
     """The probability that a person remembers each memory that they reviewed."""
     from memshare_concepts.reviews.card_store import CardStore
-    from memshare_concepts.reviews.learner import Learner
+    from memshare_concepts.reviews.learner import ReviewLearner
 
     concepts = found.concepts
-    learner = Learner(CardStore(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
+    learner = ReviewLearner(CardStore(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})
     standings = learner.standings(time.time())
     if not standings:
         raise BadInput(f"{person!r} has reviewed nothing of pool {concepts.pool!r}: `memshare review` begins it.")

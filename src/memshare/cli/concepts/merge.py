@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from memshare.cli.concepts.opening import opened
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, Pool
+from memshare.cli.concepts.open_concepts import concept_named, opened
+from memshare.cli.options import Json, Pool, login_name
 from memshare.terminal.console import console, print_json
 from memshare.terminal.memory_pages import counted
 from memshare_broker.errors import BadInput
@@ -30,7 +29,6 @@ def merge(
     Example: memshare concepts merge "Neural Net" "Neural Network" --pool physics
     """
     with opened("merge", pool) as found:
-        from memshare.cli.concepts.names import concept_named
         from memshare_concepts.aliases import Merge
         from memshare_concepts.decisions import Decisions
 
@@ -40,18 +38,18 @@ def merge(
                 f"{name!r} counts as {concept_named(graph, name, found.concepts.pool)!r} already:"
                 " `memshare concepts split` takes that back."
             )
-        of, kept = (concept_named(graph, typed, found.concepts.pool) for typed in (name, into))
-        together = len({*graph.memories(of), *graph.memories(kept)})
-        record = Merge(of=of, into=kept, at=datetime.now(UTC), by=login_name() if by is None else by)
+        of, target = (concept_named(graph, typed, found.concepts.pool) for typed in (name, into))
+        together = len({*graph.memories(of), *graph.memories(target)})
+        record = Merge(of=of, into=target, at=datetime.now(UTC), by=login_name() if by is None else by)
         try:
             Decisions(found.redis, found.concepts.pool).merge(record)
         except ValueError as error:
             raise BadInput(str(error)) from error
     if as_json:
-        print_json({"merged": of, "into": kept, "count": together})
+        print_json({"merged": of, "into": target, "count": together})
     else:
         console.print(
-            f"{of} means {kept} now, which {counted(together)} have. `memshare concepts split {quote(of)}` undoes it."
+            f"{of} means {target} now, which {counted(together)} have. `memshare concepts split {quote(of)}` undoes it."
         )
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.opening import Opened, opened
+from memshare.cli.concepts.open_concepts import OpenedConcepts, concept_named, opened
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, panel, print_json, short, styled, table
 from memshare.terminal.memory_ids import find_memory, short_id
@@ -15,7 +15,7 @@ from memshare.terminal.memory_pages import counted, prompt_and_answer, text_colu
 from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
-    from memshare_concepts.graph.concept_graph import Link
+    from memshare_concepts.graph.concept_graph import ConceptLink
     from memshare_concepts.pool_graph import PoolConcepts
 
 GENERAL = 0.5
@@ -45,7 +45,7 @@ def show(
             show_concept(found.concepts, what, limit, steps=steps, as_json=as_json)
 
 
-def _memory(found: Opened, typed: str) -> UUID | None:
+def _memory(found: OpenedConcepts, typed: str) -> UUID | None:
     """The memory that is meant; None where what was typed is no id."""
     try:
         memory = find_memory(found.client, typed)
@@ -63,7 +63,6 @@ def _memory(found: Opened, typed: str) -> UUID | None:
 
 def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, steps: int = 1, as_json: bool) -> None:
     """Print a concept of a pool. Raises `BadInput` where it has none of that name."""
-    from memshare.cli.concepts.names import concept_named
 
     graph = concepts.graph
     name = concept_named(graph, typed, concepts.pool)
@@ -97,7 +96,7 @@ def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, steps: int =
     _print_vector(graph.vector(name, steps=steps), limit)
 
 
-def _row(link: Link) -> tuple[str, ...]:
+def _row(link: ConceptLink) -> tuple[str, ...]:
     return (
         short(link.name, 40),
         f"{link.count:,}",

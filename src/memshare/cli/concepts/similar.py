@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memshare.cli.concepts.opening import opened
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, Pool, Rows
+from memshare.cli.concepts.open_concepts import concept_named, opened
+from memshare.cli.options import By, Json, Pool, Rows, login_name
 from memshare.terminal.console import console, errors, print_json, short, table
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def similar(
         tuple[str, str] | None,
         typer.Option(metavar="A B", help="These two are different concepts: do not propose them again."),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")] = None,
+    by: By = None,
     pool: Pool = None,
     limit: Rows = 50,
     as_json: Json = False,
@@ -45,8 +44,6 @@ def similar(
 
         decisions = Decisions(found.redis, found.concepts.pool)
         if apart is not None:
-            from memshare.cli.concepts.names import concept_named
-
             one, other = (concept_named(found.concepts.graph, typed, found.concepts.pool) for typed in apart)
             decisions.keep_apart(one, other, datetime.now(UTC), login_name() if by is None else by)
             print_json({"apart": [one, other]}) if as_json else console.print(f"{one} and {other} are two concepts.")

@@ -8,9 +8,8 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.opening import Opened, Size, opened
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, Pool
+from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
+from memshare.cli.options import Json, Payer, Pool, login_name
 from memshare.client.paid_chat import paid_chat
 from memshare.terminal.console import console, errors, moment, panel, print_json, styled, table
 from memshare.terminal.memory_ids import short_id
@@ -20,7 +19,7 @@ from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
     from memshare_concepts.clusters.cluster import Cluster
-    from memshare_concepts.summaries.summary import Summary
+    from memshare_concepts.summaries.summary import ClusterSummary
 
 
 def summary(
@@ -28,7 +27,7 @@ def summary(
     pool: Pool = None,
     size: Size = None,
     again: Annotated[bool, typer.Option("--again", help="Write a new one, even if one is stored.")] = False,
-    submitter: Annotated[str | None, typer.Option(help="Who pays for the call. [default: your login name]")] = None,
+    submitter: Payer = None,
     as_json: Json = False,
 ) -> None:
     """Summarise a cluster: sentences, each with the memories that it is based on. The summary is stored.
@@ -41,7 +40,7 @@ def summary(
     """
     with opened("summary", pool, vectors=True) as found:
         _, one = found.cluster(cluster, size)
-        said = None if again else kept_summary(found, one)
+        said = None if again else stored_summary(found, one)
         if said is None:
             said = _written(found, one, submitter or login_name())
     if as_json:
@@ -56,14 +55,14 @@ def summary(
     console.print(table("id", *text_columns(), rows=rows, title="It rests on"))
 
 
-def kept_summary(found: Opened, one: Cluster) -> Summary | None:
+def stored_summary(found: OpenedConcepts, one: Cluster) -> ClusterSummary | None:
     """The summary of a cluster that was written before, if there is one."""
     from memshare_concepts.summaries.summary import Summaries
 
     return Summaries(found.redis, found.concepts.pool).of(one.memories)
 
 
-def show_summary(said: Summary, one: Cluster) -> None:
+def show_summary(said: ClusterSummary, one: Cluster) -> None:
     """Print a summary, and how much of its cluster has changed since."""
     title = f" · {said.model} · {moment(said.made)} · {len(said.read):,} of {counted(len(said.members))} read"
     lines = [f"{each.text} [{', '.join(map(short_id, each.cites))}]" for each in said.sentences]
@@ -79,7 +78,7 @@ def show_summary(said: Summary, one: Cluster) -> None:
         )
 
 
-def summary_as_json(said: Summary, one: Cluster) -> dict[str, Any]:
+def summary_as_json(said: ClusterSummary, one: Cluster) -> dict[str, Any]:
     """A summary, and how much of its cluster has changed since."""
     return {
         "sentences": [each.model_dump(mode="json") for each in said.sentences],
@@ -88,7 +87,7 @@ def summary_as_json(said: Summary, one: Cluster) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _written(found: Opened, one: Cluster, payer: str) -> Summary:
+def _written(found: OpenedConcepts, one: Cluster, payer: str) -> ClusterSummary:
     from memshare_concepts.summaries.summary import Summaries
     from memshare_concepts.summaries.writing import reading, summarise
 
@@ -104,6 +103,6 @@ def _written(found: Opened, one: Cluster, payer: str) -> Summary:
     return said
 
 
-def _forgotten(found: Opened, ids: tuple[UUID, ...]) -> set[UUID]:
+def _forgotten(found: OpenedConcepts, ids: tuple[UUID, ...]) -> set[UUID]:
     there = found.client.memories.page(Where(ids=ids), len(ids)).memories
     return set(ids) - {one.id for one in there}

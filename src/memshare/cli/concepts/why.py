@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
 
 import typer
 
 from memshare.cli.ask.trace import TaskId
-from memshare.cli.concepts.opening import Opened, opened
+from memshare.cli.concepts.open_concepts import OpenedConcepts, opened
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
@@ -22,6 +22,9 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
+
+if TYPE_CHECKING:
+    from memshare_concepts.graph.concept_graph import ConceptGraph
 
 Missing = Literal["forgotten", "no concepts yet"]
 
@@ -81,9 +84,8 @@ def _read(client: Client, ids: list[UUID]) -> dict[UUID, Memory]:
     return {memory.id: memory for memory in client.memories.every(Where(ids=ids))}
 
 
-def _of_task(found: Opened, journey: Journey) -> tuple[list[str], str]:
+def _of_task(found: OpenedConcepts, journey: Journey) -> tuple[list[str], str]:
     """The concepts of a task, and where they come from."""
-    from memshare_concepts.mentions import mentioned
 
     graph = found.concepts.graph
     if journey.memory_id is not None:
@@ -94,7 +96,7 @@ def _of_task(found: Opened, journey: Journey) -> tuple[list[str], str]:
 
 
 def _compare(
-    found: Opened, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
+    found: OpenedConcepts, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
     from memshare_concepts.graph.weights import contributions
 
@@ -126,3 +128,24 @@ def _print(one: Shared, limit: int) -> None:
         rows += [(f"{len(one.contributions) - limit} more", f"{rest:.3f}")] if rest else []
         rows.append(("similarity by concepts", f"{one.similarity:.3f}"))
         console.print(table("shared concept", "adds", rows=rows, title=title))
+
+
+MOST_WORDS = 6  # of a name
+_AROUND = ".,;:!?\"'()[]{}<>«»„“”‘’…"
+
+
+def mentioned(graph: ConceptGraph, text: str) -> list[str]:
+    """The names that stand in a text, in any spelling, in its order; of names within each other the longest alone."""
+    words = [word for part in text.split() if (word := part.strip(_AROUND))]
+    found: dict[str, None] = {}
+    place = 0
+    while place < len(words):
+        for length in range(min(MOST_WORDS, len(words) - place), 0, -1):
+            number = graph.index.number(" ".join(words[place : place + length]))
+            if number is not None:
+                found[graph.index.name(number)] = None
+                place += length
+                break
+        else:
+            place += 1
+    return list(found)

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
+from memshare.cli.options import ANONYMOUS
 from memshare.client.client import Client
+from memshare.terminal.consent import require_consent
 from memshare.terminal.console import errors, table
 from memshare.terminal.memory_ids import find_in_trash, find_memory, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.plain_text import plain
 from memshare_memory.curate.requests import Forget
 from memshare_memory.forget.answers import ForgetPreview
-
-ANONYMOUS = "anonymous"
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Their ids, or the first 8 digits of each.")]
 Submitter = Annotated[str | None, typer.Option(help="All memories of this submitter.")]
 Model = Annotated[str | None, typer.Option(help="All memories with an answer of this model.")]
 Task = Annotated[str | None, typer.Option(help="The memory of this task.")]
 WithChildren = Annotated[bool, typer.Option("--with-children", help="And everything derived from them.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 AllAnonymous = Annotated[
     bool, typer.Option("--all-anonymous", help="With --yes: also for the submitter anonymous, who is everybody.")
 ]
@@ -72,7 +69,7 @@ def show(preview: ForgetPreview, would: str) -> None:
         errors.print(f"… and {preview.memories - len(rows):,} more", style="dim")
 
 
-def require_consent(forget: Forget, question: str, *, yes: bool, all_anonymous: bool) -> None:
+def require_consent_to(forget: Forget, question: str, *, yes: bool, all_anonymous: bool) -> None:
     """Return where the person agrees, by an option or by an answer; end the command where not."""
     everybody = forget.submitter == ANONYMOUS
     if yes and everybody and not all_anonymous:
@@ -80,12 +77,6 @@ def require_consent(forget: Forget, question: str, *, yes: bool, all_anonymous: 
             "The submitter 'anonymous' is everybody who gave no name: nothing was done. Beside --yes it takes"
             " --all-anonymous."
         )
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes, or look first with --dry-run.")
-    if everybody:
+    if everybody and not yes:
         errors.print("'anonymous' is everybody who gave no name.", style="yellow")
-    if not typer.confirm(plain(question), err=True):
-        errors.print("Nothing was done.")
-        raise typer.Exit(1)
+    require_consent(question, yes=yes)

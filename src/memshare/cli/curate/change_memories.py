@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Annotated
 from uuid import uuid4
 
 import typer
 
-from memshare.cli.options import Json, MemoryId, Pool
+from memshare.cli.curate.forgetting import say_stale, written_from
+from memshare.cli.options import By, Json, MemoryId, Pool, Submitter, login_name
 from memshare.client.client import INTERACTIVE, Client
 from memshare.client.models_at_work import is_graded_by_programs, require_scorer_model
 from memshare.terminal.console import console, print_json, print_text
@@ -19,30 +19,29 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import AnsweredTask
 from memshare_memory.curate.requests import Edit, NewMemory
-from memshare_memory.memory import Memory
-
-
-def login_name() -> str:
-    """Who sits at this machine, where it says so."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # KeyError before Python 3.13: nobody has this user's number
-        return "anonymous"
+from memshare_memory.memory import KNOWLEDGE, Memory
 
 
 def add(
     answer: Annotated[str, typer.Argument(help="The answer, or a statement.")],
     pool: Pool = None,
     prompt: Annotated[str | None, typer.Option(help="The task it answers; leave it out for a statement.")] = None,
+    about: Annotated[str | None, typer.Option(help="The question that a statement answers; it is found by it.")] = None,
     kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
-    submitter: Annotated[str, typer.Option(help="Name recorded as the submitter.")] = "anonymous",
+    submitter: Submitter = "anonymous",
     score: Annotated[float | None, typer.Option(min=0, max=100, help="Its score, where it is known.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Add a memory by hand and print its id. Without a prompt it is a statement, as `know add` makes them.
+    """Add a memory by hand and print its id. Without a prompt it is a statement, which agents are shown as knowledge.
 
     Example: memshare memories add "Paris is the capital of France." --pool plan
+
+    Example: memshare memories add "The museum is closed on Mondays." --about "When is it open?" --pool reasoning
     """
+    if about is not None:
+        if prompt is not None or kind is not None:
+            raise BadInput("--about is for a statement: give it without --prompt and --kind.")
+        prompt, kind = about, KNOWLEDGE
     client = Client()
     pool = the_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
@@ -58,12 +57,13 @@ def edit(
     grade: Annotated[
         bool, typer.Option("--grade", help="Grade it again; it is hidden if the score is too low.")
     ] = False,
-    by: Annotated[str | None, typer.Option(help="Who changes it. [default: your login name]")] = None,
+    by: By = None,
     as_json: Json = False,
 ) -> None:
     """Change a memory: it keeps its id, and `memories show` has what it said before and who changed it.
 
-    With another text it has no score and no model any more, and has to earn its credibility anew.
+    With another text it has no score and no model any more, and has to earn its credibility anew. What was written
+    from a statement is stale then: agents are not shown it until it is graded again or kept.
 
     Example: memshare memories edit 1c6fa3b2 --answer "It opens at ten." --grade
     """
@@ -74,12 +74,14 @@ def edit(
     change = checked(Edit, "The change", id=found, by=by or login_name(), prompt=prompt, answer=answer, status=status)
     if grade:
         _require_grading(client, client.memories.get(found))  # before anything is changed
+    stale = 0 if prompt is answer is None else written_from(client, [found])
     memory = client.memories.edit(change)
     graded = _grade(client, memory) if grade else None
     if as_json:
-        print_json(memory.model_dump(mode="json") | ({"grading": graded} if graded else {}))
+        print_json(memory.model_dump(mode="json") | {"stale": stale} | ({"grading": graded} if graded else {}))
         return
     console.print(f"Changed {short_id(memory.id)}.")
+    say_stale(stale)
     if graded:
         console.print(f"It is being graded: memshare trace {graded}", soft_wrap=True)
 

@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 from pydantic import ValidationError
-from rich.progress import Progress
 
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.files.new_file import new_file
+from memshare.operate.child import environment_of
 from memshare.operate.data_folder import hold_folder
-from memshare.operate.environment import environment_of
 from memshare.terminal.console import errors, print_json, print_text
 from memshare.terminal.memory_pages import counted
+from memshare.terminal.progress import progress_bar
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest
@@ -93,13 +93,12 @@ def _require_pool(data: Path) -> None:
 
 
 def _damaged(client: Client, total: int) -> Iterator[RawMemory]:
-    with Progress(console=errors, transient=True) as progress:
-        bar = progress.add_task("Checking", total=total)
+    with progress_bar("Checking", total) as bar:
         after = None
         while True:
             page = client.memories.raw(RawRequest(after=after, only="damaged"))
             yield from page.memories
-            progress.advance(bar, page.seen)
+            bar(advance=page.seen)
             if page.after is None:
                 return
             after = page.after
@@ -154,7 +153,7 @@ def salvage(settings: Settings, *, repair: bool) -> Salvaged:
     try:
         return Salvaged.model_validate_json(done.stdout)
     except ValidationError:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise MemshareError(
             f"The pool in {str(settings.data)!r} cannot be read: its process ended with {done.returncode} ({last})."
             " Go back to a backup with `memshare restore FILE --replace`."

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.panel import Panel
 from rich.table import Table
 
-from memshare.cli.options import Json
+from memshare.cli.options import Json, OnlyPool
 from memshare.client.client import Client
+from memshare.client.contradictions import contradictions
+from memshare.client.rest.calls.conflicts import Contradiction
 from memshare.terminal.console import console, panel, print_json, short, styled
 from memshare.terminal.memory_ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
@@ -19,49 +22,72 @@ from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.messages import JudgedMemory
 
 Two = tuple[str, str]
+Said = Literal["right", "confirmed", "dismissed", "undecided"]
+_VERDICTS: dict[Said, str] = {
+    "right": "contradict each other, and the first is right",
+    "confirmed": "contradict each other",
+    "dismissed": "do not contradict each other",
+    "undecided": "are undecided again",
+}
 LONGEST = 600  # characters of a prompt or an answer that are shown
 
 
 def conflicts(
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    pool: OnlyPool = None,
+    right: Annotated[
+        Two | None, typer.Option(metavar="ID ID", help="The first is right, the second is not: show the first alone.")
+    ] = None,
     confirm: Annotated[
-        Two | None, typer.Option(metavar="ID ID", help="These two contradict each other: show only one of them.")
+        Two | None,
+        typer.Option(metavar="ID ID", help="These two contradict each other: show the more credible one alone."),
     ] = None,
     dismiss: Annotated[
         Two | None, typer.Option(metavar="ID ID", help="These two do not contradict each other.")
+    ] = None,
+    undecided: Annotated[
+        Two | None, typer.Option(metavar="ID ID", help="Take back what was decided on these two.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """List memories that cannot both be true, as a model found; agents are shown the more credible one first.
 
-    Once credibility has told them apart, or a person has confirmed it, they are shown that one alone.
+    Once credibility has told them apart, or a person has confirmed it, they are shown that one alone; or the one that a
+    person says is right.
 
     Example: memshare memories conflicts --pool reasoning
 
-    Example: memshare memories conflicts --confirm 1c6fa3b2 9d105e57
+    Example: memshare memories conflicts --right 1c6fa3b2 9d105e57
     """
     client = Client()
-    if confirm or dismiss:
-        _decide(client, confirm, dismiss, as_json=as_json)
+    decisions: dict[Said, Two | None] = {
+        "right": right,
+        "confirmed": confirm,
+        "dismissed": dismiss,
+        "undecided": undecided,
+    }
+    if any(decisions.values()):
+        _decide(client, decisions, as_json=as_json)
         return
     require_pool(client, pool)
     pools = [pool] if pool else sorted(client.memories.stats().by_pool)
-    found = [conflict for one in pools for conflict in client.memories.conflicts(one)]
-    known = {one.memory.id: one for one in client.memories.judge([each for one in found for each in one.memories])}
-    found = [one for one in found if known.keys() >= set(one.memories)]
+    found = contradictions(client.memories, pools)
     if as_json:
-        print_json(
-            [{"memories": [json_of(known[each]) for each in one.memories], "claims": one.claims} for one in found]
-        )
+        print_json([_as_json(one) for one in found])
         return
     for one in found:
-        first, second = sorted((known[each] for each in one.memories), key=lambda each: -each.credibility.p)
-        console.print(_side_by_side(first, second))
+        console.print(_side_by_side(*one.memories))
         if one.claims:
             console.print(styled(("claims: ", "dim"), one.claims))
+        if one.right:
+            console.print(styled(("right, as a person said: ", "dim"), short_id(one.right)))
         console.print()
     if not found:
         console.print("No two memories contradict.")
+
+
+def _as_json(one: Contradiction) -> dict[str, Any]:
+    by_id = sorted(one.memories, key=lambda each: str(each.memory.id))
+    return {"memories": [json_of(each) for each in by_id], "claims": one.claims, "right": one.right}
 
 
 def _side_by_side(*memories: JudgedMemory) -> Table:
@@ -79,15 +105,18 @@ def _panel(one: JudgedMemory) -> Panel:
     return panel(styled(asked, short(memory.answer, LONGEST)), title)
 
 
-def _decide(client: Client, confirm: Two | None, dismiss: Two | None, *, as_json: bool) -> None:
-    if confirm and dismiss:
-        raise BadInput("Give --confirm or --dismiss, not both.")
-    typed = confirm or dismiss
-    assert typed is not None
+def _decide(client: Client, decisions: Mapping[Said, Two | None], *, as_json: bool) -> None:
+    given = [(said, typed) for said, typed in decisions.items() if typed]
+    if len(given) > 1:
+        raise BadInput("Give --right, --confirm, --dismiss or --undecided: one of them.")
+    [(said, typed)] = given
     one, other = (find_memory(client, each) for each in typed)
-    client.memories.decide(ConflictDecision(memories=(one, other), contradict=confirm is not None))
+    contradict = None if said == "undecided" else said != "dismissed"
+    right = one if said == "right" else None
+    client.memories.decide(
+        ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
+    )
     if as_json:
-        print_json({"memories": [str(one), str(other)], "contradict": confirm is not None})
+        print_json({"memories": [str(one), str(other)], "contradict": contradict, "right": right and str(right)})
         return
-    verdict = "contradict each other" if confirm else "do not contradict each other"
-    console.print(styled((f"{short_id(one)} and {short_id(other)} {verdict}.", "bold")))
+    console.print(styled((f"{short_id(one)} and {short_id(other)} {_VERDICTS[said]}.", "bold")))

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from memshare.cli.condition_options import takes_conditions
-from memshare.cli.options import Json, Pool
+from memshare.cli.options import Json, OnlyPool, Pool
 from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json, short, table
 from memshare.terminal.memory_ids import short_id
@@ -77,7 +77,7 @@ def search(
 
 @takes_conditions
 def list_memories(
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    pool: OnlyPool = None,
     *,
     conditions: Conditions,
     status: OfStatus = None,

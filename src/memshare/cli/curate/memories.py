@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import typer
 
 from memshare.cli.curate.change_memories import add, edit
 from memshare.cli.curate.check import check
 from memshare.cli.curate.conflicts import conflicts
 from memshare.cli.curate.find_memories import list_memories, score_of, search
-from memshare.cli.curate.forget import forget
+from memshare.cli.curate.forgetting import forget
 from memshare.cli.curate.lift import lift_in_words, print_lifts
 from memshare.cli.curate.rephrase import rephrase
 from memshare.cli.curate.transfer import export, import_memories
@@ -16,13 +18,15 @@ from memshare.cli.curate.trash import purge, restore, trash
 from memshare.cli.curate.untidy import untidy
 from memshare.cli.options import Json, MemoryId
 from memshare.client.client import Client
+from memshare.client.routed_client import RoutedClient
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
-from memshare.terminal.memory_ids import find_memory
+from memshare.terminal.memory_ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
-from memshare.terminal.memory_pages import credibility_of, say_unreadable
+from memshare.terminal.memory_pages import counted, credibility_of, say_unreadable
 from memshare_memory.memory import Revision
-from memshare_memory.recall.lift import lifts, memory_lift
+from memshare_memory.recall.lift import Lift, lifts, memory_lift
+from memshare_memory.stores.store import Where
 
 LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
 
@@ -44,10 +48,13 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     client = Client()
     judged = client.memories.judge_one(find_memory(client, memory_id))
     memory = judged.memory
+    rivals = client.memories.judge(judged.conflicts)
+    children = list(client.memories.every(Where(parents=[memory.id])))
     with connected(client.settings) as redis_client:
         lift = memory_lift(redis_client, memory.pool, memory.id)
     if as_json:
-        print_json(json_of(judged) | {"lift": lift.model_dump()})
+        found = {"conflicts": [json_of(rival) for rival in rivals], "children": [str(child.id) for child in children]}
+        print_json(json_of(judged) | found | {"lift": lift.model_dump()})
         return
     about = f" · pool {memory.pool} · {memory.kind or 'no kind'} · {memory.status} · {moment(memory.created)}"
     console.print(styled((str(memory.id), "bold"), about))
@@ -62,12 +69,18 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     console.print(f"{credibility}Shown to {judged.credibility.credits} graded tasks.")
     if lift.points is not None:
         console.print(f"Lift {lift_in_words(lift)}.")
-    if judged.conflicts:
-        console.print("Contradicts: " + ", ".join(map(str, judged.conflicts)))
+    if memory.source:
+        console.print(f"Read in {memory.source}.")
+    for rival in rivals:
+        said = f" {short_id(rival.memory.id)} ({credibility_of(rival)}): {rival.memory.answer}"
+        console.print(styled(("Contradicted by", "yellow"), said))
     for revision in memory.history:
         _show_revision(revision)
     if memory.parents:
         console.print("Its answer was shown, or was a part of: " + ", ".join(map(str, memory.parents)))
+    if children:
+        stale = sum(child.status == "stale" for child in children)
+        console.print(f"{counted(len(children))} written with it{f', of which {stale} are stale' if stale else ''}.")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -78,17 +91,20 @@ def stats(as_json: Json = False) -> None:
 
     Example: memshare memories stats
     """
-    client = Client()
-    found = client.memories.stats()
-    say_unreadable(client)
-    with connected(client.settings) as redis_client:
-        lift = lifts(redis_client, found.by_pool)
+    by_pool, lift, unreadable = Counter[str](), dict[str, Lift](), 0
+    for client in RoutedClient.open().clients:
+        found = client.memories.stats()
+        by_pool.update(found.by_pool)
+        unreadable += found.unreadable
+        say_unreadable(client)
+        with connected(client.settings) as redis_client:
+            lift |= lifts(redis_client, found.by_pool)
+    total = by_pool.total()
     if as_json:
-        print_json(found.model_dump() | {"lift": {pool: of.model_dump() for pool, of in lift.items()}})
+        of_pools = {pool: one.model_dump() for pool, one in lift.items()}
+        print_json({"total": total, "by_pool": by_pool, "unreadable": unreadable, "lift": of_pools})
         return
-    console.print(
-        table("pool", "memories", rows=[*sorted(found.by_pool.items()), (styled(("all", "bold")), found.total)])
-    )
+    console.print(table("pool", "memories", rows=[*sorted(by_pool.items()), (styled(("all", "bold")), total)]))
     print_lifts(lift)
 
 

@@ -11,15 +11,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json, MemoryId
+from memshare.cli.options import By, Json, MemoryId, Yes, login_name
 from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json, styled
 from memshare.terminal.memory_ids import find_memory, short_id
 from memshare_memory.curate.requests import Edit
 
 if TYPE_CHECKING:
-    from memshare_concepts.rephrasing import Proposal
+    from memshare_concepts.rephrasing import RephrasedMemory
     from memshare_memory.memory import Memory
 
 _WORDS = re.compile(r"\s+|\S+")
@@ -30,8 +29,8 @@ def rephrase(
     question_only: Annotated[
         bool, typer.Option("--question-only", help="Only its prompt; the answer stays as it is.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept the proposal without asking.")] = False,
-    by: Annotated[str | None, typer.Option(help="Who changes it and pays. [default: your login name]")] = None,
+    yes: Yes = False,
+    by: By = None,
     as_json: Json = False,
 ) -> None:
     """Have a model propose clearer words for a memory, and take them or not. Its meaning is to stay the same.
@@ -74,7 +73,7 @@ def rephrase(
         )
 
 
-def _show(memory: Memory, proposal: Proposal) -> None:
+def _show(memory: Memory, proposal: RephrasedMemory) -> None:
     """Old and new side by side, with what goes in red and what comes in green."""
     beside = Table("", "now", "proposed", header_style="bold", show_lines=True)
     for name, old, new in (("prompt", memory.prompt, proposal.prompt), ("answer", memory.answer, proposal.answer)):

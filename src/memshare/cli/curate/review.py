@@ -10,9 +10,8 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.curate.change_memories import login_name
 from memshare.cli.curate.review_session import Session
-from memshare.cli.options import Json, Pool
+from memshare.cli.options import Json, Pool, login_name
 from memshare.client.client import Client
 from memshare.client.paid_chat import paid_chat
 from memshare.operate.own_redis import connected
@@ -23,8 +22,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_concepts.reviews.card_store import CardStore, Fitted
 from memshare_concepts.reviews.fitting import FEWEST, fit_apart
-from memshare_concepts.reviews.learner import Learner
-from memshare_concepts.reviews.plan import Plan
+from memshare_concepts.reviews.learner import ReviewLearner
+from memshare_concepts.reviews.plan import ReviewPlan
 from memshare_llm.chat import Chat
 
 SHOWN = 20  # memories of a list
@@ -58,11 +57,11 @@ def review(
         name = login_name() if person is None else person
         if not name.strip() or not name.isprintable() or len(name) > 200:
             raise BadInput(f"A person has a printable name of up to 200 characters, not {name[:60]!r}.")
-        shelf = CardStore(redis_client, name)
+        card_store = CardStore(redis_client, name)
         if fit:
-            _fit(shelf, as_json)
+            _fit(card_store, as_json)
             return
-        learner = Learner.of(client.memories, shelf, the_pool(client, pool), client.settings.data)
+        learner = ReviewLearner.of(client.memories, card_store, the_pool(client, pool), client.settings.data)
         if not learner.memories:
             raise BadInput(f"Pool {learner.pool!r} has no memory with a question: `memshare memories list` shows it.")
         now = time.time()
@@ -86,7 +85,7 @@ def _grader(settings: Settings, person: str, self_graded: bool) -> Iterator[Chat
         yield chat
 
 
-def _talk(learner: Learner, session: Session) -> None:
+def _talk(learner: ReviewLearner, session: Session) -> None:
     try:
         session.run()
     except (typer.Abort, KeyboardInterrupt) as stop:
@@ -101,14 +100,14 @@ def _talk(learner: Learner, session: Session) -> None:
         console.print("`memshare review --fit` fits how fast you forget to your reviews.")
 
 
-def _fit(shelf: CardStore, as_json: bool) -> None:
-    histories = [card.reviews for card in shelf.cards().values() if card.reviews]
+def _fit(card_store: CardStore, as_json: bool) -> None:
+    histories = [card.reviews for card in card_store.cards().values() if card.reviews]
     count = sum(map(len, histories))
     if count < FEWEST:
         raise BadInput(f"Reviews so far: {count}; from {FEWEST} on it is worth fitting. The usual parameters are used.")
     with errors.status(f"Fitting to {count} reviews …"):
         fitted = fit_apart(histories)
-    shelf.keep_fitted(fitted)
+    card_store.keep_fitted(fitted)
     if as_json:
         print_json(fitted.model_dump(mode="json") | {"used": fitted.better})
     else:
@@ -121,7 +120,7 @@ def _said(fitted: Fitted) -> str:
     return f"Fitted to {fitted.reviews} reviews. On the last fifth, which the fit had not seen: {losses}. {verdict}"
 
 
-def _show_due(learner: Learner, plan: Plan, now: float, as_json: bool) -> None:
+def _show_due(learner: ReviewLearner, plan: ReviewPlan, now: float, as_json: bool) -> None:
     standings = learner.standings(now)
 
     def described(one: UUID) -> dict[str, Any]:

@@ -12,9 +12,8 @@ from rich.text import Text
 from memshare.terminal.console import console, errors, panel, styled
 from memshare_broker.errors import MemshareError
 from memshare_concepts.reviews.card import GRADES, Grade
-from memshare_concepts.reviews.combined import combine
-from memshare_concepts.reviews.grading import Grading, grade
-from memshare_concepts.reviews.learner import Learner
+from memshare_concepts.reviews.grading import Grading, combine, grade
+from memshare_concepts.reviews.learner import ReviewLearner
 from memshare_llm.chat import Chat
 
 COLOURS = {"again": "red", "hard": "yellow", "good": "green", "easy": "cyan"}
@@ -23,7 +22,7 @@ COLOURS = {"again": "red", "hard": "yellow", "good": "green", "easy": "cyan"}
 class Session:
     """One sitting. Without `chat` the person grades their own answers."""
 
-    def __init__(self, learner: Learner, chat: Chat | None, most_new: int) -> None:
+    def __init__(self, learner: ReviewLearner, chat: Chat | None, most_new: int) -> None:
         self._learner = learner
         self._chat = chat
         self._most_new = most_new

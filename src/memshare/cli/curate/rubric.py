@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from memshare.cli.options import Json
+from memshare.cli.options import ANONYMOUS, By, Json, Yes, login_name
+from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, print_json, table
+from memshare.terminal.progress import progress_bar
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import load_settings
 from memshare_llm.models import open_chat
 from memshare_llm.no_model import require_model
@@ -62,10 +60,8 @@ def draft(
     settings = load_settings()
     require_model(settings, "scorer", "`memshare rubric draft`")
     chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, disable=as_json) as bar:
-        task = bar.add_task("Drafting, then merging", total=sets + 1)
-        drafted, came_about = drafting.draft(chat, domain, sets, lambda: bar.advance(task))
+    with progress_bar("Drafting, then merging", sets + 1, shown=not as_json) as bar:
+        drafted, came_about = drafting.draft(chat, domain, sets, lambda: bar(advance=1))
     rubric_file.write_drafting(came_about, out)
     rubric_file.write(drafted, out)
     rubric = read_rubric(out)
@@ -79,10 +75,8 @@ def draft(
 @app.command()
 def approve(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who approves. [default: your login name]")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    by: By = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Approve a rubric after reading it, so that answers are graded by it. An edit takes the approval away.
@@ -92,29 +86,20 @@ def approve(
     Example: memshare rubric approve recipe.rubric.toml --by "Ada Lovelace"
     """
     rubric = read_rubric(file)
-    name = by or _user()
+    if (name := by or login_name()) == ANONYMOUS:
+        raise BadInput("This user has no name: say who approves with --by NAME.")
     came_about = rubric_file.read_drafting(file)
     if not (as_json and yes):
         out = errors if as_json else console
         if came_about is not None:
             print_drafting(came_about, rubric, out)
         _print(rubric, out)
-    if not yes:
-        if not sys.stdin.isatty():
-            raise BadInput("Nobody can be asked here: read the rubric, then approve it with --yes.")
-        typer.confirm(plain(f"Approve it as {name}?"), abort=True, err=True)
+    require_consent(f"Approve it as {name}?", yes=yes)
     approved = rubric_file.approve(file, name, rubric.version)
     if as_json:
         print_json(_plain(approved) | {"drafting": came_about and came_about.model_dump(mode="json")})
     else:
         _say(f"{file} is approved by {name}: version {approved.version}.")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise BadInput("This user has no name: say who approves with --by NAME.") from error
 
 
 def _plain(rubric: Rubric) -> dict[str, Any]:

@@ -8,25 +8,24 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.progress import Progress
 
 from memshare.cli.condition_options import ScoreFrom
-from memshare.cli.curate.change_memories import login_name
-from memshare.cli.options import Json
+from memshare.cli.options import Json, OnlyPool, Submitter, Yes, login_name
 from memshare.client.client import Client
 from memshare.client.pools import new_ids
 from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.exports import note_export
 from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.files.new_file import new_file
-from memshare.files.pairs import PairsFile, read_pairs
+from memshare.files.pairs import PairsFile, is_document, read_pairs, read_statements
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.own_redis import connected, encoder_in_use
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import counted, require_pool
+from memshare.terminal.memory_pages import counted, require_pool, the_pool
+from memshare.terminal.progress import progress_bar
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory
-from memshare_memory.recall.standings import Standings
+from memshare_memory.recall.standings import Standings, standings_key
 from memshare_memory.stores.store import Where
 
 Chosen = Literal["active", "hidden", "stale", "any"]
@@ -35,7 +34,7 @@ Chosen = Literal["active", "hidden", "stale", "any"]
 
 def export(
     file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
-    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    pool: OnlyPool = None,
     form: Annotated[
         Format | None,
         typer.Option(
@@ -73,20 +72,19 @@ def export(
     names: Names = {}
     lines_of = _form(client, form, pool)
     is_worth_it = _worth(client, worth_from)
-    with Progress(console=errors, transient=True) as progress, new_file(file) as out:
-        bar = progress.add_task("Exporting", total=total)
+    with progress_bar("Exporting", total) as bar, new_file(file) as out:
         for memory in client.memories.every(where):
             lines = lines_of(memory) if is_worth_it(memory) else []
             out.writelines(line + "\n" for line in lines)
             count += len(lines)
             written += bool(lines)
-            progress.advance(bar)
+            bar(advance=1)
             if lines:
                 add_names(names, memory)
         with connected(client.settings) as redis_client:
             merges = merge_lines(redis_client, names) if form is None else []
             out.writelines(one.model_dump_json() + "\n" for one in merges)
-            note_export(redis_client, file)  # so that what is purged can be taken out of it
+            note_export(redis_client, file)  # so that a purge can list it
     if as_json:
         more = {"merges": len(merges)} if form is None else {"left_out": total - written}
         print_json({"exported": count, "file": file} | more)
@@ -112,7 +110,6 @@ def _worth(client: Client, least: float | None) -> Callable[[Memory], bool]:
     """Whether the submitter of a memory is worth enough to its pool; of whom nothing is known, that is 0."""
     if least is None:
         return lambda _: True
-    from memshare_memory.recall.retriever import standings_key  # brings numpy, which no other export needs
 
     with connected(client.settings) as redis_client:
         encoder = encoder_in_use(client.settings, redis_client)
@@ -138,23 +135,46 @@ def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Me
 
 
 def import_memories(
-    file: Annotated[Path, typer.Argument(help="JSON lines: exported memories, or {pool, prompt, answer, …}.")],
-    pool: Annotated[str | None, typer.Option(help="The pool of lines that name none.")] = None,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON lines: exported memories, or {pool, prompt, answer, …}. Or a document: each paragraph of text, "
+            "Markdown, HTML or PDF becomes a statement."
+        ),
+    ],
+    pool: Annotated[str | None, typer.Option(help="The pool of a document, and of lines that name none.")] = None,
+    submitter: Submitter = "anonymous",
     new_pool: Annotated[bool, typer.Option("--new-pool", help="Create pools that do not exist yet.")] = False,
+    facts: Annotated[
+        bool,
+        typer.Option("--facts", help="Have a model write a document as minimal facts. It says how many calls first."),
+    ] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
 
     Exported memories come back as they were exported. Of other lines, those that the pool has already stay as they are.
-    Merged concepts are merged here, too, but
-    for what was decided otherwise.
+    Merged concepts are merged here, too, but for what was decided otherwise.
 
     Example: memshare memories import pool.jsonl
+
+    Example: memshare memories import handbook.pdf --pool reasoning --facts
     """
     client = Client()
-    found = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()})
+    if is_document(file):
+        found = read_statements(file, the_pool(client, pool), submitter)
+    elif facts:
+        raise BadInput(f"--facts takes a document: text, Markdown, HTML or PDF. {str(file)!r} is none.")
+    else:
+        found = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()}, submitter)
     if not new_pool and (unknown := unknown_pools(client, found)):
         raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
+    if facts:
+        from memshare.cli.curate.import_facts import import_facts
+
+        import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
+        return
     ids, new = found.ids, len(new_ids(client, found.ids))
     _bring_in(client, found)
     with connected(client.settings) as redis_client:
@@ -171,10 +191,9 @@ def import_memories(
 def _bring_in(client: Client, found: PairsFile) -> None:
     total, done = len(found.whole) + len(found.pairs), 0
     try:
-        with Progress(console=errors, transient=True) as progress:
-            bar = progress.add_task("Importing", total=total)
+        with progress_bar("Importing", total) as bar:
             for done in bring_in(client, found):
-                progress.update(bar, completed=done)
+                bar(completed=done)
     except KeyboardInterrupt as stop:
         errors.print(
             f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"

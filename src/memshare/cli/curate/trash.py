@@ -14,16 +14,15 @@ from memshare.cli.curate.before_forgetting import (
     Submitter,
     Task,
     WithChildren,
-    Yes,
     chosen,
-    require_consent,
+    require_consent_to,
     show,
 )
 from memshare.cli.curate.unlearning import retrievers_without
-from memshare.cli.options import Json
+from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.extras import require
-from memshare.files.exports import scrub_exports
+from memshare.files.exports import exported_files
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, moment, print_json, table
 from memshare.terminal.memory_ids import find_in_trash, short_id
@@ -94,8 +93,8 @@ def purge(
 ) -> None:
     """Remove memories for good, at once, wherever they are stored: nothing brings them back.
 
-    From the pool and the trash, from traces, results, dead letters and lessons, and from the files that `memories
-    export` wrote on this machine. With --submitter, what is known of all their tasks and their usage goes, too.
+    From the pool and the trash, from traces, results, dead letters and lessons. Files that you exported stay as they
+    are: it lists them. With --submitter, what is known of all their tasks and their usage goes, too.
 
     Example: memshare memories purge --submitter mallory
     """
@@ -109,29 +108,29 @@ def purge(
         if as_json:
             print_json({"would_purge": preview.model_dump(mode="json")})
         return
-    require_consent(which, "Remove them for good?", yes=yes, all_anonymous=all_anonymous)
+    require_consent_to(which, "Remove them for good?", yes=yes, all_anonymous=all_anonymous)
     purged = client.memories.purge(which)
     taught = retrievers_without(client, purged.memories, True, ask=False, submitter=which.submitter)
     with connected(client.settings) as redis_client:
-        exports = scrub_exports(redis_client, purged.memories)
+        exports = exported_files(redis_client)
     with errors.status("Rewriting the files of pool and Redis, which have it until then …"):
         rewritten = client.memories.rewrite()  # last: what was learnt stood in them, too
     if as_json:
-        done = {"retrievers": taught, "exports": exports.as_json(), "rewritten": rewritten.model_dump(mode="json")}
+        done = {"retrievers": taught, "exports": exports, "rewritten": rewritten.model_dump(mode="json")}
         print_json(purged.model_dump(mode="json") | done)
         return
     console.print(
         f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
-        f" and {sum(one['lessons'] for one in taught):,} lessons; {len(exports.scrubbed):,} exported files mended.",
+        f" and {sum(one['lessons'] for one in taught):,} lessons.",
         soft_wrap=True,
     )
-    for line in _left(purged.open_messages, exports.elsewhere, rewritten):
+    for line in _left(purged.open_messages, exports, rewritten):
         errors.print(line, style="yellow", soft_wrap=True)
 
 
-def _left(open_messages: int, elsewhere: list[str], rewritten: FilesRewritten) -> list[str]:
+def _left(open_messages: int, exports: list[str], rewritten: FilesRewritten) -> list[str]:
     """What a person still has to do."""
-    lines = [f"Exported to {place}, which is not here: remove it there." for place in elsewhere]
+    lines = [f"Exported before to {place}, which may have it: remove it there." for place in exports]
     if open_messages:
         lines.append(f"{open_messages:,} of their tasks are still under way: run this again when they have ended.")
     if not rewritten.redis:

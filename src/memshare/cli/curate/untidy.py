@@ -30,7 +30,7 @@ def untidy(
     Example: memshare memories untidy --pool physics
     """
     require("memshare memories untidy", "concepts")
-    from memshare.cli.curate.nearly_same import duplicates, never_of_use, thin
+    from memshare_concepts.nearly_same import duplicates, never_of_use, thin
     from memshare_concepts.pool_graph import vectors_of
 
     with Client() as client:

@@ -10,24 +10,32 @@ import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from memshare.cli.options import Json
-from memshare.operate.consolidating import run
+from memshare.operate.consolidating import run, try_out
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.settings import Settings, load_settings
-from memshare_trainer.consolidation.outcome import Consolidated, Job, Report
+from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Trial
+from memshare_trainer.lessons.figure import Figure
 
 
 def consolidate(
     pool: Annotated[str | None, typer.Option(help="Train on the lessons of this pool alone.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would bring; change nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train the encoder itself on the lessons, and re-encode all memories with it. Agents go on answering meanwhile.
 
     Where MEMSHARE_ENCODER names another encoder than the pool has, it re-encodes with that one as it is.
 
-    Example: memshare retriever consolidate
+    Example: memshare retriever consolidate --dry-run
     """
-    _say_done(_run(load_settings(), Job(pool=pool)), as_json=as_json)
+    settings = load_settings()
+    if dry_run:
+        with connected(settings), _bars() as bars:
+            trial = try_out(settings, pool, bars)
+        _say_trial(trial, as_json=as_json)
+    else:
+        _say_done(_run(settings, Job(pool=pool)), as_json=as_json)
 
 
 def back_to_encoder_before(settings: Settings, *, as_json: bool) -> None:
@@ -79,18 +87,32 @@ def _say_done(done: Consolidated, *, as_json: bool) -> None:
     if as_json:
         print_json(done.model_dump(mode="json"))
         return
-    rows = [("encoder", done.encoder_before, done.encoder)]
-    figures = (
-        ("what is ranked first helps", done.first_helps),
-        ("nDCG on held-out lessons", done.held_out_ndcg),
-        ("nDCG on the probe", done.probe_ndcg),
-    )
-    for name, figure in figures:
-        if figure:
-            rows.append((name, f"{figure.before:.3f}", f"{figure.after:.3f}"))
-    console.print(table("", "before", "now", rows=rows))
+    rows = [("encoder", done.encoder_before, done.encoder, ""), *_figures(done)]
+    console.print(table("", "before", "now", "error", rows=rows))
     trained = f"Trained on {done.lessons} lessons of {', '.join(done.pools)}. " if done.pools else ""
     console.print(
         f"{trained}{done.memories} memories have its vectors. Agents use it from their next task on.\n"
         "To go back: memshare retriever rollback --encoder",
     )
+
+
+def _say_trial(trial: Trial, *, as_json: bool) -> None:
+    if as_json:
+        print_json(trial.model_dump(mode="json"))
+        return
+    console.print(table("", "now", "then", "error", rows=_figures(trial)))
+    console.print(
+        f"Tried on {trial.lessons} lessons of {', '.join(trial.pools)}, and {trial.held_out} held out, in"
+        f" {trial.seconds / 60:.1f} min. The encoder would be {'accepted' if trial.accepted else 'refused'}, and"
+        f" nothing was changed.\nTo have {trial.memories} memories encoded by it: memshare retriever consolidate"
+    )
+
+
+def _figures(of: Consolidated | Trial) -> list[tuple[str, str, str, str]]:
+    """A row for each figure that was measured."""
+    named: tuple[tuple[str, Figure | None], ...] = (
+        ("what is ranked first helps", of.first_helps),
+        ("nDCG on held-out lessons", of.held_out_ndcg),
+        ("nDCG on the probe", of.probe_ndcg),
+    )
+    return [(name, f"{one.before:.3f}", f"{one.after:.3f}", f"± {one.error:.3f}") for name, one in named if one]

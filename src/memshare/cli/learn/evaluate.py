@@ -1,27 +1,28 @@
-"""`memshare evaluate`: measure what memories do, with any model."""
+"""`memshare evaluate` and `memshare report`: measure what memories do, with any model, and make a page of it."""
 
 from __future__ import annotations
 
 import signal
-import sys
+import webbrowser
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from memshare.cli.options import Json
+from memshare.cli.options import AgentOfLines, Json, KindOfLines, Yes
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.papers import PAPERS, Paper, paper_named
 from memshare.evaluation.rehearsal import Rehearsal, rehearse
-from memshare.evaluation.request import Request, request_of
-from memshare.evaluation.result import Result
+from memshare.evaluation.request import ExperimentRequest, request_of
+from memshare.evaluation.result import ExperimentResult
 from memshare.evaluation.tables import LEGEND, judged_by, summary
 from memshare.operate.preflight import check_models
+from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, print_json, table
-from memshare_broker.errors import BadInput
+from memshare.terminal.progress import progress_bar
+from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.prices import SHIPPED, Prices, load_prices
@@ -45,8 +46,8 @@ def run(
             metavar="[FILES]...", help=f"More files of data. First the NAME of a paper: {', '.join(PAPERS)}."
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="The agent of lines that name none.")] = None,
-    kind: Annotated[str | None, typer.Option(help="The kind of lines that name none.")] = None,
+    agent: AgentOfLines = None,
+    kind: KindOfLines = None,
     models: Annotated[
         str | None, typer.Option(help="Models of the agents, with commas. [default: the one of the settings]")
     ] = None,
@@ -60,7 +61,7 @@ def run(
     ] = True,
     items: Annotated[int | None, typer.Option(min=5, help="Maximum items of a kind.")] = None,
     seed: Annotated[int, typer.Option(help="Of the split into seeds, queries and test.")] = 7,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before calling the models.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Measure what memories do for the agents: the same tasks under several conditions, graded, with intervals.
@@ -86,10 +87,10 @@ def run(
     if experiment != EVERY and len(using) < (least := EXPERIMENTS[wants].least_models):
         raise BadInput(f"The experiment {wants!r} takes {least} models or more: name them with --models A,B.")
     requests = [
-        # Of all experiments those that come with their data keep it.
+        # Of all experiments those that come with data that is all asked keep it.
         request_of(
-            one, given if experiment != EVERY or one.bundled is None else [], settings, seed, items, agent, kind,
-            models=using, out=out, learning=learning, judge=judge,
+            one, given if experiment != EVERY or one.bundled is None or one.bundled.split else [], settings, seed,
+            items, agent, kind, shared=paper is not None, models=using, out=out, learning=learning, judge=judge,
         )
         for one in (EXPERIMENTS[name] for name in names)
     ]  # fmt: skip
@@ -100,11 +101,9 @@ def run(
         if OFFLINE in (*using, *graders):
             raise BadInput(needs_model("An experiment"))
         check_models(settings, dict.fromkeys([*using, *graders]))
-    _say_most(requests, rehearsals, load_prices(settings.prices))
-    if not yes and any(one.most.total() for one in rehearsals):
-        if as_json or not sys.stdin.isatty():
-            raise BadInput("Nobody can be asked here whether to go on: look at the numbers above, and give --yes.")
-        typer.confirm("Go on?", abort=True, err=True)
+    _say_cost(requests, rehearsals, load_prices(settings.prices))
+    if any(one.tasks for one in rehearsals):
+        require_consent("Go on?", yes=yes)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for request, one in zip(requests, rehearsals, strict=True):
         _say(_run(request, settings, one.tasks), request.out, as_json=as_json)
@@ -129,25 +128,20 @@ def _with_prices(settings: Settings, models: set[str]) -> Settings:
     return settings
 
 
-def _run(request: Request, settings: Settings, tasks: int) -> Result:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as bars:
-        bar = bars.add_task("Starting", total=tasks or None)
-
-        def progress(what: str, count: int) -> None:
-            bars.update(bar, description=f"{request.experiment.name}: {what}", advance=count)
-
+def _run(request: ExperimentRequest, settings: Settings, tasks: int) -> ExperimentResult:
+    with progress_bar("Starting", tasks or None) as bar:
+        name = request.experiment.name
         try:
-            return evaluate(request, settings, progress)
+            return evaluate(request, settings, lambda what, count: bar(description=f"{name}: {what}", advance=count))
         except KeyboardInterrupt:
             errors.print("Interrupted. Run it again: it resumes, and pays for nothing twice.")
             raise
 
 
-def _say_most(requests: list[Request], rehearsals: list[Rehearsal], prices: Prices) -> None:
+def _say_cost(requests: list[ExperimentRequest], rehearsals: list[Rehearsal], prices: Prices) -> None:
     for request, one in zip(requests, rehearsals, strict=True):
-        most = ", ".join(f"{count:,} of {model}" for model, count in one.most.items() if count)
-        errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls at most: {most or 'none'}.")
+        calls = ", ".join(f"{count:,} of {model}" for model, count in one.calls.items())
+        errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls, about: {calls or 'none'}.")
     used = {model: sum((one.usual[model] for one in rehearsals), Usage()) for one in rehearsals for model in one.usual}
     for model, usage in used.items():
         tokens = f"about {usage.prompt_tokens:,} tokens of prompts and {usage.completion_tokens:,} of replies"
@@ -162,7 +156,7 @@ def _say_most(requests: list[Request], rehearsals: list[Rehearsal], prices: Pric
         )
 
 
-def _say(result: Result, out: Path, *, as_json: bool) -> None:
+def _say(result: ExperimentResult, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(result.model_dump(mode="json"))
         return
@@ -175,3 +169,29 @@ def _say(result: Result, out: Path, *, as_json: bool) -> None:
         f"{out / result.experiment}: tables, charts and every item. `memshare report {quote(str(out))}` makes a page"
         " of it."
     )
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `memshare evaluate --out` wrote to.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page to write. [default: FOLDER/report.html]")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make one HTML page of all experiments, with charts and examples, that can be read offline.
+
+    Example: memshare report evaluation --open
+    """
+    from memshare.evaluation.report import write_report  # matplotlib and scipy take seconds to import
+
+    written = write_report(folder, out or folder / "report.html")
+    if as_json:
+        print_json(written.model_dump(mode="json"))
+    else:
+        console.print(f"Written to {written.file}: {', '.join(written.experiments)}.", soft_wrap=True)
+        for what, names in (("Not finished", written.unfinished), ("Not begun", written.not_begun)):
+            if names:
+                errors.print(f"{what}: {', '.join(names)}.", soft_wrap=True)
+    if show and not webbrowser.open(Path(written.file).resolve().as_uri()):
+        raise MemshareError(f"No browser was found to open {written.file} with.")

@@ -9,6 +9,7 @@ import redis
 import typer
 
 from memshare.cli.learn.consolidate import back_to_encoder_before, consolidate
+from memshare.cli.learn.trust import trust
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.operate.own_redis import connected, encoder_in_use
@@ -79,11 +80,12 @@ def rollback(
 
 
 app.command()(consolidate)
+app.command()(trust)
 
 
 def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: bool) -> None:
-    from memshare_trainer.lesson_log import LessonLog
-    from memshare_trainer.rollback import roll_back
+    from memshare_trainer.learning.rollback import roll_back
+    from memshare_trainer.lessons.lesson_log import LessonLog
 
     with connected(settings) as client:
         encoder = encoder_in_use(settings, client)
@@ -102,7 +104,7 @@ def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: 
 
 def _require_lessons(client: redis.Redis, pool: str, encoder: str) -> None:
     """Raise `BadInput` for a pool that has had no lesson with an encoder."""
-    from memshare_trainer.lesson_log import retrievers
+    from memshare_trainer.lessons.lesson_log import retrievers
 
     there = retrievers(client, encoder)
     if pool not in there:

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from memshare.cli.curate.lift import lift_in_words
 from memshare.terminal.console import console, styled, table
-from memshare_trainer.change import Update
+from memshare_trainer.consolidation.outcome import Trial
+from memshare_trainer.lessons.change import Update
 from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
 MOST_SUBMITTERS = 6  # in the table; JSON has all
@@ -41,10 +42,21 @@ def _consolidation(state: ConsolidationStatus) -> str:
     if state.since is not None:
         return f"Consolidating since {_at(state.since)}"
     last = f"Consolidation: {state.outcome} {_at(state.at)}. {state.reason} " if state.outcome and state.at else ""
+    if state.trial:
+        last += _tried(state.trial)
     if state.waits_for == "somebody":
         return f"{last}Enough lessons to consolidate ({state.lessons_now}): run `memshare retriever consolidate`"
     now = "now, by itself" if state.waits_for == "the trainer" else f"at {state.next_at} lessons"
     return f"{last}Next consolidation {now} (there are {state.lessons_now})"
+
+
+def _tried(trial: Trial) -> str:
+    first = trial.first_helps
+    return (
+        f"A trial {_at(trial.at)}: what is ranked first helps {first.before:.2f} → {first.after:.2f}"
+        f" ± {first.error:.2f} in {trial.held_out} held-out lessons; the encoder would be"
+        f" {'accepted' if trial.accepted else 'refused'}. "
+    )
 
 
 def _print_pool(name: str, pool: PoolStatus) -> None:
@@ -84,7 +96,8 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
 def _submitters(pool: PoolStatus) -> str:
     """Those of whom most was said, with what they are worth."""
     best = sorted(pool.submitters.items(), key=lambda pair: -pair[1].words)[:MOST_SUBMITTERS]
-    told = [f"{name} {one.worth:+.2f} ± {one.error:.2f}{'' if one.proven else ' (unproven)'}" for name, one in best]
+    how = {name: "" if one.proven else " (unproven)" for name, one in best} | dict.fromkeys(pool.trusted, " (trusted)")
+    told = [f"{name} {one.worth:+.2f} ± {one.error:.2f}{how[name]}" for name, one in best]
     more = len(pool.submitters) - len(best)
     return " · ".join([*told, f"and {more} more" if more else ""]).rstrip(" ·") or "–"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +11,13 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from memshare.cli.options import Json
+from memshare.cli.options import Json, Yes, login_name
 from memshare.client.client import Client
 from memshare.operate.backup import make as making
 from memshare.operate.backup import restore as restoring
 from memshare.operate.backup.archive import open_archive
 from memshare.operate.own_redis import connected
+from memshare.terminal.consent import require_consent
 from memshare.terminal.console import errors, moment, print_json
 from memshare.terminal.memory_pages import counted
 from memshare_broker.connection import reaching
@@ -42,7 +42,7 @@ def backup(
     file = _file_for(place)
     client = Client()
     with reaching(client.settings.redis), connected(client.settings) as direct, _bar() as progress:
-        made = making.make(client, direct, file, progress)
+        made = making.make(client, direct, file, progress, login_name())
     manifest = made.manifest
     if as_json:
         waited = {"redis_waited": round(made.redis_waited, 3), "pool_waited": round(made.pool_waited, 3)}
@@ -71,7 +71,7 @@ def _file_for(place: Path) -> Path:
 def restore(
     file: Annotated[Path, typer.Argument(help="What `memshare backup` wrote.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace the data that is there; asks first.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Restore the tokens, too, in place of those that are there.")
     ] = False,
@@ -84,8 +84,9 @@ def restore(
     settings = load_settings()
     with open_archive(file) as archive, connected(settings) as direct:
         manifest = archive.manifest
-        if replace and not yes:
-            _ask(f"Replace what is in {settings.data} by {counted(manifest.memories)} of {moment(manifest.made)}?")
+        if replace:
+            made = moment(manifest.made)
+            require_consent(f"Replace what is in {settings.data} by {counted(manifest.memories)} of {made}?", yes=yes)
         with _bar() as progress:
             done = restoring.restore(settings, direct, archive, file, progress, replace=replace, tokens=tokens)
     if as_json:
@@ -106,13 +107,6 @@ def restore(
         )
     if done.aside:
         typer.echo(f"The pool from before is in {done.aside}: remove it when you need it no more.")
-
-
-def _ask(question: str) -> None:
-    if not sys.stdin.isatty():
-        raise BadInput("--replace asks first, and nobody can answer here: give --yes as well.")
-    if not typer.confirm(question):
-        raise typer.Exit(1)
 
 
 @contextlib.contextmanager

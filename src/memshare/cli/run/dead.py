@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, get_args
 
 import typer
 
-from memshare.cli.options import Json
+from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
+from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, in_json, moment, print_json, short, styled, table
 from memshare.terminal.task_ids import find_letter, short_id
 from memshare_broker.connection import reaching
@@ -93,7 +93,7 @@ def drop(
     letter_id: Annotated[str | None, typer.Argument(metavar="ID", help=LETTER_ID)] = None,
     drop_all: Annotated[bool, typer.Option("--all", help="Every dead letter.")] = False,
     reason: OnlyReason = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before --all and --reason.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Drop dead letters for good.
@@ -103,7 +103,8 @@ def drop(
     client = Client()
     letters = _chosen(client, letter_id, reason, every=drop_all)
     if letter_id is None and letters and not yes:
-        _require_consent(len(letters))
+        errors.print(f"{_counted(len(letters))} would be dropped for good.")
+        require_consent("Drop them?", yes=yes)
     with reaching(client.settings.redis):
         for letter in letters:
             client.dead_letters.drop(letter)
@@ -120,15 +121,6 @@ def _chosen(client: Client, letter_id: str | None, reason: str | None, *, every:
         return _letters(client, reason)
     with reaching(client.settings.redis):
         return [client.dead_letters.get(find_letter(client, letter_id))]
-
-
-def _require_consent(letters: int) -> None:
-    errors.print(f"{_counted(letters)} would be dropped for good.")
-    if not sys.stdin.isatty():
-        raise BadInput("Nobody is there to be asked, so nothing was done. Give --yes.")
-    if not typer.confirm("Drop them?", err=True):
-        errors.print("Nothing was done.")
-        raise typer.Exit(1)
 
 
 def _counted(letters: int) -> str:

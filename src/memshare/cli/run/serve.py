@@ -1,4 +1,4 @@
-"""`memshare serve`: the page for people, and the REST door for agents of others."""
+"""`memshare serve`: the page for people, and REST and MCP for agents of others; `memshare mcp` on standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from memshare.cli.options import Json
 from memshare.client.address import PORT
-from memshare.doors.backend import Backend
+from memshare.doors.backend import Backend, check_all, open_backends
 from memshare.doors.server import listen, run
 from memshare.terminal.console import console, print_json
 from memshare_broker.connection import wait_for_redis
@@ -20,6 +20,12 @@ from memshare_broker.settings import load_settings
 def serve(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to serve; 0 takes a free one.")] = PORT,
     host: Annotated[str, typer.Option(help="Address to serve; others than this machine need a token.")] = "127.0.0.1",
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An agent that runs here; tasks for others are refused unless a worker serves them. Repeatable."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Serve the page for people, and REST and MCP for other agents, until Ctrl-C.
@@ -28,12 +34,16 @@ def serve(
     """
     settings = load_settings()
     set_up(settings.log_format)
-    with contextlib.closing(Backend(settings)) as backend, listen(host, port) as listening:
-        wait_for_redis(settings.redis)
-        backend.check()
+    with contextlib.ExitStack() as held:
+        backends = open_backends(settings, agent)
+        for one in backends:
+            held.callback(one.close)
+        listening = held.enter_context(listen(host, port))
+        if len(backends) == 1:
+            wait_for_redis(settings.redis)
+        has_token = check_all(backends)
         place = f"[{host}]" if ":" in host else host
         url = f"http://{place}:{listening.getsockname()[1]}"
-        has_token = backend.tokens.any()
         if as_json or settings.log_format == "json":
             print_json({"url": url, "tokens": has_token})
         else:
@@ -44,4 +54,22 @@ def serve(
                     "To serve others: memshare token create NAME --may recall,offer --pools POOL",
                     soft_wrap=True,
                 )
-        run(backend, listening)
+        run(backends, listening)
+
+
+def mcp() -> None:
+    """Serve the shared memory to a model by MCP on standard input and output, until the input ends.
+
+    A program starts it, with the token in MEMSHARE_TOKEN. By a URL, it is /mcp of `memshare serve`.
+
+    Example: claude mcp add memshare -- memshare mcp
+    """
+    from memshare.doors.mcp_door.server import find_caller, run_stdio  # serving by REST needs none of it
+
+    settings = load_settings()
+    token = settings.token.get_secret_value() if settings.token else None
+    with contextlib.closing(Backend(settings)) as backend:
+        backend.check()
+        find_caller(backend, token)
+        set_up(settings.log_format)
+        run_stdio(backend, token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -14,12 +15,18 @@ from memshare_broker.app import MEMORY_QUEUE, TRAINER_QUEUE
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
 
-EXTRAS = {MEMORY_QUEUE: "memory", TRAINER_QUEUE: "trainer"}
+EXTRAS = {MEMORY_QUEUE: "memory-exported", TRAINER_QUEUE: "trainer"}
 """What serving a queue needs, where that is not the extra `agents`."""
 
 FEW = 2
 """Tasks at a time of a worker of the memory queue alone: settling computes, and recall, for which agents wait, shares
 its interpreter lock. Measured with two processors: .83 of the ideal rate of journeys with 2, .70 with 32."""
+
+
+def require_for(queues: Sequence[str]) -> None:
+    """Raise `NeedsExtra` unless what serves these queues is installed."""
+    for queue in queues:
+        require(f"memshare worker {queue}", EXTRAS.get(queue, "agents"))
 
 
 def worker(
@@ -48,7 +55,7 @@ def worker(
     for queue in wanted:
         if queue not in known:
             raise BadInput(f"No queue is called {queue!r}. There are: {', '.join(known)}.")
-        require(f"memshare worker {queue}", EXTRAS.get(queue, "agents"))
+    require_for(wanted)
     from memshare.operate.preflight import check  # needs what was just required
 
     check(settings, wanted)

@@ -6,13 +6,13 @@ import json
 from typing import Any, cast
 
 from memshare.client.errors import STATUSES
-from memshare.client.rest.call import BUSY, Answer, Call, NoResponse, Reply
+from memshare.client.rest.call import BUSY, Call, HttpResponse, NoResponse, Reply
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 
 ERRORS: dict[int, type[MemshareError]] = {status: kind for kind, status in STATUSES if status not in BUSY}
 
 
-def read(call: Call[Reply], answer: Answer | NoResponse, address: str) -> Reply:
+def read(call: Call[Reply], answer: HttpResponse | NoResponse, address: str) -> Reply:
     """The reply that an answer holds; raises what it refuses."""
     if isinstance(answer, NoResponse):
         raise Unreachable(
@@ -31,7 +31,7 @@ def read(call: Call[Reply], answer: Answer | NoResponse, address: str) -> Reply:
     return cast(Reply, found)
 
 
-def _refusal(answer: Answer, address: str) -> MemshareError:
+def _refusal(answer: HttpResponse, address: str) -> MemshareError:
     try:
         problem: Any = json.loads(answer.body)
         detail = str(problem["detail"])

@@ -115,7 +115,7 @@ class Request(Generic[Reply]):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """What came back; `wait` is how many seconds the server asked for."""
 
     status: int
@@ -131,7 +131,7 @@ class NoResponse:
     sent: bool
 
 
-def wait_before(call: Call[Any], answer: Answer | NoResponse, tried: int, tries: int) -> float | None:
+def wait_before(call: Call[Any], answer: HttpResponse | NoResponse, tried: int, tries: int) -> float | None:
     """The seconds after which to make a call again; None for an answer that stands."""
     if isinstance(answer, NoResponse):
         again, asked = call.repeatable or not answer.sent, None

@@ -12,7 +12,7 @@ from typing import Any
 import httpcore2
 
 from memshare.client.rest.answers import read
-from memshare.client.rest.call import Answer, NoResponse, Reply, Request, wait_before
+from memshare.client.rest.call import HttpResponse, NoResponse, Reply, Request, wait_before
 from memshare_broker.errors import BadInput
 
 NETWORK = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
@@ -58,7 +58,7 @@ class Server:
         }
 
 
-class Connection:
+class BlockingConnection:
     """A blocking connection. Safe to share between threads."""
 
     def __init__(self, place: Server) -> None:
@@ -70,7 +70,7 @@ class Connection:
         call, sent = request.call, self.place.sent(request)
         tried = 0
         while True:
-            answer: Answer | NoResponse
+            answer: HttpResponse | NoResponse
             try:
                 answer = answer_of(self.pool.request(**sent))
             except NETWORK as error:
@@ -97,7 +97,7 @@ class AsyncConnection:
         call, sent = request.call, self.place.sent(request)
         tried = 0
         while True:
-            answer: Answer | NoResponse
+            answer: HttpResponse | NoResponse
             try:
                 answer = answer_of(await self.pool.request(**sent))
             except NETWORK as error:
@@ -124,10 +124,10 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         raise BadInput(f"The request cannot be sent: {error}.") from error
 
 
-def answer_of(response: httpcore2.Response) -> Answer:
+def answer_of(response: httpcore2.Response) -> HttpResponse:
     """What a response that was read says."""
     wait = dict(response.headers).get(b"retry-after", b"")
-    return Answer(response.status, response.content, float(wait) if wait.isdigit() else None)
+    return HttpResponse(response.status, response.content, float(wait) if wait.isdigit() else None)
 
 
 def silence_of(error: Exception) -> NoResponse:

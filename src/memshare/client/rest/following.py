@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from memshare.client.rest.answers import read
-from memshare.client.rest.call import Answer, NoResponse, Request, wait_before
-from memshare.client.rest.connection import NETWORK, AsyncConnection, Connection, Server, answer_of, silence_of
+from memshare.client.rest.call import HttpResponse, NoResponse, Request, wait_before
+from memshare.client.rest.connection import NETWORK, AsyncConnection, BlockingConnection, Server, answer_of, silence_of
 
 OVER = NoResponse(EOFError("the stream of events ended before the journey"), sent=True)
 
@@ -36,13 +36,13 @@ class _Follower(Generic[State]):
     def news(self, stream: EventStream, piece: bytes) -> Iterator[State]:
         """The states that are not those of before: each new connection begins with the state of now."""
         for data in stream.feed(piece):
-            journey = read(self._call, Answer(200, data), self._place.url)
+            journey = read(self._call, HttpResponse(200, data), self._place.url)
             self._failed = 0
             if journey != self._last:
                 self._last, self.ended = journey, journey.ended
                 yield journey
 
-    def pause(self, found: Answer | NoResponse) -> float:
+    def pause(self, found: HttpResponse | NoResponse) -> float:
         """The seconds after which to connect again; raises what was refused, or has failed too often in a row."""
         self._failed += 1
         wait = wait_before(self._call, found, self._failed, self._place.tries)
@@ -51,11 +51,11 @@ class _Follower(Generic[State]):
         return wait or 0.0
 
 
-def follow(connection: Connection, request: Request[State]) -> Iterator[State]:
+def follow(connection: BlockingConnection, request: Request[State]) -> Iterator[State]:
     """The journey at each of its changes, until it has ended."""
     follower, sent = _Follower(request, connection.place), connection.place.sent(request)
     while not follower.ended:
-        found: Answer | NoResponse = OVER
+        found: HttpResponse | NoResponse = OVER
         try:
             with connection.pool.stream(**sent) as response:
                 if response.status != 200:
@@ -75,7 +75,7 @@ async def follow_async(connection: AsyncConnection, request: Request[State]) -> 
     """The same for asyncio."""
     follower, sent = _Follower(request, connection.place), connection.place.sent(request)
     while not follower.ended:
-        found: Answer | NoResponse = OVER
+        found: HttpResponse | NoResponse = OVER
         try:
             async with connection.pool.stream(**sent) as response:
                 if response.status != 200:
@@ -93,10 +93,12 @@ async def follow_async(connection: AsyncConnection, request: Request[State]) -> 
 
 
 def follow_either(
-    connection: Connection | AsyncConnection, request: Request[State]
+    connection: BlockingConnection | AsyncConnection, request: Request[State]
 ) -> Iterator[State] | AsyncIterator[State]:
     """The same for either connection."""
-    return follow(connection, request) if isinstance(connection, Connection) else follow_async(connection, request)
+    if isinstance(connection, BlockingConnection):
+        return follow(connection, request)
+    return follow_async(connection, request)
 
 
 class EventStream:

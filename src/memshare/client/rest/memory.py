@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memshare.client.address import PORT
 from memshare.client.rest.calls.sharing import Sharing, Turns
-from memshare.client.rest.connection import AsyncConnection, Connection, Server
+from memshare.client.rest.connection import AsyncConnection, BlockingConnection, Server
 from memshare.client.rest.task import AsyncTask, Task
 
 URL = f"http://127.0.0.1:{PORT}"
@@ -12,7 +12,7 @@ TIMEOUT = 30.0  # seconds
 TRIES = 4
 
 
-class Memory(Sharing[Connection]):
+class Memory(Sharing[BlockingConnection]):
     """The shared memory, asked over HTTP. A method has the name of its path: docs/doors.md.
 
     Safe to share between threads. What fails for now is asked again, `tries` times at most, and done once all the same;
@@ -25,7 +25,7 @@ class Memory(Sharing[Connection]):
     def __init__(
         self, url: str = URL, token: str | None = None, *, timeout: float = TIMEOUT, tries: int = TRIES
     ) -> None:
-        super().__init__(Connection(Server(url, token, timeout, tries)))
+        super().__init__(BlockingConnection(Server(url, token, timeout, tries)))
 
     def task(
         self,

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from memshare.client.rest.call import Call, Request, Verb
-from memshare.client.rest.connection import AsyncConnection, Connection
+from memshare.client.rest.connection import AsyncConnection, BlockingConnection
 from memshare.client.rest.following import State, follow_either
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Asked = TypeVar("Asked", Connection, AsyncConnection)
+Asked = TypeVar("Asked", BlockingConnection, AsyncConnection)
 
 SILENCE = 15.0  # seconds between two words of a stream at most; `timeout` more, and it counts as broken
 
@@ -30,7 +30,7 @@ class Method(Protocol[P, R]):
     call: Call[R]
 
     @overload
-    def __get__(self, of: Calls[Connection], kind: Any) -> Callable[P, R]: ...
+    def __get__(self, of: Calls[BlockingConnection], kind: Any) -> Callable[P, R]: ...
     @overload
     def __get__(self, of: Calls[AsyncConnection], kind: Any) -> Callable[P, Coroutine[Any, Any, R]]: ...
     @overload
@@ -43,7 +43,7 @@ class Stream(Protocol[P, R]):
     call: Call[R]
 
     @overload
-    def __get__(self, of: Calls[Connection], kind: Any) -> Callable[P, Iterator[R]]: ...
+    def __get__(self, of: Calls[BlockingConnection], kind: Any) -> Callable[P, Iterator[R]]: ...
     @overload
     def __get__(self, of: Calls[AsyncConnection], kind: Any) -> Callable[P, AsyncIterator[R]]: ...
     @overload

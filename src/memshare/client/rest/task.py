@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memshare.client.rest.calls.sharing import Sharing, Turns
-from memshare.client.rest.connection import AsyncConnection, Connection
+from memshare.client.rest.connection import AsyncConnection, BlockingConnection
 from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Task:
 class Task(_Task):
     """A task as a block: `with memory.task("logic", prompt) as task`. A block that raises offers nothing."""
 
-    def __init__(self, memory: Sharing[Connection], *about: Any) -> None:
+    def __init__(self, memory: Sharing[BlockingConnection], *about: Any) -> None:
         super().__init__(*about)
         self._memory = memory
 

@@ -1,4 +1,4 @@
-"""Access: tokens, made and revoked by who may do everything."""
+"""Access: tokens, made and revoked by who may do everything, and the last backup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Annotated
 from fastapi import Path
 from pydantic import Field
 
+from memshare.client import last_backup as backups
 from memshare.client.errors import NotFound
+from memshare.client.last_backup import LastBackup
 from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
@@ -57,3 +59,11 @@ def revoke(backend: BackendNow, caller: CallerNow, token_name: TokenPath) -> Rev
         left = len(backend.tokens.all())
     audit(caller, "revoke a token", token=token_name)
     return RevokedReply(name=token_name, left=left)
+
+
+@serves(Access.last_backup)
+def last_backup(backend: BackendNow, caller: CallerNow) -> LastBackup | None:
+    """When, by whom and where it was made; None without any."""
+    caller.require_all()
+    with backend.reaching():
+        return backups.last_backup(backend.redis)

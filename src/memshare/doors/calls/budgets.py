@@ -41,7 +41,7 @@ def budgets(backend: BackendNow, caller: CallerNow) -> Spending:
     """The spending of today, without what is not the caller's to know."""
     prices = load_prices(backend.settings.prices)
     with backend.reaching():
-        used, parked = UsageLog(backend.redis).today(), backend.client.ledger.parked()
+        used, parked = UsageLog(backend.redis).today(), backend.client.ledger.parked.all()
         found = spending(day_of(time.time()), backend.budget.caps(), used, parked, prices)
     sees_all = caller.may("admin") and caller.pools is None
 

@@ -63,10 +63,15 @@ def concepts(backend: BackendNow, caller: CallerNow, pool: PoolPath) -> Concepts
     It is computed once a minute at most, so that who decides on one name after the other need not wait.
     """
     require_concepts(backend, caller, pool)
-    computed, found = backend.concepts.get(pool, (-KEPT, None))
-    if found is None or time.monotonic() - computed > KEPT:
-        found = apart(_computed, backend.settings, pool)
-        backend.concepts[pool] = (time.monotonic(), found)
+    there = backend.concepts.get(pool)
+    if there is None or time.monotonic() - there[0] > KEPT:
+        backend.concepts[pool] = (time.monotonic(), apart(_computed, backend.settings, pool))
+    return undecided(backend, pool)
+
+
+def undecided(backend: Backend, pool: str) -> ConceptsReply:
+    """What was computed last of a pool, without the names and gaps that somebody has decided on since."""
+    _, found = backend.concepts[pool]
     decisions = Decisions(backend.redis, pool)
     with backend.reaching():
         aliases, dismissed = decisions.aliases(), decisions.dismissed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memshare.client.contradictions import contradictions
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.conflicts import ConflictCalls, Contradiction
 from memshare.doors.audit import audit
@@ -15,18 +16,11 @@ from memshare_memory.curate.requests import ConflictDecision
 def conflicts(backend: BackendNow, caller: CallerNow, pool: Label | None = None) -> list[Contradiction]:
     """Every two memories of the caller's pools that contradict each other, pool by pool."""
     caller.require("recall")
+    memories = backend.client.memories
     if pool is not None:
         caller.require_pool(pool)
-    memories = backend.client.memories
-    pools = [pool] if pool is not None else filter(caller.sees, sorted(memories.stats().by_pool))
-    found = [conflict for one in pools for conflict in memories.conflicts(one)]
-    known = {one.memory.id: one for one in memories.judge([each for one in found for each in one.memories])}
-    there = [one for one in found if known.keys() >= set(one.memories)]
-    pairs = [sorted((known[each] for each in one.memories), key=lambda each: -each.credibility.p) for one in there]
-    return [
-        Contradiction(memories=(first, second), claims=one.claims, confirmed=one.confirmed)
-        for one, (first, second) in zip(there, pairs, strict=True)
-    ]
+        return contradictions(memories, [pool])
+    return contradictions(memories, filter(caller.sees, sorted(memories.stats().by_pool)))
 
 
 @serves(ConflictCalls.decide)
@@ -38,5 +32,12 @@ def decide(backend: BackendNow, caller: CallerNow, form: ConflictDecision) -> Co
         if one not in seen:
             raise NotFound(f"No memory has the id {str(one)!r}.")
     backend.client.memories.decide(form)
-    audit(caller, "decide", memories=[str(one) for one in form.memories], contradict=form.contradict)
+    audit(
+        caller,
+        "decide",
+        memories=[str(one) for one in form.memories],
+        contradict=form.contradict,
+        right=form.right and str(form.right),
+        undecided=form.undecided,
+    )
     return form

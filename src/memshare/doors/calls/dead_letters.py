@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Path
 
 from memshare.client.errors import NotFound
-from memshare.client.rest.calls.dead_letters import DeadLetterReply, DeadLetters, Dropped, Retried
+from memshare.client.rest.calls.dead_letters import DeadLetterCalls, DeadLetterReply, Dropped, Retried
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
@@ -19,7 +19,7 @@ from memshare_broker.errors import BadInput
 LetterId = Annotated[str, Path(min_length=1, max_length=200, description="the `id` that the list shows")]
 
 
-@serves(DeadLetters.list)
+@serves(DeadLetterCalls.list)
 def dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply]:
     """What was given up in the caller's pools, oldest first."""
     caller.require("admin")
@@ -36,7 +36,7 @@ def dead_letters(backend: BackendNow, caller: CallerNow) -> list[DeadLetterReply
     ]  # fmt: skip
 
 
-@serves(DeadLetters.retry)
+@serves(DeadLetterCalls.retry)
 def retry(backend: BackendNow, caller: CallerNow, letter_id: LetterId) -> Retried:
     """Put a message back into its queue, under its old id."""
     letter = _own(backend, caller, letter_id)
@@ -46,7 +46,7 @@ def retry(backend: BackendNow, caller: CallerNow, letter_id: LetterId) -> Retrie
     return Retried(id=letter_id, retried=retried)
 
 
-@serves(DeadLetters.drop)
+@serves(DeadLetterCalls.drop)
 def drop(backend: BackendNow, caller: CallerNow, letter_id: LetterId) -> Dropped:
     """Drop a message for good."""
     letter = _own(backend, caller, letter_id)

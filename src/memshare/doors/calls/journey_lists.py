@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated
 from uuid import uuid4
 
@@ -10,11 +11,9 @@ from pydantic import Field
 
 from memshare.client.journey import Journey
 from memshare.client.replies import Accepted
-from memshare.client.rest.calls.journeys import BriefJourney, Journeys, JourneysReply
+from memshare.client.rest.calls.journeys import BriefJourney, Journeys, JourneysReply, State
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import JourneyId, is_seen, own_journey
 from memshare.doors.serving import serves
 from memshare_broker.delivery.hops import ANSWER
@@ -24,6 +23,7 @@ from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import MAX_MEMORIES, Message
 
 MOST = 200  # journeys of a list
+READ = 30  # journeys that are read in one step
 SHOWN = 300  # characters of a prompt
 
 
@@ -39,19 +39,26 @@ def journeys(
     backend: BackendNow,
     caller: CallerNow,
     agent: Label | None = None,
+    submitter: Label | None = None,
+    state: State | None = None,
+    accepted: bool | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
 ) -> JourneysReply:
-    """The latest journeys that the caller may see."""
+    """The latest journeys that the caller may see, and that are as wanted."""
     with backend.reaching():
         recent = [str(one) for one in backend.redis.zrange(RECENT, 0, -1, desc=True)]
-    found: list[BriefJourney] = []
-    for one in recent:
-        journey = _read(backend, caller, one)
-        if journey is not None and journey.trial is None and agent in (None, journey.agent):
-            found.append(_brief(journey))
-        if len(found) == limit:
-            break
-    return JourneysReply(journeys=tuple(found))
+    read = (one for start in range(0, len(recent), READ) for one in backend.client.journeys(recent[start:][:READ]))
+    found = (
+        _brief(one)
+        for one in read
+        if one.trial is None
+        and agent in (None, one.agent)
+        and submitter in (None, one.submitter)
+        and state in (None, one.state)
+        and accepted in (None, one.score.accepted if one.score else None)
+        and is_seen(backend, caller, one)
+    )
+    return JourneysReply(journeys=tuple(islice(found, limit)))
 
 
 @serves(Journeys.again)
@@ -63,7 +70,7 @@ def again(backend: BackendNow, caller: CallerNow, journey_id: JourneyId, form: A
         task = backend.client.ledger.journey(journey_id).get("task")
     if task is None or task["stage"] != ANSWER.name:
         raise BadInput(f"The journey {journey_id!r} is no task for an agent of memshare, so it cannot be asked again.")
-    card = backend.agent(caller, task["queue"])
+    card = backend.running(caller, task["queue"])
     backend.check_caps(card.name, caller.name)
     given = {name: value for name, value in task["body"].items() if value is not None and name != "memories"}
     changed = {"submitter": caller.name, "remember": form.remember}
@@ -72,15 +79,6 @@ def again(backend: BackendNow, caller: CallerNow, journey_id: JourneyId, form: A
     backend.client.send(entry)
     audit(caller, "submit", journey=entry.id, agent=card.name, pool=card.pool)
     return Accepted(id=entry.id, journey=f"/v1/journeys/{entry.id}")
-
-
-def _read(backend: Backend, caller: Caller, journey_id: str) -> Journey | None:
-    """A journey; None for one that is not the caller's, or whose records are gone."""
-    try:
-        journey = backend.client.journey(journey_id)
-    except BadInput:
-        return None
-    return journey if is_seen(backend, caller, journey) else None
 
 
 def _brief(journey: Journey) -> BriefJourney:
@@ -94,6 +92,7 @@ def _brief(journey: Journey) -> BriefJourney:
         prompt=journey.prompt[:SHOWN],
         model=journey.model,
         memories=len(journey.memories),
+        withheld=journey.withheld is not None,
         score=journey.score.total if journey.score else None,
         accepted=journey.score.accepted if journey.score else None,
         waits=journey.waits.why if journey.waits else None,

@@ -32,9 +32,14 @@ Wait = Annotated[
 
 
 def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyReply:
-    """What became of it so far.
+    """What became of it so far; raises `NotFound` as `seen_journey`."""
+    return _reply(backend, seen_journey(backend, caller, journey_id))
 
-    Seen are a caller's own, and by who curates all of its pools. Raises `NotFound` for any other id.
+
+def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
+    """A journey that the caller may see: its own, and who watches or curates sees all of its pools.
+
+    Raises `NotFound` for any other id.
     """
     try:
         journey = backend.client.journey(journey_id)
@@ -42,13 +47,13 @@ def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyRep
         raise _unknown(journey_id) from error
     if not is_seen(backend, caller, journey):
         raise _unknown(journey_id)
-    return _reply(journey, journey.pool or backend.pool_of(journey.agent))
+    return journey
 
 
 def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
-    """Whether a journey is the caller's own, or of a pool that the caller curates."""
+    """Whether a journey is the caller's own, or of a pool that the caller watches or curates."""
     pool = journey.pool or backend.pool_of(journey.agent)
-    return caller.sees(pool) and (journey.submitter == caller.name or caller.may("curate"))
+    return caller.sees(pool) and (journey.submitter == caller.name or caller.may("watch") or caller.may("curate"))
 
 
 async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:
@@ -101,15 +106,18 @@ def _unknown(journey_id: str) -> NotFound:
     return NotFound(f"No journey of yours has the id {journey_id!r}. They are kept for some days only.")
 
 
-def _reply(journey: Journey, pool: str | None) -> JourneyReply:
+def _reply(backend: Backend, journey: Journey) -> JourneyReply:
+    letter = journey.dead.entry.id if journey.dead else None
+    with backend.reaching():
+        is_kept = letter is not None and letter in backend.client.dead_letters
     same = JourneyReply.model_fields.keys() & Journey.model_fields.keys() - {"pool", "waits", "cancelled"}
     return JourneyReply(
         **{name: getattr(journey, name) for name in same},
         id=journey.task_id,
         ended=journey.ended,
-        pool=pool,
+        pool=journey.pool or backend.pool_of(journey.agent),
         waits=journey.waits.why if journey.waits else None,
         cancelled=journey.cancelled.why if journey.cancelled else None,
         error=journey.dead.error if journey.dead else None,
-        dead_letter=journey.dead.entry.id if journey.dead else None,
+        dead_letter=letter if is_kept else None,
     )

@@ -10,17 +10,21 @@ from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import (
+    AgentFileReply,
     AgentReply,
     CriterionReply,
     PoolReply,
     RubricReply,
     StatsReply,
+    WholeAgentReply,
 )
 from memshare.client.rest.calls.sharing import Sharing
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.backend import Backend
 from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.serving import serves
+from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
@@ -28,6 +32,7 @@ from memshare_memory.recall.lift import lifts
 from memshare_scorer.rubric import Rubric, all_rubrics, rubric_files
 
 RubricName = Annotated[str, Path(min_length=1, max_length=200)]
+AgentName = Annotated[str, Path(min_length=1, max_length=200)]
 
 
 @serves(Sharing.pools)
@@ -51,10 +56,26 @@ def agents(backend: BackendNow, caller: CallerNow) -> list[AgentReply]:
     """The agents whose pools the caller sees, by name."""
     serving = Counter(queue for worker in backend.client.workers() for queue in worker.queues)
     return [
-        AgentReply(**card.model_dump(exclude={"invented"}), workers=serving[name])
+        AgentReply(**card.model_dump(include=set(AgentReply.model_fields)), workers=serving[name])
         for name, card in sorted(backend.cards().items())
         if caller.sees(card.pool)
     ]
+
+
+@serves(Sharing.agent)
+def agent(backend: BackendNow, caller: CallerNow, name: AgentName) -> WholeAgentReply:
+    """One of them, with its file; raises `NotFound`, and `BadInput` for a file that cannot be used."""
+    backend.agent(caller, name)
+    [card] = [one for one in agents(backend, caller) if one.name == name]
+    return WholeAgentReply(**card.model_dump(), file=_file(backend, name))
+
+
+def _file(backend: Backend, name: str) -> AgentFileReply | None:
+    found = load_roster(backend.settings.agents_dir).get(name)
+    if found is None:
+        return None
+    fields = found.model_dump(include=set(AgentFileReply.model_fields))
+    return AgentFileReply(**fields | ({} if found.engine else {"limits": {}}))
 
 
 @serves(Sharing.rubrics)

@@ -1,42 +1,72 @@
-"""What needs a person: conflicts, stale memories, dead letters and rubrics, in one list."""
+"""What needs a person, in one list."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Annotated
 
 from fastapi import Query
 
+from memshare.client.contradictions import contradictions
 from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
-from memshare.doors.calls.conflicts import conflicts
+from memshare.doors.caller import Caller, Right
+from memshare.doors.calls.concepts import undecided
 from memshare.doors.calls.dead_letters import dead_letters
+from memshare.doors.calls.duplicates import left_of
 from memshare.doors.calls.listings import rubrics
+from memshare.doors.calls.questions import questions
+from memshare.doors.calls.submitters import submitters_of
 from memshare.doors.serving import serves
+from memshare_broker.errors import MemshareError, Unreachable
+from memshare_concepts.decisions import similar_id
 from memshare_memory.stores.store import Where
 
 MOST = 500
 STALE_READ = 200  # memories of a pool
+ENOUGH_WORDS = 10
+"""Words on a submitter's memories, of which eight prove one who is as good as the pool's mean."""
+MOST_NAMES = 20
+"""Of a pool, the most alike: where these are decided, the next ones come."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at what needs somebody: where, and for whom."""
+
+    backend: Backend
+    caller: Caller
+
+    @cached_property
+    def pools(self) -> list[str]:
+        """The caller's pools, for which the memory service is asked once."""
+        return sorted(filter(self.caller.sees, self.backend.client.memories.stats().by_pool))
 
 
 @serves(NeedsCalls.list)
 def needs(backend: BackendNow, caller: CallerNow, limit: Annotated[int, Query(ge=1, le=MOST)] = 100) -> NeedsReply:
-    """What the caller may see of it, the oldest first."""
+    """What the caller may see of it, the oldest first, as far as it can be read now."""
     found: list[Need] = []
-    if caller.may("recall"):
-        found += _conflicts(backend, caller)
-        found += _stale(backend, caller)
-    if caller.may("admin"):
-        found += _letters(backend, caller)
-        found += _rubrics(backend, caller)
+    missing: dict[str, None] = {}
+    look = Look(backend, caller)
+    for right, read in SOURCES:
+        if caller.may(right):
+            try:
+                found += read(look)
+            except Unreachable:
+                raise
+            except MemshareError as error:
+                missing[str(error)] = None
     found.sort(key=lambda one: (one.since is None, one.since or 0.0, one.key))
-    return NeedsReply(total=len(found), needs=tuple(found[:limit]))
+    return NeedsReply(total=len(found), needs=tuple(found[:limit]), missing=tuple(missing))
 
 
-def _conflicts(backend: Backend, caller: Caller) -> Iterator[Need]:
-    for one in conflicts(backend, caller):
+def _conflicts(look: Look) -> Iterator[Need]:
+    for one in contradictions(look.backend.client.memories, look.pools):
         if not one.confirmed:
             first, second = (each.memory for each in one.memories)
             yield Need(
@@ -49,9 +79,9 @@ def _conflicts(backend: Backend, caller: Caller) -> Iterator[Need]:
             )
 
 
-def _stale(backend: Backend, caller: Caller) -> Iterator[Need]:
-    memories = backend.client.memories
-    for pool in filter(caller.sees, sorted(memories.stats().by_pool)):
+def _stale(look: Look) -> Iterator[Need]:
+    memories = look.backend.client.memories
+    for pool in look.pools:
         page = memories.page(Where(pool=pool, status="stale"), STALE_READ)
         for one in memories.judge([memory.id for memory in page.memories]):
             yield Need(
@@ -59,12 +89,53 @@ def _stale(backend: Backend, caller: Caller) -> Iterator[Need]:
             )
 
 
-def _letters(backend: Backend, caller: Caller) -> Iterator[Need]:
-    for one in dead_letters(backend, caller):
+def _submitters(look: Look) -> Iterator[Need]:
+    for pool, of in submitters_of(look.backend, look.pools).items() if look.backend.settings.learn else ():
+        for one in of:
+            if not one.proven and one.said is None and one.words >= ENOUGH_WORDS:
+                yield Need(kind="submitter", key=f"submitter {pool} {one.name}", since=None, pool=pool, submitter=one)
+
+
+def _questions(look: Look) -> Iterator[Need]:
+    return questions(look.backend, look.pools)
+
+
+def _names(look: Look) -> Iterator[Need]:
+    for pool in filter(look.caller.sees, sorted(look.backend.concepts)):
+        for one in islice(undecided(look.backend, pool).similar, MOST_NAMES):
+            key = f"names {pool} {similar_id(one.keep, one.other)}"
+            yield Need(kind="names", key=key, since=None, pool=pool, names=one)
+
+
+def _duplicates(look: Look) -> Iterator[Need]:
+    for pool in filter(look.caller.sees, sorted(look.backend.duplicates)):
+        for one in left_of(look.backend, pool):
+            ids = " ".join(str(each.memory.id) for each in one.memories)
+            yield Need(
+                kind="duplicate", key=f"duplicate {ids}", since=None, pool=pool, memories=one.memories,
+                cosine=one.cosine,
+            )  # fmt: skip
+
+
+def _letters(look: Look) -> Iterator[Need]:
+    for one in dead_letters(look.backend, look.caller):
         yield Need(kind="dead letter", key=f"letter {one.id}", since=one.died, pool=one.pool, letter=one)
 
 
-def _rubrics(backend: Backend, caller: Caller) -> Iterator[Need]:
-    for one in rubrics(backend, caller):
+def _rubrics(look: Look) -> Iterator[Need]:
+    for one in rubrics(look.backend, look.caller):
         if not one.approved:
             yield Need(kind="rubric", key=f"rubric {one.name}", since=None, pool=None, rubric=one)
+
+
+SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
+    ("recall", _conflicts),
+    ("recall", _stale),
+    ("recall", _submitters),
+    ("recall", _questions),
+    ("recall", _names),
+    ("recall", _duplicates),
+    ("admin", _letters),
+    ("admin", _rubrics),
+)
+"""What needs somebody, and the right to be told of it."""

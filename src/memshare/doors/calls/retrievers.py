@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Path
 from pydantic import Field
 
 from memshare.client.rest.calls.retrievers import (
+    ConsolidationReply,
     RetrieverReply,
     Retrievers,
     RetrieversReply,
     RolledBackReply,
+    TrialReply,
     VersionReply,
 )
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
+from memshare.doors.caller import Caller
 from memshare.doors.serving import serves
 from memshare.extras import needs_extra
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
 from memshare_memory.pool.encoder_names import ENCODER, first_name
+
+if TYPE_CHECKING:
+    from memshare_trainer.consolidation.consolidation_state import ConsolidationState
+    from memshare_trainer.consolidation.outcome import Consolidated, Trial
 
 PoolPath = Annotated[str, Path(min_length=1, max_length=200)]
 
@@ -47,6 +54,8 @@ def retrievers(backend: BackendNow, caller: CallerNow) -> RetrieversReply:
         lessons=found.consolidation.lessons_now,
         next_at=found.consolidation.next_at,
         waits_for=found.consolidation.waits_for,
+        last=_last(found.consolidation, caller),
+        trial=_trial(found.consolidation),
         pools=tuple(
             RetrieverReply(
                 pool=name,
@@ -65,14 +74,45 @@ def retrievers(backend: BackendNow, caller: CallerNow) -> RetrieversReply:
     )
 
 
+def _last(state: ConsolidationState, caller: Caller) -> ConsolidationReply | None:
+    if state.outcome is None:
+        return None
+    done = state.result
+    return ConsolidationReply.model_validate(
+        {
+            "outcome": state.outcome,
+            "at": state.at,
+            "reason": state.reason if caller.pools is None else "",
+            "encoder_before": done.encoder_before if done else None,
+            "encoder": done.encoder if done else None,
+            "lessons": done.lessons if done else 0,
+            "memories": done.memories if done else 0,
+            "figures": _figures(done),
+        }
+    )
+
+
+def _trial(state: ConsolidationState) -> TrialReply | None:
+    if state.trial is None:
+        return None
+    known = state.trial.model_dump(include=set(TrialReply.model_fields))
+    return TrialReply.model_validate({**known, "figures": _figures(state.trial)})
+
+
+def _figures(of: Consolidated | Trial | None) -> dict[str, dict[str, float]]:
+    """What was measured, by its name."""
+    measured = {name: getattr(of, name) for name in ("first_helps", "held_out_ndcg", "probe_ndcg")} if of else {}
+    return {name: one.model_dump() for name, one in measured.items() if one is not None}
+
+
 @serves(Retrievers.rollback)
 def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: RollbackForm) -> RolledBackReply:
     """Put another version of a pool's retriever into use; raises `BadInput` for one that is not kept."""
     caller.require("admin")
     caller.require_pool(pool)
     with backend.reaching(), _numbers():
-        from memshare_trainer import lesson_log
-        from memshare_trainer.rollback import roll_back
+        from memshare_trainer.learning.rollback import roll_back
+        from memshare_trainer.lessons import lesson_log
 
         encoder, settings = _encoder(backend), backend.settings
         if pool not in lesson_log.retrievers(backend.redis, encoder):

@@ -23,7 +23,7 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.stores.store import Order, Where
 
 if TYPE_CHECKING:
-    from memshare_concepts.reviews.learner import Learner
+    from memshare_concepts.reviews.learner import ReviewLearner
 
 MOST_NEW = 10  # memories of a day
 LOOKED_AT = 200  # of the best memories, for those that are new
@@ -81,18 +81,18 @@ def grade(backend: BackendNow, caller: CallerNow, form: ReviewForm) -> ReviewedR
         return ReviewedReply(memory_id=form.memory_id, due=learner.standings(now)[form.memory_id].due)
 
 
-def _learner(backend: Backend, caller: Caller, pool: str, *named: UUID) -> tuple[Learner, list[UUID]]:
+def _learner(backend: Backend, caller: Caller, pool: str, *named: UUID) -> tuple[ReviewLearner, list[UUID]]:
     """A person with the memories that they reviewed, and the best ones, which may be new to them."""
     from memshare_concepts.graph.concept_graph import ConceptGraph
     from memshare_concepts.reviews.card_store import CardStore
-    from memshare_concepts.reviews.learner import Learner
+    from memshare_concepts.reviews.learner import ReviewLearner
 
     shelf, memories = CardStore(backend.redis, _person(caller)), backend.client.memories
     best = memories.first(Where(pool=pool, status="active"), Order("score"), LOOKED_AT)
     known = [one for one in (*shelf.cards(pool), *named) if one not in {memory.id for memory in best}]
     there = [one.memory for one in memories.judge(known) if one.memory.pool == pool and one.memory.status == "active"]
     found = {memory.id: memory for memory in (*best, *there)}
-    learner = Learner(shelf, pool, found, ConceptGraph(), {})
+    learner = ReviewLearner(shelf, pool, found, ConceptGraph(), {})
     return learner, [memory.id for memory in best if memory.id in learner.memories]
 
 

@@ -80,6 +80,12 @@ def try_it(backend: BackendNow, caller: CallerNow, name: RubricName, form: Trial
     return tried(backend, caller, name)
 
 
+def with_answers(backend: Backend, caller: Caller) -> frozenset[str]:
+    """The agents that answers graded lately are of."""
+    listed = journeys(backend, caller, limit=LOOKED_AT).journeys
+    return frozenset(one.agent for one in listed if one.score is not None)
+
+
 def _trial(name: str, version: str, journey: str) -> str:
     """The journey in which a version of a rubric is tried on a pair: it is one, however often it is asked for."""
     return str(derived_id("trial", name, version, journey))

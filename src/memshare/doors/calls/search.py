@@ -8,21 +8,23 @@ from uuid import UUID
 from fastapi import Query
 from pydantic import Field
 
-from memshare.client.rest.calls.memories import FoundMemory, Memories, MemoriesReply, SearchReply
+from memshare.client.rest.calls.memories import CountsReply, FoundMemory, Memories, MemoriesReply, SearchReply
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
-from memshare.doors.forms import PageForm, SearchForm
+from memshare.doors.forms import CountForm, PageForm, SearchForm
 from memshare.doors.serving import READS, serves, tool
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Status
-from memshare_memory.stores.store import Order
+from memshare_memory.stores.store import CountKey, Order
+
+COUNTED_BY: tuple[CountKey, ...] = ("kind", "agent", "submitter", "model", "status")
 
 
-class Found(Message):
+class FoundReply(Message):
     """A memory that a search found."""
 
     id: UUID
@@ -39,7 +41,7 @@ class Found(Message):
 class AllFound(Message):
     """What was found, the nearest first."""
 
-    memories: tuple[Found, ...]
+    memories: tuple[FoundReply, ...]
 
 
 @serves(Memories.search)
@@ -58,14 +60,27 @@ def search(backend: BackendNow, caller: CallerNow, form: SearchForm) -> SearchRe
 def page(backend: BackendNow, caller: CallerNow, form: Annotated[PageForm, Query()]) -> MemoriesReply:
     """Some memories in the order of their ids, from where the page before ended, or the first ones in another order."""
     caller.require("recall")
-    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    parents = None if form.parent is None else [form.parent]
+    where = form.where(pool=_pool(caller, form.pool), status=form.status, parents=parents)
     if form.order is not None:
         if form.cursor is not None:
             raise BadInput("A 'cursor' goes with the order of the ids: leave out 'order'.")
-        first = backend.client.memories.first(where, Order(form.order, ascending=form.ascending), form.limit)
+        order = Order(form.order, ascending=form.ascending)
+        first = backend.client.memories.first(where, order, form.limit, form.skip)
         return MemoriesReply(memories=first, next=None)
+    if form.skip:
+        raise BadInput("'skip' goes with an 'order'; in the order of the ids the next page is by 'cursor'.")
     found = backend.client.memories.page(where, form.limit, form.cursor)
     return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
+
+
+@serves(Memories.count)
+def count(backend: BackendNow, caller: CallerNow, form: Annotated[CountForm, Query()]) -> CountsReply:
+    """How many memories there are, by what is known of them."""
+    caller.require("recall")
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    by = backend.client.memories.count(where, "pool", *COUNTED_BY)
+    return CountsReply(total=sum(by["pool"].values()), **by)
 
 
 @tool(Memories.search, "search_memories", "Search memories", READS)
@@ -80,9 +95,9 @@ def search_by_model(
     """Look for memories about something, also hidden ones: to answer what is known, or to find one to forget.
     To be helped with a task, call `recall`, which leaves out what proved poor."""
     found = search(backend, caller, checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k)).memories
-    fields = Found.model_fields.keys() - {"similarity"}
+    fields = FoundReply.model_fields.keys() - {"similarity"}
     return AllFound(
-        memories=tuple(Found(**one.memory.model_dump(include=fields), similarity=one.similarity) for one in found)
+        memories=tuple(FoundReply(**one.memory.model_dump(include=fields), similarity=one.similarity) for one in found)
     )
 
 

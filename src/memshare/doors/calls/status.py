@@ -28,7 +28,7 @@ def status(backend: BackendNow, caller: CallerNow) -> StatusReply:
         ledger = backend.client.ledger
         names = sorted({*ledger.open_messages(), *served})
         seen = [name for name in names if caller.pools is None or name in cards]
-        queues = _queues(backend, seen, ledger.parked(), workers)
+        queues = _queues(backend, seen, ledger.parked.all(), workers)
         graded, accepted = _graded(backend, set(cards))
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)

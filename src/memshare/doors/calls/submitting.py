@@ -44,7 +44,7 @@ def submit(backend: BackendNow, caller: CallerNow, form: TaskForm, key: Idempote
     """Hand a task to an agent; it is written down when this returns. Idempotency keys are as in `offer`."""
     caller.require("submit")
     backend.checked_text(form.text)
-    card = backend.agent(caller, form.agent)
+    card = backend.running(caller, form.agent)
     backend.check_caps(card.name, caller.name)
     body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
     key = key or form.idempotency_key

@@ -16,7 +16,8 @@ from memshare.doors.caller import Caller
 from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_memory.curate.requests import RestoreForgotten, TrashRequest
-from memshare_memory.forget.answers import Restored, TrashPage
+from memshare_memory.forget.answers import RestoredMemories, TrashPage
+from memshare_memory.memory import Memory
 
 
 @serves(TrashCalls.list)
@@ -34,15 +35,21 @@ def trash(
 
 
 @serves(TrashCalls.restore)
-def restore(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> Restored:
+def restore(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> RestoredMemories:
     """Take a memory back out of the trash."""
     caller.require("curate")
-    found = _page(backend, caller, TrashRequest(prefix=str(memory_id), limit=1)).forgotten
-    if not found:
+    found = find_forgotten(backend, caller, memory_id)
+    if found is None:
         raise NotFound(f"The trash has no memory of yours with the id {str(memory_id)!r}.")
     restored = backend.client.memories.restore_forgotten(RestoreForgotten(ids=(memory_id,)))
-    audit(caller, "restore", memory_id=memory_id, pool=found[0].memory.pool)
+    audit(caller, "restore", memory_id=memory_id, pool=found.pool)
     return restored
+
+
+def find_forgotten(backend: Backend, caller: Caller, memory_id: UUID) -> Memory | None:
+    """A memory of the caller's pools that lies in the trash; None where it does not."""
+    found = _page(backend, caller, TrashRequest(prefix=str(memory_id), limit=1)).forgotten
+    return found[0].memory if found else None
 
 
 def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NamedTuple
 
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
@@ -11,16 +12,25 @@ from memshare.doors.calls.needs import needs
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
 
-COUNTED_EVERY = 5.0  # seconds
+SOONEST, LATEST = 5.0, 30.0  # seconds between two counts
+SHARE = 0.01  # of the time goes to counting, at most, unless that were later
 MOST_CALLERS = 1_000
 
 
+class Count(NamedTuple):
+    """The number of what needs a person; `away` says what does not answer, so that some of it was not counted."""
+
+    number: int | None = None
+    away: str = ""
+
+
 class Needs:
-    """The number for each caller, which is a few seconds old at most."""
+    """The count for each caller, which is some seconds old."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._counts: dict[Caller, tuple[float, int | None]] = {}
+        self._counts: dict[Caller, tuple[float, Count]] = {}
+        """When to count again, and what the last count was."""
         self._lock = threading.Lock()
 
     def look_again(self) -> None:
@@ -28,18 +38,26 @@ class Needs:
         with self._lock:
             self._counts.clear()
 
-    def count(self, caller: Caller) -> int | None:
-        """The number now; None where it is not known, as the memory service is away."""
+    def count(self, caller: Caller) -> Count:
+        """The count now; while one page counts, the others go by what was counted before."""
+        begun = time.monotonic()
         with self._lock:
-            counted, number = self._counts.get(caller, (-COUNTED_EVERY, None))
-        if time.monotonic() - counted < COUNTED_EVERY:
-            return number
-        try:
-            number = needs(self._backend, caller).total
-        except (MemshareError, *DOWN):
-            number = None
-        with self._lock:
+            due, last = self._counts.get(caller, (0.0, Count()))
+            if begun < due:
+                return last
             if len(self._counts) >= MOST_CALLERS:
                 self._counts.clear()
-            self._counts[caller] = (time.monotonic(), number)
-        return number
+            self._counts[caller] = (begun + LATEST, last)
+        found = self._look(caller)
+        took = time.monotonic() - begun
+        wait = SOONEST if found.away else min(max(SOONEST, took / SHARE), LATEST)
+        with self._lock:
+            self._counts[caller] = (time.monotonic() + wait, found)
+        return found
+
+    def _look(self, caller: Caller) -> Count:
+        try:
+            found = needs(self._backend, caller)
+        except (MemshareError, *DOWN) as error:
+            return Count(away=str(error))
+        return Count(found.total, " ".join(found.missing))

@@ -29,7 +29,7 @@ from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
 from memshare.doors.pages.fields import filled_in
 from memshare.doors.pages.menu import MENU
-from memshare.doors.pages.needs import Needs
+from memshare.doors.pages.needs import Count, Needs
 from memshare.doors.pages.render import rendered
 from memshare.doors.pages.session import require_same_origin, sign_in, sign_out, who_asks
 from memshare.doors.pages.stream import Pulse, changes, state_of
@@ -177,10 +177,11 @@ class Site:
     def _show(self, request: Request, shows: Shows) -> Response:
         caller = who_asks(self._backend, request)
         beat = self._pulse.beat()  # before it is looked at, so that no change is missed
-        screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))
-        if isinstance(screen, Streamed):
-            return _sent(screen)
-        return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
+        with self._pulse.showing():
+            screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))
+            if isinstance(screen, Streamed):
+                return _sent(screen)
+            return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
 
     def _state(self, caller: Caller, journey: str) -> str:
         """A text that is another one as soon as what a page follows has changed."""
@@ -196,6 +197,7 @@ class Site:
 
     def _page(self, request: Request, caller: Caller | None, screen: Screen) -> Response:
         note = _note(request)
+        counted = self._needs.count(caller) if caller else Count()
         follows = urlencode({"journey": screen.watches, "seen": screen.seen})
         html = rendered(
             screen.template,
@@ -206,7 +208,10 @@ class Site:
             who=caller,
             is_local=caller is not None and caller.name == LOCAL_NAME,
             stream=f"/pages/stream?{follows}" if caller and request.method == "GET" else "",
-            inbox=self._needs.count(caller) if caller else None,
+            inbox=counted.number,
+            fault=counted.away,
+            deployment=self._backend.name,
+            deployments=self._backend.beside,
             note=note,
         )
         answer = HTMLResponse(html, screen.status, headers={"Cache-Control": "no-store"})

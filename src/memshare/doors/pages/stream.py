@@ -6,7 +6,8 @@ import asyncio
 import hashlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 
 from starlette.concurrency import run_in_threadpool
 
@@ -15,29 +16,43 @@ from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import own_journey
+from memshare.doors.pages.needs import Count
 from memshare_broker.connection import DOWN
 from memshare_broker.delivery.keys import RECENT
 from memshare_broker.errors import MemshareError
 
 LONGEST = 300.0  # seconds; the browser asks again then, with a session that is good still
 LOOKS_EVERY = 1.0  # seconds
-BEATS_EVERY = 3.0  # seconds: while tasks are worked off, pages that list them change no more often
+BEATS_EVERY, LONGEST_BEAT = 3.0, 15.0  # seconds: while tasks are worked off, pages that list them change no more often
+SHARE = 0.02  # of the time goes to showing pages, at most, unless the beat would be longer than the longest
 SAYS_SOMETHING_EVERY = 15.0  # seconds, so that a connection that is lost is noticed
 
 
 class Pulse:
-    """What changes whenever something happens in the deployment; looked at every few seconds for all pages."""
+    """What changes whenever something happens in the deployment; looked at every few seconds for all pages.
+
+    The more time pages take, the rarer it is looked at: what works off tasks is not to wait for them.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._looked = -BEATS_EVERY
+        self._due = 0.0
+        self._spent = 0.0
         self._beat = ""
         self._one_looks = threading.Lock()
+
+    @contextmanager
+    def showing(self) -> Iterator[None]:
+        """Count the time that a page takes."""
+        begun = time.monotonic()
+        yield
+        self._spent += time.monotonic() - begun
 
     def beat(self) -> str:
         """A text that is another one after each change; raises `Unreachable`."""
         with self._one_looks:
-            if time.monotonic() - self._looked >= BEATS_EVERY:
+            now = time.monotonic()
+            if now >= self._due:
                 ledger = self._backend.client.ledger
                 with self._backend.reaching():
                     seen = (
@@ -49,7 +64,8 @@ class Pulse:
                         [one.node for one in self._backend.client.workers()],
                     )
                 self._beat = _digest(repr(seen))
-                self._looked = time.monotonic()
+                self._due = now + min(max(BEATS_EVERY, self._spent / SHARE), LONGEST_BEAT)
+                self._spent = 0.0
             return self._beat
 
 
@@ -67,7 +83,7 @@ def state_in(journey: JourneyReply) -> str:
 
 
 async def changes(
-    look: Callable[[], str], seen: str, count: Callable[[], int | None], is_ending: Callable[[], bool]
+    look: Callable[[], str], seen: str, count: Callable[[], Count], is_ending: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """The events of a page: `changed` whenever `look` sees something else than the page has `seen`, `inbox` with the
     number of what needs a person, `away` with the reason while something does not answer, and `back` when it does
@@ -79,21 +95,20 @@ async def changes(
     while time.monotonic() - begun < LONGEST and not is_ending():
         events = []
         try:
-            now, number = await run_in_threadpool(lambda: (look(), count()))
+            now, counted = await run_in_threadpool(lambda: (look(), count()))
         except (MemshareError, *DOWN) as error:
-            if str(error) != away:
-                away = str(error)
-                events.append(_event("away", away))
-        else:
-            if away:
-                away = ""
-                events += [_event("back", "It answers again."), _event("changed", "")]
-            elif now != seen:
-                events.append(_event("changed", ""))
-            if number != inbox:
-                inbox = number
-                events.append(_event("inbox", "" if number is None else str(number)))
-            seen = now
+            now, counted = seen, Count(away=str(error))
+        is_back = bool(away) and not counted.away
+        if is_back:
+            events.append(_event("back", "It answers again."))
+        elif counted.away != away:
+            events.append(_event("away", counted.away))
+        if is_back or now != seen:
+            events.append(_event("changed", ""))
+        if counted.number != inbox and not counted.away:
+            inbox = counted.number
+            events.append(_event("inbox", "" if inbox is None else str(inbox)))
+        away, seen = counted.away, now
         if not events and time.monotonic() - said > SAYS_SOMETHING_EVERY:
             events.append(": still here\n\n")
         for event in events:

@@ -43,6 +43,11 @@ class Visit:
             raise BadInput(f"The field {name!r} names one id, not {len(found)}: go back, and try again.")
         return found[0]
 
+    def own_page(self, name: str) -> str:
+        """The path that a field names, if it is one of ours; else nothing."""
+        path = self.field(name)
+        return path if path.startswith("/") and not path.startswith(("//", "/\\")) else ""
+
     def given(self, *names: str) -> dict[str, str]:
         """Those of these fields that say something."""
         return {name: text for name in names if (text := self.field(name))}

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from fastapi.datastructures import Default
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from fastapi.sse import EventSourceResponse
 
 from memshare.client.rest.calls.memories import MemoryReply
@@ -17,9 +18,18 @@ from memshare.doors.problems import RESPONSES
 from memshare.doors.table import served
 
 
-def call_routes() -> APIRouter:
-    """The routes, in the order of the documentation."""
-    router = APIRouter(responses=RESPONSES)
+def _name(route: APIRoute) -> str:
+    return route.name
+
+
+@functools.cache
+def call_routes() -> list[APIRoute]:
+    """The routes, in the order of the documentation.
+
+    All apps of a process share them: they find the backend in the state of the app that is asked, and FastAPI takes a
+    tenth of a second to make them.
+    """
+    router = APIRouter(generate_unique_id_function=_name)
     for call, function in served().items():
         router.add_api_route(
             call.path,
@@ -30,8 +40,9 @@ def call_routes() -> APIRouter:
             tags=[call.heading],
             description=call.does,
             response_class=EventSourceResponse if call.silence else Default(JSONResponse),
+            responses=RESPONSES,
         )
-    return router
+    return [route for route in router.routes if isinstance(route, APIRoute)]
 
 
 def _with_etag(function: Callable[..., MemoryReply]) -> Callable[..., MemoryReply]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.experiment import NO_MEMORIES, Experiment
 from memshare.evaluation.lab import Lab
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label
 
 WRITTEN_OF = 2  # one of so many queries becomes a memory; the others are for practice
@@ -35,7 +35,11 @@ def run(lab: Lab) -> None:
 
 
 def _read(
-    lab: Lab, model: str, same: list[Item], written: Mapping[str, Mapping[str, Pair]], to_practise: tuple[Item, ...]
+    lab: Lab,
+    model: str,
+    same: list[DataItem],
+    written: Mapping[str, Mapping[str, AnsweredItem]],
+    to_practise: tuple[DataItem, ...],
 ) -> None:
     own = [written[model][item.id] for item in same]
     own_only = lab.setup(OWN_ONLY, model)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.experiments.growth import grow
 from memshare.evaluation.lab import Lab, share_of
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 
 BAD_OF = 4  # one of so many seeds stays as it is
 USELESS, POOR = "spoiled to nothing", "cut in half"
@@ -16,26 +16,26 @@ BANDS = {USELESS: (0.0, 15.0), POOR: (35.0, 65.0)}  # of the score that each is 
 DRAWS = 5
 NOTHING = ("…", "?")  # the last draws of what is worth nothing
 
-Grade = Callable[[Sequence[Pair]], Sequence[float | None]]
+Grade = Callable[[Sequence[AnsweredItem]], Sequence[float | None]]
 
 
-def spoiled(items: list[Item]) -> list[Pair]:
+def spoiled(items: list[DataItem]) -> list[AnsweredItem]:
     """Pairs with bad answers: every other one to something else, cut to three words or six
     characters of Chinese; the others the right one, cut."""
     return [
-        Pair(item, _few(items[place - 1].answer), None, USELESS)
+        AnsweredItem(item, _few(items[place - 1].answer), None, USELESS)
         if place % 2
-        else Pair(item, _part(item.answer, 0.5), None, POOR)
+        else AnsweredItem(item, _part(item.answer, 0.5), None, POOR)
         for place, item in enumerate(items)
     ]
 
 
-def drawn(items: list[Item], grade: Grade) -> list[Pair]:
+def drawn(items: list[DataItem], grade: Grade) -> list[AnsweredItem]:
     """Spoiled pairs with their scores, half near 0 and half near 50: what is graded otherwise is spoiled again.
 
     After `DRAWS` draws the one that came nearest stays.
     """
-    found: dict[int, Pair] = {}
+    found: dict[int, AnsweredItem] = {}
     pairs, shares = spoiled(items), [0.5] * len(items)
     places = list(range(len(items)))
     for draw in range(DRAWS):
@@ -56,7 +56,7 @@ def drawn(items: list[Item], grade: Grade) -> list[Pair]:
     return [found[place] for place in range(len(items))]
 
 
-def _distance(pair: Pair) -> float:
+def _distance(pair: AnsweredItem) -> float:
     """How far a score is from what the pair was made for."""
     low, high = BANDS[pair.by]
     return 100.0 if pair.score is None else max(low - pair.score, pair.score - high, 0.0)
@@ -88,7 +88,7 @@ def run(lab: Lab) -> None:
         grow(lab, own, [*seeds[::BAD_OF], *bad], share_of(lab.ids(own, bad), "bad memories shown"))
 
 
-def told(bad: Sequence[Pair]) -> str:
+def told(bad: Sequence[AnsweredItem]) -> str:
     """How the scorer graded the bad pairs."""
     parts = []
     for name, (low, high) in BANDS.items():

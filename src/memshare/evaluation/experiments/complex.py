@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.experiment import Bundled, Experiment
 from memshare.evaluation.experiments.knowledge import says
 from memshare.evaluation.lab import PEOPLE, Lab
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label
 
 ENGINE = Label("engine", lambda pool, number: f"{pool}-engine-{number}")
@@ -28,7 +28,7 @@ def run(lab: Lab) -> None:
         lab.measure(PLAIN, plain, k=0, marks=marks)
         if found:
             agents = dict.fromkeys(item.agent for item in lab.split.test)
-            shown = [Pair(_statement(agent, text), text, None, PEOPLE) for agent in agents for text in found]
+            shown = [AnsweredItem(_statement(agent, text), text, None, PEOPLE) for agent in agents for text in found]
             lab.bring_in(f"passages {model}", plain, shown)
             lab.measure("one call with passages", plain, k=PASSAGES, marks=marks)
         lab.measure("engine", engine, marks=marks)
@@ -48,8 +48,8 @@ def _texts_in(folder: Path) -> list[Path]:
     return sorted({file for form in TEXTS for file in folder.rglob(form)})
 
 
-def _statement(agent: str, text: str) -> Item:
-    return Item(id=text, agent=agent, kind=None, prompt=None, answer=text)
+def _statement(agent: str, text: str) -> DataItem:
+    return DataItem(id=text, agent=agent, kind=None, prompt=None, answer=text)
 
 
 COMPLEX = Experiment(

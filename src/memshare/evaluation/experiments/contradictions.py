@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from memshare.client.client import Client
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.experiment import NO_MEMORIES, Bundled, Experiment
 from memshare.evaluation.experiments.credibility import ASKED_AFTER, ROUNDS, STRICT
 from memshare.evaluation.experiments.facts import NEEDED, right, wrong
@@ -28,7 +28,7 @@ def run(lab: Lab) -> None:
         true, false = right(items), wrong(items)
         shown = share_of(lab.ids(strict, false), "false memories shown")
 
-        def marks(item: Item, answer: str, memories: Sequence[UUID], shown: Marks = shown) -> dict[str, float]:
+        def marks(item: DataItem, answer: str, memories: Sequence[UUID], shown: Marks = shown) -> dict[str, float]:
             return told(item, answer, memories) | shown(item, answer, memories)
 
         lab.measure(NO_MEMORIES, strict, k=0, marks=told)
@@ -56,7 +56,7 @@ def _found(model: str, pools: Sequence[str], pairs: Sequence[frozenset[UUID]]) -
             "statements; nobody linked them."
         )
 
-    return Change(count)
+    return count
 
 
 CONTRADICTIONS = Experiment(

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memshare.evaluation.data import Item
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment
 from memshare.evaluation.experiments.knowledge import delete, says
 from memshare.evaluation.lab import PEOPLE, Lab
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 
 NEEDED = ("statement", "changed", "changed_statement")
 
 
-def right(items: Sequence[Item]) -> list[Pair]:
+def right(items: Sequence[DataItem]) -> list[AnsweredItem]:
     """What each item states, as statements without a prompt."""
     return [_stated(item, item.statement or "") for item in items]
 
 
-def wrong(items: Sequence[Item]) -> list[Pair]:
+def wrong(items: Sequence[DataItem]) -> list[AnsweredItem]:
     """What each item states once it is changed."""
     return [_stated(item, item.changed_statement or "") for item in items]
 
@@ -41,8 +41,8 @@ def run(lab: Lab) -> None:
         lab.measure("deleted", own, marks=marks)
 
 
-def _stated(item: Item, text: str) -> Pair:
-    return Pair(item.model_copy(update={"prompt": None, "kind": None}), text, None, PEOPLE)
+def _stated(item: DataItem, text: str) -> AnsweredItem:
+    return AnsweredItem(item.model_copy(update={"prompt": None, "kind": None}), text, None, PEOPLE)
 
 
 FACTS = Experiment(

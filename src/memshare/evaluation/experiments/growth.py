@@ -7,7 +7,7 @@ from functools import partial
 
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab, Marks, no_marks
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Setup
 
 PHASES = ("0 %", "25 %", "50 %", "75 %", "100 %")  # of the queries answered
@@ -16,7 +16,7 @@ GROWING = "3 memories"
 
 
 def grow(
-    lab: Lab, setup: Setup, begin: Sequence[Pair], marks: Marks = no_marks, phases: Sequence[str] = PHASES
+    lab: Lab, setup: Setup, begin: Sequence[AnsweredItem], marks: Marks = no_marks, phases: Sequence[str] = PHASES
 ) -> None:
     """Begin a pool with these pairs, and measure as it grows: at each phase an equal part of the queries more.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memshare.evaluation.experiment import NO_MEMORIES, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label
 
 SEEDED = Label("seeded", lambda pool, _: f"{pool}-seeded")
@@ -36,7 +36,7 @@ def run(lab: Lab) -> None:
     lab.notes.append(
         f"Every pool has {len(same)} of the {len(lab.split.queries)} queries: those that all answered well."
     )
-    people = [Pair(item, item.answer, None, PEOPLE) for item in same]
+    people = [AnsweredItem(item, item.answer, None, PEOPLE) for item in same]
     lab.remember(f"by {PEOPLE}", lab.setup(BY_PEOPLE, lab.models[0]), people)
     for number, writer in enumerate(lab.models):
         lab.remember(f"by {writer}", lab.setup(_by(number), writer), [written[writer][item.id] for item in same])

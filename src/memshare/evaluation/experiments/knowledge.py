@@ -7,22 +7,22 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memshare.client.client import Client
-from memshare.evaluation.data import Item, Split
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.data import DataItem, Split
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab, Marks
-from memshare.evaluation.queues import Change, Pair
+from memshare.evaluation.queues import AnsweredItem, Change
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import folded
 
 SHORT = 12  # words; who asks for a sonnet does not expect to be told one
 
-Says = Callable[[Item], str]
+Says = Callable[[DataItem], str]
 
 
 def says(**wanted: Says) -> Marks:
     """Whether an answer has a text, as whole words, whatever its case and white space."""
 
-    def marks(item: Item, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
+    def marks(item: DataItem, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
         said = folded(answer)
         return {
             name.replace("_", " "): float(re.search(rf"(?<!\w){re.escape(folded(says(item)))}(?!\w)", said) is not None)
@@ -36,15 +36,15 @@ def run(lab: Lab) -> None:
     """Tell the agents the answer of each short test question, ask; change it to another, ask; delete it, ask."""
     items, other = short_questions(lab.split)
 
-    def first(item: Item) -> str:
+    def first(item: DataItem) -> str:
         return item.answer
 
-    def second(item: Item) -> str:
+    def second(item: DataItem) -> str:
         return other[item.id]
 
     for model in lab.models:
         own = lab.setup(OWN, model)
-        pairs = [Pair(item, item.answer, None, PEOPLE) for item in items]
+        pairs = [AnsweredItem(item, item.answer, None, PEOPLE) for item in items]
         memories = [pair.id(lab.pool_of(own, pair.item)) for pair in pairs]
         lab.measure(NO_MEMORIES, own, k=0, items=items, marks=says(says_the_first=first, says_the_second=second))
         lab.bring_in(f"add {model}", own, pairs)
@@ -56,7 +56,7 @@ def run(lab: Lab) -> None:
         lab.measure("deleted", own, items=items, marks=says(says_the_first=first, says_the_second=second))
 
 
-def short_questions(split: Split) -> tuple[list[Item], dict[str, str]]:
+def short_questions(split: Split) -> tuple[list[DataItem], dict[str, str]]:
     """The test questions with short answers, and for each another answer: a query's of its kind, and nobody's here.
 
     All test questions where none has a short answer.
@@ -71,7 +71,7 @@ def short_questions(split: Split) -> tuple[list[Item], dict[str, str]]:
     return usable, {item.id: spare[item.label][place % len(spare[item.label])] for place, item in enumerate(usable)}
 
 
-def _is_short(item: Item) -> bool:
+def _is_short(item: DataItem) -> bool:
     return item.answer.isascii() and len(item.answer.split()) <= SHORT
 
 
@@ -79,7 +79,7 @@ def delete(memories: Sequence[UUID]) -> Change:
     def change(client: Client) -> None:
         client.memories.forget(Forget(ids=tuple(memories)))
 
-    return Change(change)
+    return change
 
 
 KNOWLEDGE = Experiment(
@@ -92,4 +92,5 @@ KNOWLEDGE = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    bundled=Bundled("facts.jsonl", split=True),
 )

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import PEOPLE, Lab
-from memshare.evaluation.queues import Pair
+from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label, Setup
 
 RUBRIC = "integrated"
@@ -39,7 +39,7 @@ def run(lab: Lab) -> None:
     )
 
 
-def _graded_anew(lab: Lab, setup: Setup, pairs: Sequence[Pair]) -> list[Pair]:
+def _graded_anew(lab: Lab, setup: Setup, pairs: Sequence[AnsweredItem]) -> list[AnsweredItem]:
     """Those pairs that the rubric of a setup gives at least the mean of the seeds, with its scores."""
     scores = [one.score for one in lab.queues.grade(pairs, setup)]
     of_seeds = [score for score, pair in zip(scores, pairs, strict=True) if pair.by == PEOPLE and score is not None]

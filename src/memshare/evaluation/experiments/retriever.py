@@ -8,7 +8,6 @@ from contextlib import closing
 from memshare.client.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
 from memshare.evaluation.lab import Lab, Measured
-from memshare.evaluation.queues import Change
 from memshare.operate import consolidating
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
@@ -28,15 +27,15 @@ def run(lab: Lab) -> None:
     for own in setups:
         lab.bring_in(f"seeds {own.model}", own, lab.seeds)
         lab.write("learn", own, lab.split.queries, remember=True, in_order=True)
-    lab.change("adapters off", Change(_adapters_off))
+    lab.change("adapters off", _adapters_off)
     for own in setups:
         lab.measure(NO_MEMORIES, own, k=0)
         lab.measure("untrained", own)
-    lab.change("adapters on", Change(_adapters_on))
+    lab.change("adapters on", _adapters_on)
     for own in setups:
         lab.measure("adapter", own)
     lab.notes += [said for model in lab.models if (said := equal(lab.measured, model))]
-    if not lab.change("consolidate", Change(_consolidate, writes=1)):
+    if not lab.change("consolidate", _consolidate):
         for own in setups:
             lab.measure("consolidated", own)
 

@@ -28,7 +28,7 @@ _MANIFEST = "manifest.json"
 _CHUNK = 2**20
 
 
-class Part(Message):
+class ArchivePart(Message):
     """One file of the archive."""
 
     sha256: str
@@ -44,7 +44,7 @@ class Manifest(Message):
     memories: int
     by_pool: dict[str, int]
     keys: int
-    parts: dict[str, Part]
+    parts: dict[str, ArchivePart]
 
 
 class NewArchive:
@@ -52,9 +52,9 @@ class NewArchive:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, ArchivePart] = {}
 
-    def add(self, name: str, chunks: Iterable[bytes]) -> Part:
+    def add(self, name: str, chunks: Iterable[bytes]) -> ArchivePart:
         """Write a part."""
         digest, lines = hashlib.sha256(), 0
         with self._zip.open(name, "w", force_zip64=True) as part:
@@ -62,7 +62,7 @@ class NewArchive:
                 part.write(chunk)
                 digest.update(chunk)
                 lines += chunk.count(b"\n")
-        self.parts[name] = Part(sha256=digest.hexdigest(), lines=lines)
+        self.parts[name] = ArchivePart(sha256=digest.hexdigest(), lines=lines)
         return self.parts[name]
 
     def add_folder(self, prefix: str, folder: Path, pattern: str) -> None:

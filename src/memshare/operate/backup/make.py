@@ -12,6 +12,7 @@ from typing import NamedTuple
 import redis
 
 from memshare.client.client import Client
+from memshare.client.last_backup import LastBackup, note_backup
 from memshare.operate.backup.archive import AGENTS, ENCODER, FORMAT, POOL, REDIS, Manifest, NewArchive, new_archive
 from memshare.operate.backup.pool_copy import PoolCopy
 from memshare.operate.backup.read_redis import nobody_writes, read_keys
@@ -34,8 +35,11 @@ class Made(NamedTuple):
     pool_waited: float
 
 
-def make(client: Client, direct: redis.Redis, file: Path, progress: Progress) -> Made:
-    """Write a backup to a file that is not there yet; raises `TryAgain` where no memory service answers."""
+def make(client: Client, direct: redis.Redis, file: Path, progress: Progress, by: str) -> Made:
+    """Write a backup to a file that is not there yet, and note it; raises `TryAgain` where no memory service answers.
+
+    `by` is who makes it.
+    """
     settings = client.settings
     if file.exists():
         raise BadInput(f"{str(file)!r} is there already: give the backup another name.")
@@ -70,6 +74,8 @@ def make(client: Client, direct: redis.Redis, file: Path, progress: Progress) ->
             parts=archive.parts,
         )
         archive.finish(manifest)
+    size = file.stat().st_size
+    note_backup(direct, LastBackup(at=manifest.made, by=by, file=str(file.resolve()), size=size, memories=len(pool)))
     return Made(manifest, redis_waited, pool_waited)
 
 

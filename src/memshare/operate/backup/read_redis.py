@@ -16,10 +16,10 @@ import redis
 from pydantic import JsonValue
 from redis.client import NEVER_DECODE
 
-from memshare.operate.backup.kept_key import ALL, beside, lasts
-from memshare_broker.errors import MemshareError
+from memshare.operate.backup.saved_key import ALL, beside, lasts
+from memshare_broker.errors import MemshareError, TryAgain
 
-_PAUSE = 5_000  # milliseconds for which one call keeps writers waiting
+_PAUSE = 10.0  # seconds for which one call keeps writers waiting
 _RENEW_AFTER = 2.0  # seconds
 _AT_ONCE = 2_000  # keys of a round trip
 _ABSENT = -2  # what PTTL says of a key that is not there
@@ -36,15 +36,19 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 def nobody_writes(client: redis.Redis) -> Iterator[Callable[[], None]]:
     """Keep every client of this Redis from writing while the block runs; it gets a sign of life to call now and then.
 
-    Who wants to write waits meanwhile. It ends by itself where this process is killed.
+    Who wants to write waits meanwhile. It ends by itself where this process is killed. Raises `TryAgain` where it may
+    have ended before the block did: what was read then may not fit together.
     """
-    renewed = float("-inf")
+    began: float | None = None
 
     def alive() -> None:
-        nonlocal renewed
-        if time.monotonic() - renewed > _RENEW_AFTER:
-            client.client_pause(_PAUSE, all=False)
-            renewed = time.monotonic()
+        nonlocal began
+        now = time.monotonic()
+        if began is not None and now - began > _PAUSE:
+            raise TryAgain("Redis was read too slowly to keep writers waiting: nothing was saved. Run this again.")
+        if began is None or now - began > _RENEW_AFTER:
+            client.client_pause(round(_PAUSE * 1_000), all=False)
+            began = now
 
     try:
         alive()
@@ -55,6 +59,7 @@ def nobody_writes(client: redis.Redis) -> Iterator[Callable[[], None]]:
         ) from error
     try:
         yield alive
+        alive()
     finally:
         client.client_unpause()
 
@@ -90,8 +95,13 @@ def _read(client: redis.Redis, kind: str, keys: list[str]) -> Iterator[str]:
     for key, ttl, value in zip(keys, replies[::2], replies[1::2], strict=True):
         if ttl != _ABSENT:
             # By hand, as Redis waits; `Kept` reads it.
-            kept = {"key": key, "type": kind, "expires": int(now + ttl) if ttl >= 0 else None, "value": _as_text(value)}
-            yield json.dumps(kept, ensure_ascii=False)
+            saved = {
+                "key": key,
+                "type": kind,
+                "expires": int(now + ttl) if ttl >= 0 else None,
+                "value": _as_text(value),
+            }
+            yield json.dumps(saved, ensure_ascii=False)
 
 
 def _as_text(value: Any) -> JsonValue:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from memshare.operate.backup.archive import AGENTS, ENCODER, POOL, REDIS, Archive
 from memshare.operate.backup.make import Progress
 from memshare.operate.backup.write_redis import is_used, remove_keys, write_keys
-from memshare.operate.environment import environment_of
+from memshare.operate.child import environment_of
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
@@ -33,7 +33,7 @@ from memshare_memory.pool.restoring import RESTORING
 from memshare_memory.stores import data_folder
 
 
-class Restored(NamedTuple):
+class RestoredDeployment(NamedTuple):
     """What was restored; `aside` is the folder of the pool that was there before.
 
     `tokens_left_out` counts the backup's tokens, where they were not wanted.
@@ -56,7 +56,7 @@ def restore(
     *,
     replace: bool,
     tokens: bool = False,
-) -> Restored:
+) -> RestoredDeployment:
     """Restore everything. Raises `BadInput`, with nothing changed, where it does not fit or would replace something.
 
     Without `tokens` those of the doors stay as they are: one that was revoked since must not come back.
@@ -85,7 +85,7 @@ def restore(
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
-    return Restored(filled.written, filled.left_out, manifest.keys, agents, aside, tokens_left_out)
+    return RestoredDeployment(filled.written, filled.left_out, manifest.keys, agents, aside, tokens_left_out)
 
 
 def agents_folder(settings: Settings) -> Path:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 
 import redis
 
+from memshare.client.last_backup import LAST_BACKUP
 from memshare.doors.tokens import TOKENS
-from memshare.operate.backup.kept_key import ALL, Kept, beside, is_of_use
+from memshare.operate.backup.saved_key import ALL, SavedKey, beside, is_of_use
 from memshare_broker.app import lists_of
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import MESSAGES, OPEN, PARKED, QUEUES, UNACKED, UNACKED_INDEX
@@ -36,34 +37,37 @@ def write_keys(
     """
     left_out = 0
     parked: set[str] = set()
-    queues: list[Kept] = []
+    queues: list[SavedKey] = []
     with client.pipeline(transaction=False) as change:
         for number, line in enumerate(lines):
-            kept = Kept.model_validate_json(line)
-            if kept.key == PARKED:
-                parked = {one for one, _ in kept.pairs}
-            if kept.key == TOKENS and not tokens:
-                left_out = len(kept.pairs)
-            elif kept.key.startswith(OPEN):
-                queues.append(kept)
+            saved = SavedKey.model_validate_json(line)
+            if saved.key == PARKED:
+                parked = {one for one, _ in saved.pairs}
+            if saved.key == TOKENS and not tokens:
+                left_out = len(saved.pairs)
+            elif saved.key.startswith(OPEN):
+                queues.append(saved)
             else:
-                _write(change, _signed(kept, signer) if kept.key == MESSAGES and signer else kept)
+                _write(change, _signed(saved, signer) if saved.key == MESSAGES and signer else saved)
             if number % _AT_ONCE == 0:
                 change.execute()
             progress()
-        for kept in queues:
-            _write(change, _overdue(kept, parked))
+        for saved in queues:
+            _write(change, _overdue(saved, parked))
         change.execute()
     return left_out
 
 
 def remove_keys(client: redis.Redis, *, tokens: bool = False) -> None:
-    """Remove all that a deployment keeps in this Redis, and its messages on their way; its tokens only if wanted."""
+    """Remove all that a deployment keeps in this Redis, and its messages on their way; its tokens only if wanted.
+
+    When its last backup was made stays: that is there still, whatever is restored.
+    """
     queues = [str(one) for one in client.smembers(QUEUES)]
     gone = [place for queue in queues for place in lists_of(queue)] + [UNACKED, UNACKED_INDEX]
     for name in client.scan_iter(ALL, count=1_000):
         key = str(name)
-        if key != RESTORING and (tokens or key != TOKENS):
+        if key not in (RESTORING, LAST_BACKUP) and (tokens or key != TOKENS):
             gone.append(key)
         gone += beside(key)
     for start in range(0, len(gone), _AT_ONCE):
@@ -75,35 +79,35 @@ def is_used(client: redis.Redis) -> bool:
     return any(is_of_use(str(key)) for key in client.scan_iter(ALL, count=1_000))
 
 
-def _write(change: redis.client.Pipeline, kept: Kept) -> None:
-    values = [text.encode("latin-1") for text in kept.texts]
+def _write(change: redis.client.Pipeline, saved: SavedKey) -> None:
+    values = [text.encode("latin-1") for text in saved.texts]
     for start in range(0, len(values), 2 * _PAIRS):
         some = values[start : start + 2 * _PAIRS]
-        if kept.type == "string":
-            change.set(kept.key, some[0])
-        elif kept.type == "list":
-            change.rpush(kept.key, *some)
-        elif kept.type == "set":
-            change.sadd(kept.key, *some)
-        elif kept.type == "hash":
-            change.hset(kept.key, items=some)
+        if saved.type == "string":
+            change.set(saved.key, some[0])
+        elif saved.type == "list":
+            change.rpush(saved.key, *some)
+        elif saved.type == "set":
+            change.sadd(saved.key, *some)
+        elif saved.type == "hash":
+            change.hset(saved.key, items=some)
         else:
-            change.zadd(kept.key, dict(zip(some[::2], map(float, some[1::2]), strict=True)))
-    if kept.expires is not None:
-        change.pexpireat(kept.key, kept.expires)
+            change.zadd(saved.key, dict(zip(some[::2], map(float, some[1::2]), strict=True)))
+    if saved.expires is not None:
+        change.pexpireat(saved.key, saved.expires)
 
 
-def _overdue(kept: Kept, parked: set[str]) -> Kept:
+def _overdue(saved: SavedKey, parked: set[str]) -> SavedKey:
     """The open messages of a queue, as if they had been silent for long; those that wait for their time keep it."""
-    pairs = [(one, score if one in parked else _LONG_AGO) for one, score in kept.pairs]
-    return kept.model_copy(update={"value": [part for pair in pairs for part in pair]})
+    pairs = [(one, score if one in parked else _LONG_AGO) for one, score in saved.pairs]
+    return saved.model_copy(update={"value": [part for pair in pairs for part in pair]})
 
 
-def _signed(kept: Kept, signer: Signer) -> Kept:
+def _signed(saved: SavedKey, signer: Signer) -> SavedKey:
     made: list[str] = []
-    for one, text in kept.pairs:
+    for one, text in saved.pairs:
         entry = Entry.model_validate_json(text.encode("latin-1"))
         if entry.signature is not None:
             text = entry.signed(signer).model_dump_json().encode().decode("latin-1")
         made += [one, text]
-    return kept.model_copy(update={"value": made})
+    return saved.model_copy(update={"value": made})

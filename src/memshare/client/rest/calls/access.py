@@ -1,4 +1,4 @@
-"""Access: tokens, who has them and what they may do."""
+"""Access: tokens, who has them and what they may do; and the last backup."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from memshare.client.last_backup import LastBackup
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 
@@ -37,7 +38,7 @@ TokenReplies = list[TokenReply]
 
 
 class Access(Calls[Asked]):
-    """Tokens. All of it takes the right `admin` and a token that sees all pools."""
+    """Tokens and backups. All of it takes the right `admin` and a token that sees all pools."""
 
     @call("get_tokens", "GET", "/v1/tokens")
     def list(self) -> TokenReplies:
@@ -47,9 +48,13 @@ class Access(Calls[Asked]):
     def create(self, name: str, may: Sequence[str], *, pools: Sequence[str] | None = None) -> NewTokenReply:
         """Make a token and tell its text, once. From the first one on every request needs one.
 
-        `may` are rights (recall, offer, submit, curate, admin); without `pools` it sees all of them.
+        `may` are rights (recall, watch, offer, submit, curate, admin); without `pools` it sees all of them.
         """
 
     @call("delete_token", "DELETE", "/v1/tokens/{token_name}", repeatable=False)
     def revoke(self, token_name: str) -> RevokedReply:
         """Revoke a token, at once. What it brought in stays."""
+
+    @call("get_last_backup", "GET", "/v1/backups/last")
+    def last_backup(self) -> LastBackup | None:
+        """The last backup that was made, null without any; it takes the right `admin` for all pools."""

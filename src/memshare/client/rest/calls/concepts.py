@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -78,6 +79,21 @@ class AnsweredReply(Message):
     model: str = Field(description="'offline' is none: then the answer is the nearest memory's")
 
 
+class QuestionReply(Message):
+    """A question that an agent is asked only if somebody says so."""
+
+    id: str
+    question: str
+    why: str = Field(description="who was proposed it, or who asked it in vain")
+
+
+class QuestionDecidedReply(Message):
+    """What was decided on a question, and the journey in which it is asked, if it is."""
+
+    id: str
+    journey: str | None
+
+
 class ConceptCalls(Calls[Asked]):
     """What a pool is about."""
 
@@ -109,5 +125,16 @@ class ConceptCalls(Calls[Asked]):
     def answer(self, pool: str, question: str, *, memories: int = 8, only_memories: bool = False) -> AnsweredReply:
         """Answer a question from the memories of a pool, and say which it rests on.
 
-        One call of the agents' model, which you pay: it takes the rights `recall` and `submit`. Nothing is remembered.
+        One call of the agents' model, and one for the concepts of a new question, which you pay: it takes the rights
+        `recall` and `submit`. Nothing is remembered.
+        """
+
+    @call("decide_question", "POST", "/v1/concepts/{pool}/question", repeatable=False)
+    def decide_question(
+        self, pool: str, question: str, do: Literal["ask", "drop", "undecided"], *, agent: str | None = None
+    ) -> QuestionDecidedReply:
+        """Have an agent asked a question of `needs.list`, by its id, or drop it; it takes the right `curate`.
+
+        To ask takes the right `submit`, too; name the `agent` where several keep their memories in the pool. Its answer
+        is graded, and remembered if it is good enough. "undecided" takes a decision back; a journey goes on.
         """

@@ -38,7 +38,7 @@ class Dropped(Message):
 Letters = list[DeadLetterReply]
 
 
-class DeadLetters(Calls[Asked]):
+class DeadLetterCalls(Calls[Asked]):
     """What was given up: list it, put it back into its queue, or drop it."""
 
     @call("get_dead_letters", "GET", "/v1/dead-letters")

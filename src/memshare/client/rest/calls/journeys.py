@@ -13,7 +13,7 @@ from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.extractions import Extracted
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.lessons import Lesson
-from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Usage
+from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 
@@ -47,6 +47,9 @@ class JourneyReply(Message):
     lesson: Lesson | None
     feedback: dict[UUID, float]
     hops: dict[str, float] = Field(description="when each hop ended, as Unix time in seconds")
+    details_dropped: bool = Field(
+        default=False, description="whether its details are gone: steps, ranges of the grade, lesson, concepts, `hops`"
+    )
     retriever_version: int | None
     verified: bool | None = Field(description="whether a run in steps ended with a verified answer")
     parts: dict[UUID, UUID] = Field(description="its sub-questions: the journey of each, by the memory it may become")
@@ -57,7 +60,7 @@ class JourneyReply(Message):
     waits: str | None = Field(description="why it waits beside its queue")
     cancelled: str | None
     error: str | None = Field(description="why it was given up")
-    dead_letter: str | None = Field(description="the id of its dead letter")
+    dead_letter: str | None = Field(description="the id of its dead letter, until that is retried or dropped")
 
 
 class BriefJourney(Message):
@@ -72,6 +75,7 @@ class BriefJourney(Message):
     prompt: str
     model: str | None
     memories: int = Field(description="how many were shown")
+    withheld: bool = Field(description="whether one more was recalled and, at random, not shown")
     score: float | None
     accepted: bool | None
     waits: str | None
@@ -81,6 +85,15 @@ class JourneysReply(Message):
     """The journeys that began last, the latest first."""
 
     journeys: tuple[BriefJourney, ...]
+
+
+class PromptReply(Message):
+    """The conversation that an agent's model was sent: its instructions, the memories shown as turns, and the task."""
+
+    turns: tuple[Turn, ...]
+    changed: tuple[str, ...] = Field(
+        description="what has changed or is gone since, so that the prompt is not whole, or may have been another"
+    )
 
 
 class Cancelled(Message):
@@ -101,8 +114,16 @@ class Journeys(Calls[Asked]):
         """
 
     @call("get_journeys", "GET", "/v1/journeys")
-    def list(self, *, agent: str | None = None, limit: int = 50) -> JourneysReply:
-        """The journeys that began last, among the last thousand of all: yours, or with `curate` those of your pools."""
+    def list(
+        self,
+        *,
+        agent: str | None = None,
+        submitter: str | None = None,
+        state: State | None = None,
+        accepted: bool | None = None,
+        limit: int = 50,
+    ) -> JourneysReply:
+        """The journeys that began last, among the last thousand of all: yours, or with `watch` those of your pools."""
 
     @call("repeat_journey", "POST", "/v1/journeys/{journey_id}/again", status=202, repeatable=False)
     def again(self, journey_id: str, *, memories: int | None = None, remember: bool = True) -> Accepted:
@@ -110,6 +131,13 @@ class Journeys(Calls[Asked]):
 
         `memories` is how many are shown: with 0 the answer shows what the agent does alone. `remember` is as in
         `tasks`.
+        """
+
+    @call("get_prompt", "GET", "/v1/journeys/{journey_id}/prompt")
+    def prompt(self, journey_id: str) -> PromptReply:
+        """The prompt of a task as its agent sent it, made anew; it takes the right `recall`.
+
+        Memories that were edited since stand as they were. There is none where no model was asked, or in steps.
         """
 
     @stream("get_events", "/v1/journeys/{journey_id}/events")

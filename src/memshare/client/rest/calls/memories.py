@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Asked, Calls, call
-from memshare_broker.wire.messages import Message
+from memshare_broker.wire.messages import Message, Usage
 from memshare_memory.forget.answers import ForgetPreview
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.recall.lift import Lift
@@ -45,6 +45,45 @@ class MemoriesReply(Message):
 
     memories: tuple[Memory, ...]
     next: str | None
+
+
+class CountsReply(Message):
+    """How many memories there are: pools and statuses counted, of other fields the most frequent values, estimated."""
+
+    total: int
+    pool: dict[str, int]
+    kind: dict[str, int]
+    agent: dict[str, int]
+    submitter: dict[str, int]
+    model: dict[str, int]
+    status: dict[str, int]
+
+
+class ShownTo(Message):
+    """A task that a memory was recalled for; of a long prompt its beginning."""
+
+    id: str = Field(description="of its journey")
+    agent: str
+    submitter: str
+    submitted: float
+    prompt: str
+    similarity: float
+    withheld: bool = Field(description="whether it was, at random, not shown, to measure what showing it does")
+    share: float | None = Field(description="how much of the answer was made from it, or how much of it stands there")
+    feedback: float | None
+    score: float | None
+    accepted: bool | None
+
+
+class ShownReply(Message):
+    """The tasks that a memory was recalled for, the latest first, and what came of them."""
+
+    shown: float | None = Field(description="mean score of the tasks that it was shown to")
+    withheld: float | None = Field(description="mean score of those from which it was withheld")
+    journeys: tuple[ShownTo, ...]
+    total: int
+    looked_at: int = Field(description="how many of the latest journeys were looked at")
+    cost: Usage | None = Field(description="tokens of the journey that made it; null where that is not known any more")
 
 
 class Forgotten(Message):
@@ -104,12 +143,25 @@ class Memories(Calls[Asked]):
         cursor: str | None = None,
         order: SortKey | None = None,
         ascending: bool = False,
+        skip: int = 0,
+        parent: UUID | str | None = None,
         **conditions: Unpack[ConditionArguments],
     ) -> MemoriesReply:
         """Memories, a page at a time, or the first ones in an order: by "created", "score" or "credibility".
 
-        `next` of what comes back is the cursor of the next page; in an order there is none.
+        `next` of what comes back is the cursor of the next page; in an order `skip` leaves out those before it.
+        `parent` asks for what was written with a memory in sight.
         """
+
+    @call("count_memories", "GET", "/v1/memories/counts")
+    def count(
+        self,
+        *,
+        pool: str | None = None,
+        status: Status | None = None,
+        **conditions: Unpack[ConditionArguments],
+    ) -> CountsReply:
+        """How many memories there are, and how many of each kind, agent, submitter, model and status."""
 
     @call("post_memory", "POST", "/v1/memories", status=201)
     def add(
@@ -142,6 +194,13 @@ class Memories(Calls[Asked]):
         """One memory; its ETag is what a change of it takes.
 
         `version` of the reply is the same.
+        """
+
+    @call("get_shown_to", "GET", "/v1/memories/{memory_id}/shown")
+    def shown_to(self, memory_id: UUID | str, *, limit: int = 50) -> ShownReply:
+        """Who was shown a memory among the latest thousand journeys, and what came of it.
+
+        Of journeys that you may see: yours, or with `curate` those of your pools.
         """
 
     @call("patch_memory", "PATCH", "/v1/memories/{memory_id}", if_match="version", repeatable=False)

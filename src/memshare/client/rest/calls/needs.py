@@ -7,7 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from memshare.client.replies import RubricReply
+from memshare.client.rest.calls.concepts import QuestionReply, SimilarReply
 from memshare.client.rest.calls.dead_letters import DeadLetterReply
+from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import JudgedMemory
@@ -16,16 +18,21 @@ from memshare_memory.door.messages import JudgedMemory
 class Need(Message):
     """One thing that needs a person; which fields it has depends on its kind."""
 
-    kind: Literal["conflict", "stale memory", "dead letter", "rubric"]
+    kind: Literal["conflict", "stale memory", "dead letter", "rubric", "submitter", "names", "duplicate", "question"]
     key: str = Field(description="another one for each")
     since: float | None = Field(description="Unix time in seconds")
     pool: str | None
     memories: tuple[JudgedMemory, ...] = Field(
-        default=(), description="of a conflict both, the more credible one first; or the stale one"
+        default=(),
+        description="of a conflict and of duplicates the older one first; of a question the nearest",
     )
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")
     letter: DeadLetterReply | None = None
     rubric: RubricReply | None = None
+    submitter: SubmitterReply | None = Field(default=None, description="one whom many words have not proven")
+    cosine: float | None = Field(default=None, description="of duplicates")
+    names: SimilarReply | None = Field(default=None, description="two names that may mean one concept")
+    question: QuestionReply | None = Field(default=None, description="one that an agent is to be asked, or not")
 
 
 class NeedsReply(Message):
@@ -33,6 +40,9 @@ class NeedsReply(Message):
 
     total: int
     needs: tuple[Need, ...]
+    missing: tuple[str, ...] = Field(
+        default=(), description="why some of it is left out, such as that the memory service does not answer"
+    )
 
 
 class NeedsCalls(Calls[Asked]):
@@ -43,5 +53,7 @@ class NeedsCalls(Calls[Asked]):
         """What of your pools needs a person, the oldest first.
 
         Memories that contradict each other and nobody has decided on, and stale ones, with the right `recall`; dead
-        letters, and rubrics that nobody has approved, with `admin`.
+        letters, and rubrics that nobody has approved, with `admin`. With `recall` also submitters whom ten words have
+        not proven, questions that were proposed or asked in vain, and of pools for which that was asked lately names
+        that may mean one concept, 20 of a pool at a time, and duplicates.
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
@@ -32,13 +34,51 @@ class RetrieverReply(Message):
     lift: Lift
 
 
+class FigureReply(Message):
+    """A mean before and after, 0 to 1, and the standard error of the difference."""
+
+    before: float
+    after: float
+    error: float
+
+
+Figures = dict[Literal["first_helps", "held_out_ndcg", "probe_ndcg"], FigureReply]
+MEASURED = "how often what is ranked first helps, and nDCG, in lessons held out; nDCG of other texts"
+
+
+class ConsolidationReply(Message):
+    """What the last consolidation came to. What was not measured, as nothing was trained, is no figure."""
+
+    outcome: Literal["consolidated", "refused", "failed"]
+    at: float | None
+    reason: str = Field(description="empty for who does not see all pools")
+    encoder_before: str | None
+    encoder: str | None
+    lessons: int
+    memories: int
+    figures: Figures = Field(description=MEASURED)
+
+
+class TrialReply(Message):
+    """What a consolidation would bring, as `memshare retriever consolidate --dry-run` measured it."""
+
+    at: float
+    seconds: float = Field(description="that the trial took")
+    lessons: int = Field(description="trained on")
+    held_out: int
+    accepted: bool = Field(description="whether the encoder would be put into use")
+    figures: Figures = Field(description=MEASURED)
+
+
 class RetrieversReply(Message):
-    """The encoder in use, what consolidation waits for, and the pools that have had a lesson."""
+    """The encoder in use, consolidation, and the pools that have had a lesson."""
 
     encoder: str
     lessons: int
     next_at: int = Field(description="lessons at which consolidation is due")
     waits_for: str
+    last: ConsolidationReply | None
+    trial: TrialReply | None = Field(description="the last one with the encoder in use")
     pools: tuple[RetrieverReply, ...]
 
 

@@ -19,24 +19,26 @@ if TYPE_CHECKING:
         RubricReply,
         StatsReply,
         StatusReply,
+        WholeAgentReply,
     )
     from memshare.client.rest.calls.access import Access
     from memshare.client.rest.calls.budgets import Budgets
     from memshare.client.rest.calls.concepts import ConceptCalls
     from memshare.client.rest.calls.conflicts import ConflictCalls
-    from memshare.client.rest.calls.dead_letters import DeadLetters
+    from memshare.client.rest.calls.dead_letters import DeadLetterCalls
+    from memshare.client.rest.calls.duplicates import Duplicates
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import Memories
     from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
     from memshare.client.rest.calls.rubrics import RubricCalls
+    from memshare.client.rest.calls.submitters import SubmitterCalls
     from memshare.client.rest.calls.trash import TrashCalls
     from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
 
-Turns = Sequence[Mapping[str, str]]
-"""A conversation that ends with the task: {"role": "user" or "assistant", "content": "…"}."""
+Turns = Sequence[Mapping[str, str]]  # that end with the task: {"role": "user" or "assistant", "content": "…"}
 
 WHAT_THERE_IS = "what there is"
 
@@ -122,6 +124,10 @@ class Sharing(Calls[Asked]):
     def agents(self) -> list[AgentReply]:
         """The agents of your pools."""
 
+    @call("get_agent", "GET", "/v1/agents/{name}", tag=WHAT_THERE_IS)
+    def agent(self, name: str) -> WholeAgentReply:
+        """An agent with its instructions and kinds, as its file says."""
+
     @call("get_rubrics", "GET", "/v1/rubrics", tag=WHAT_THERE_IS)
     def rubrics(self) -> list[RubricReply]:
         """How the answers of your pools are graded."""
@@ -167,11 +173,11 @@ class Sharing(Calls[Asked]):
         return Memories(self._connection)
 
     @cached_property
-    def dead_letters(self) -> DeadLetters[Asked]:
+    def dead_letters(self) -> DeadLetterCalls[Asked]:
         """What was given up."""
-        from memshare.client.rest.calls.dead_letters import DeadLetters
+        from memshare.client.rest.calls.dead_letters import DeadLetterCalls
 
-        return DeadLetters(self._connection)
+        return DeadLetterCalls(self._connection)
 
     @cached_property
     def concepts(self) -> ConceptCalls[Asked]:
@@ -186,6 +192,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.conflicts import ConflictCalls
 
         return ConflictCalls(self._connection)
+
+    @cached_property
+    def duplicates(self) -> Duplicates[Asked]:
+        """Memories that are nearly the same."""
+        from memshare.client.rest.calls.duplicates import Duplicates
+
+        return Duplicates(self._connection)
 
     @cached_property
     def needs(self) -> NeedsCalls[Asked]:
@@ -214,6 +227,13 @@ class Sharing(Calls[Asked]):
         from memshare.client.rest.calls.rubrics import RubricCalls
 
         return RubricCalls(self._connection)
+
+    @cached_property
+    def submitters(self) -> SubmitterCalls[Asked]:
+        """Who brings memories in, and whether they are proven."""
+        from memshare.client.rest.calls.submitters import SubmitterCalls
+
+        return SubmitterCalls(self._connection)
 
     @cached_property
     def trash(self) -> TrashCalls[Asked]:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
-from memshare_memory.forget.answers import Restored
+from memshare_memory.forget.answers import RestoredMemories
 from memshare_memory.memory import Memory
 
 
@@ -35,5 +35,5 @@ class TrashCalls(Calls[Asked]):
         """What was forgotten in your pools and can be brought back, the last one forgotten first."""
 
     @call("restore_memory", "POST", "/v1/trash/{memory_id}/restore", repeatable=False)
-    def restore(self, memory_id: UUID | str) -> Restored:
+    def restore(self, memory_id: UUID | str) -> RestoredMemories:
         """Bring a forgotten memory back as it was: text, score, status and credibility."""

@@ -1,9 +1,11 @@
-"""Access: who may do what."""
+"""Access: who may do what, and when a backup was made."""
 
 from __future__ import annotations
 
+import time
+
 from memshare.doors.caller import RIGHTS
-from memshare.doors.calls.access import TokenForm, create, revoke, tokens
+from memshare.doors.calls.access import TokenForm, create, last_backup, revoke, tokens
 from memshare.doors.calls.listings import pools
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.wire.checking import checked
@@ -11,12 +13,14 @@ from memshare_broker.wire.checking import checked
 HERE = "/access"
 MEANS = {
     "recall": "look at memories",
+    "watch": "see what becomes of tasks of others",
     "offer": "bring in answers and outcomes",
     "submit": "give tasks to agents",
     "curate": "change and forget memories",
     "admin": "do everything, and see what others did",
 }
 """Right → what it lets somebody do."""
+TOO_OLD = 7 * 86_400.0  # seconds, of the last backup
 
 
 @PAGES.screen(HERE)
@@ -42,6 +46,15 @@ def take_away(visit: Visit) -> Done:
 
 
 def _screen(visit: Visit, made: str = "") -> Screen:
-    there = tokens(visit.backend, visit.caller)
-    values = {"tokens": there, "rights": RIGHTS, "means": MEANS, "made": made, "is_first": made and len(there) == 1}
+    there, backup = tokens(visit.backend, visit.caller), last_backup(visit.backend, visit.caller)
+    is_late = backup is None or time.time() - backup.at > TOO_OLD
+    values = {
+        "backup": backup,
+        "is_late": is_late,
+        "tokens": there,
+        "rights": RIGHTS,
+        "means": MEANS,
+        "made": made,
+        "is_first": made and len(there) == 1,
+    }
     return Screen("access", {**values, "pools": pools(visit.backend, visit.caller)})

@@ -9,6 +9,7 @@ from memshare.doors.calls.listings import pools
 from memshare.doors.calls.memories import add
 from memshare.doors.forms import ImportForm, MemoryForm
 from memshare.doors.pages.render import counted
+from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
@@ -21,7 +22,8 @@ def bring_in_one(visit: Visit) -> Done:
     given = {name: visit.fields.get(name) or None for name in ("pool", "prompt", "answer", "kind")}
     form = checked(MemoryForm, "The memory", **given, new_pool=visit.field("new_pool") == "yes")
     added = add(visit.backend, visit.caller, form)
-    return Done(f"/memories/{added.memory.id}", "It is in the pool.")
+    back = visit.own_page("back")
+    return Done(back or f"/memories/{added.memory.id}", f"It is in the pool.{ask_again(back)}")
 
 
 @PAGES.screen("/pool/import")

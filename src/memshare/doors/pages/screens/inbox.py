@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+from uuid import UUID
+
 from memshare.client.rest.calls.needs import Need
 from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.conflicts import decide
 from memshare.doors.calls.dead_letters import drop, retry
+from memshare.doors.calls.duplicates import DifferentForm, duplicates
+from memshare.doors.calls.duplicates import decide as say_different
+from memshare.doors.calls.listings import agents, pools
 from memshare.doors.calls.memories import edit, forget, get
 from memshare.doors.calls.needs import needs
 from memshare.doors.forms import EditForm
+from memshare.doors.pages.render import counted, short
+from memshare.doors.pages.screens.memory import back_to
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.errors import TryAgain
 from memshare_memory.curate.requests import ConflictDecision
 
 HERE = "/inbox"
@@ -19,8 +28,23 @@ KINDS: dict[str, str] = {
     "stale memory": "Stale memories",
     "dead letter": "Dead letters",
     "rubric": "Rubrics to approve",
+    "question": "Questions to ask",
+    "submitter": "Unproven submitters",
+    "names": "Names to merge",
+    "duplicate": "Near-duplicates",
 }
 """Kind → what its filter is called."""
+TITLES: dict[str, str] = {
+    "conflict": "These two contradict each other",
+    "stale memory": "A stale memory",
+    "dead letter": "A task was given up",
+    "rubric": "A rubric waits for approval",
+    "question": "Shall an agent be asked this?",
+    "submitter": "A submitter is unproven",
+    "names": "Two names may mean one concept",
+    "duplicate": "These two are nearly the same",
+}
+"""Kind → the heading of each."""
 
 
 @PAGES.screen(HERE)
@@ -38,26 +62,67 @@ def inbox(visit: Visit) -> Screen:
             "more": max(len(shown) - SHOWN, 0),
             "counts": counts,
             "kinds": KINDS,
+            "titles": TITLES,
+            "back": _here(visit),
+            "pools": _pools(visit),
             "kind": kind,
+            "missing": found.missing,
+            "agents": agents(visit.backend, visit.caller) if counts["question"] else [],
+            "may_submit": visit.caller.may("submit"),
             "may_curate": visit.caller.may("curate"),
             "is_named": visit.caller.name != LOCAL_NAME,
         },
     )
 
 
+def _pools(visit: Visit) -> list[str]:
+    """Pools in which duplicates can be looked for: none while the memory service is away, as the page says then."""
+    try:
+        return [one.name for one in pools(visit.backend, visit.caller) if one.memories > 1]
+    except TryAgain:
+        return []
+
+
 @PAGES.action("/inbox/conflict")
 def settle_conflict(visit: Visit) -> Done:
-    """Say of two memories whether they contradict each other, or forget the one that is wrong."""
+    """Say of two memories which is right or that both are, or forget the one that is wrong."""
     one, other = visit.id("one"), visit.id("other")
     decision = visit.field("decision")
     if decision in ("forget one", "forget other"):
         wrong = one if decision == "forget one" else other
+        text = _text(visit, wrong)
         forget(visit.backend, visit.caller, wrong)
-        return Done(_here(visit), "The wrong one was forgotten.", f"/memories/{wrong}/restore")
-    contradict = decision == "yes"
-    decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), contradict=contradict))
-    said = "Only the more credible one is shown now." if contradict else "Both may be shown: they agree."
-    return Done(_here(visit), said)
+        back = urlencode({"back": _here(visit)})
+        return Done(_here(visit), f"Forgotten: {text}", f"/memories/{wrong}/restore?{back}")
+    if decision == "undecided":
+        decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), undecided=True))
+        return Done(_here(visit), "It is undecided again.")
+    right = {"one is right": one, "other is right": other}.get(decision)
+    form = ConflictDecision(memories=(one, other), contradict=right is not None, right=right)
+    decide(visit.backend, visit.caller, form)
+    said = "Both may be shown." if right is None else f"Of the two, this one alone is shown now: {_text(visit, right)}"
+    undo = {"one": str(one), "other": str(other), "decision": "undecided", **visit.given("kind")}
+    return Done(_here(visit), said, f"{HERE}/conflict?{urlencode(undo)}")
+
+
+@PAGES.action("/inbox/duplicate")
+def settle_duplicate(visit: Visit) -> Done:
+    """Look for memories of a pool that are nearly the same, forget one of two, or say that both are wanted."""
+    pool, do = visit.field("pool"), visit.field("decision")
+    if do == "look":
+        found = duplicates(visit.backend, visit.caller, pool)
+        said = f"{counted(len(found.duplicates), 'pair')} of {counted(found.looked_at, 'memory', 'memories')}"
+        return Done(f"{HERE}?kind=duplicate", f"Nearly the same in the pool {pool}: {said}.")
+    if do == "forget":
+        forget(visit.backend, visit.caller, visit.id("memory"))
+        undo = urlencode({"back": _here(visit)})
+        return Done(_here(visit), "It was forgotten.", f"/memories/{visit.id('memory')}/restore?{undo}")
+    two, different = (visit.id("one"), visit.id("other")), do != "undecided"
+    say_different(visit.backend, visit.caller, pool, DifferentForm(memories=two, different=different))
+    if not different:
+        return Done(_here(visit), "It is undecided again.")
+    undo = urlencode({**visit.given("pool", "one", "other", "kind"), "decision": "undecided"})
+    return Done(_here(visit), "Both stay.", f"{HERE}/duplicate?{undo}")
 
 
 @PAGES.action("/inbox/stale")
@@ -66,10 +131,11 @@ def settle_stale(visit: Visit) -> Done:
     memory_id = visit.id("memory")
     if visit.field("decision") == "forget":
         forget(visit.backend, visit.caller, memory_id)
-        return Done(_here(visit), "It was forgotten.", f"/memories/{memory_id}/restore")
+        undo = urlencode({"back": _here(visit)})
+        return Done(_here(visit), "It was forgotten.", f"/memories/{memory_id}/restore?{undo}")
     version = get(visit.backend, visit.caller, memory_id).version
-    edit(visit.backend, visit.caller, memory_id, EditForm(status="active"), version)
-    return Done(_here(visit), "It is kept, and shown again.")
+    kept = edit(visit.backend, visit.caller, memory_id, EditForm(status="active"), version)
+    return Done(_here(visit), "It is kept, and shown again.", back_to(kept, "stale", _here(visit)))
 
 
 @PAGES.action("/inbox/letter")
@@ -82,5 +148,9 @@ def settle_letter(visit: Visit) -> Done:
     return Done(_here(visit), "It is back in its queue.")
 
 
+def _text(visit: Visit, memory_id: UUID) -> str:
+    return short(get(visit.backend, visit.caller, memory_id).memory.answer, 100)
+
+
 def _here(visit: Visit) -> str:
-    return f"{HERE}?kind={kind}" if (kind := visit.field("kind")) in KINDS else HERE
+    return f"{HERE}?{urlencode({'kind': kind})}" if (kind := visit.field("kind")) in KINDS else HERE

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
-from memshare.client.errors import Forbidden, NotFound
-from memshare.client.rest.calls.journeys import JourneyReply
-from memshare.client.rest.calls.memories import MemoryReply
+from memshare.client.journey import kept_for
+from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
+from memshare.client.sent_prompt import sent_at
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import own_journey
-from memshare.doors.calls.memories import get as get_memory
+from memshare.doors.calls.prompts import prompt
+from memshare.doors.pages.screens.memories_shown import memories_shown, misled
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Screen, Visit
 from memshare_broker.delivery.hops import ANSWER, COMPARE, EXTRACT, LEARN, NOTE_CONCEPTS, QUESTION, SCORE, SETTLE
-from memshare_broker.errors import TryAgain
-from memshare_broker.wire.messages import Shown, Step, Usage
-from memshare_memory.admit.following import LEAST_FOLLOWED, shares_in_common
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.wire.messages import Step, Usage
+from memshare_llm.limits.prices import Prices, load_prices
+from memshare_memory.stores.store import Where
 
 HOPS = {
     QUESTION.name: "question",
@@ -34,7 +33,6 @@ HOPS = {
 }
 """Stage → what a person reads once it has ended."""
 USUAL = (ANSWER.name, SCORE.name, SETTLE.name)
-_WORD = re.compile(r"\w{4,}")
 
 
 @dataclass(frozen=True)
@@ -47,18 +45,13 @@ class HopShown:
 
 
 @dataclass(frozen=True)
-class MemoryShown:
-    """A memory that was shown, with what the task and it have in common; `found` is None where it is gone."""
+class Cost:
+    """What a hop used, and what that cost; None where its model has no price."""
 
-    shown: Shown
-    found: MemoryReply | None
-    gone: str
-    words: tuple[str, ...]
-    concepts: tuple[str, ...]
-    feedback: float | None
-    withheld: bool
-    followed: float | None
-    """Its share in the answer, or how much of its own answer stands there; None where there is no answer."""
+    hop: str
+    model: str
+    used: Usage
+    money: float | None
 
 
 @dataclass(frozen=True)
@@ -75,7 +68,7 @@ def journey(visit: Visit) -> Screen:
     """A journey as it is now, and another one beside it where the URL names one."""
     backend, caller = visit.backend, visit.caller
     found = own_journey(backend, caller, visit.path["id"])
-    memories = [*_memories(backend, caller, found)]
+    memories, prices = [*memories_shown(backend, caller, found)], load_prices(backend.settings.prices)
     beside = visit.field("beside")
     return Screen(
         "journey",
@@ -84,8 +77,12 @@ def journey(visit: Visit) -> Screen:
             "hops": [*_hops(found)],
             "memories": memories,
             "steps": _tree(found.steps),
-            "costs": [*_costs(found)],
-            "misled": _misled(found, memories),
+            "costs": [*_costs(found, prices)],
+            "prompt": _prompt(visit, found),
+            "currency": prices.currency,
+            "misled": misled(found, memories),
+            "is_first": _is_first(backend, found),
+            "details_kept": kept_for(backend.client.settings.traces_days),
             "beside": own_journey(backend, caller, beside) if beside else None,
             "may_submit": caller.may("submit"),
             "may_curate": caller.may("curate"),
@@ -96,6 +93,29 @@ def journey(visit: Visit) -> Screen:
     )
 
 
+def _is_first(backend: Backend, journey: JourneyReply) -> bool:
+    """Whether an agent was shown nothing, and its pool has no memory that is older than the answer."""
+    if journey.retriever_version is None or journey.memories or journey.withheld or journey.pool is None:
+        return False
+    older = Where(pool=journey.pool, created_before=sent_at(journey))
+    try:
+        return not backend.client.memories.page(older, 1).memories
+    except TryAgain:
+        return False  # while the memory service is away nothing is said of the pool
+
+
+def _prompt(visit: Visit, journey: JourneyReply) -> PromptReply | str | None:
+    """The prompt as it was sent, or why it cannot be shown; None where no model was sent one."""
+    if journey.answer is None or journey.usage is None or journey.steps or not visit.caller.may("recall"):
+        return None
+    try:
+        return prompt(visit.backend, visit.caller, journey.id)
+    except BadInput:
+        return None  # it was not an agent of memshare that answered
+    except TryAgain as error:
+        return str(error)
+
+
 def _hops(journey: JourneyReply) -> Iterator[HopShown]:
     """Those that ended, in their order, and those that are to come while it goes on."""
     yield HopShown("submitted", journey.submitted, None)
@@ -104,55 +124,8 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
         is_kept = name != SETTLE.name or journey.memory_id is not None
         yield HopShown(HOPS.get(name, name) if is_kept else "not remembered", at, max(at - before, 0.0))
         before = at
-    if not journey.ended and journey.what == "task":
+    if not journey.ended and not journey.details_dropped and journey.what == "task":
         yield from (HopShown(HOPS[name], None, None) for name in USUAL if name not in journey.hops)
-
-
-def _memories(backend: Backend, caller: Caller, journey: JourneyReply) -> Iterator[MemoryShown]:
-    own = set(_WORD.findall(journey.prompt.casefold()))
-    concepts = _names(journey.extracted.concepts) if journey.extracted else set()
-    withheld = [journey.withheld] if journey.withheld else []
-    for one in [*journey.memories, *withheld]:
-        found, gone = _found(backend, caller, one.id)
-        theirs = _WORD.findall((found.memory.prompt or found.memory.answer).casefold()) if found else []
-        yield MemoryShown(
-            shown=one,
-            found=found,
-            gone=gone,
-            words=tuple(dict.fromkeys(word for word in theirs if word in own)),
-            concepts=tuple(sorted(concepts & _names(found.memory.concepts))) if found else (),
-            feedback=journey.feedback.get(one.id),
-            withheld=one is journey.withheld,
-            followed=_share(journey, one, found) if one is not journey.withheld else None,
-        )
-
-
-def _share(journey: JourneyReply, shown: Shown, found: MemoryReply | None) -> float | None:
-    if shown.share is not None or journey.answer is None or found is None:
-        return shown.share
-    return shares_in_common(journey.answer, [found.memory.answer])[0]
-
-
-def _found(backend: Backend, caller: Caller, memory: UUID) -> tuple[MemoryReply | None, str]:
-    try:
-        return get_memory(backend, caller, memory), ""
-    except NotFound:
-        return None, "It was forgotten since."
-    except (Forbidden, TryAgain) as error:
-        return None, str(error)
-
-
-def _names(concepts: object) -> set[str]:
-    assert isinstance(concepts, dict)
-    return {str(name) for names in concepts.values() for name in names}
-
-
-def _misled(journey: JourneyReply, memories: Sequence[MemoryShown]) -> UUID | None:
-    """The memory that a rejected answer followed most."""
-    if journey.score is None or journey.score.accepted:
-        return None
-    there = [one for one in memories if one.found and (one.followed or 0.0) >= LEAST_FOLLOWED]
-    return max(there, key=lambda one: one.followed or 0.0).shown.id if there else None
 
 
 def _tree(steps: Sequence[Step], parent: int | None = None) -> tuple[StepShown, ...]:
@@ -175,13 +148,27 @@ def _asked(step: Step) -> str:
     return ", ".join(f"{name}: {value}" for name, value in arguments.items() if value)
 
 
-def _costs(journey: JourneyReply) -> Iterator[tuple[str, str, Usage]]:
-    """Hop, model and tokens of each hop that asked a model."""
-    if journey.usage and journey.model:
-        yield "answer", journey.model, journey.usage
+def _costs(journey: JourneyReply, prices: Prices) -> Iterator[Cost]:
+    """What each hop cost that asked a model."""
+    asked: list[tuple[str, str | None, Usage]] = []
+    if journey.usage:
+        asked.append(("answer", journey.model, journey.usage))
     if journey.score:
-        yield "grade", journey.score.model, journey.score.usage
-    if journey.lesson and journey.lesson.labelled_by:
-        yield "lesson", "", journey.lesson.usage
-    if journey.extracted and journey.extracted.model:
-        yield "concepts", journey.extracted.model, journey.extracted.usage
+        asked.append(("grade", journey.score.model, journey.score.usage))
+    if journey.lesson:
+        asked.append(("lesson", journey.lesson.model, journey.lesson.usage))
+    if journey.compared:
+        asked.append(("comparison", journey.compared.model, journey.compared.usage))
+    if journey.extracted:
+        asked.append(("concepts", journey.extracted.model, journey.extracted.usage))
+    for hop, model, used in asked:
+        if used.prompt_tokens or used.completion_tokens:
+            steps = [(one.model, one.usage) for one in journey.steps if one.model] if hop == "answer" else []
+            yield Cost(hop, model or "", used, _money(prices, steps or [(model or "", used)]))
+
+
+def _money(prices: Prices, calls: Sequence[tuple[str, Usage]]) -> float | None:
+    """What some calls cost; None where a model of theirs has no price."""
+    if any(prices.of(model) is None for model, _ in calls):
+        return None
+    return sum(prices.cost(model, used) for model, used in calls)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
+from memshare.client.rest.calls.journeys import BriefJourney, State
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.dead_letters import retry
@@ -15,6 +17,8 @@ from memshare.doors.forms import TaskForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
+from memshare_broker.wire.checking import checked
+from memshare_broker.wire.messages import Message
 
 SHOWN = 30
 CANCELLED = {
@@ -25,19 +29,31 @@ CANCELLED = {
 }
 
 
+class Wanted(Message):
+    """Which journeys are listed."""
+
+    agent: str | None = None
+    submitter: str | None = None
+    state: State | None = None
+    accepted: bool | None = None
+
+
 @PAGES.screen("/")
 def recent(visit: Visit) -> Screen:
     """The latest journeys, and the box."""
     backend, caller = visit.backend, visit.caller
     there = agents(backend, caller)
-    agent = visit.field("agent")
-    found = journeys(backend, caller, agent=agent or None, limit=SHOWN).journeys
+    asked = visit.given("agent", "submitter", "state", "accepted")
+    wanted = checked(Wanted, "What is listed", **asked)
+    found = journeys(backend, caller, **dict(wanted), limit=SHOWN).journeys
     return Screen(
         "journeys",
         {
             "agents": there,
             "journeys": found,
-            "agent": agent,
+            "chosen": wanted.agent or _asked_last(visit, () if asked else found),
+            "wanted": wanted,
+            "is_part": bool(asked),
             "is_offline": any(one.workers and one.model == OFFLINE for one in there),
             "may_submit": caller.may("submit"),
         },
@@ -84,6 +100,13 @@ def retry_dead(visit: Visit) -> Done:
     retried = retry(visit.backend, visit.caller, letter).retried
     said = "It is back in its queue." if retried else "Somebody else was first: it was put back before."
     return _to(visit.path["id"], said=said)
+
+
+def _asked_last(visit: Visit, listed: Sequence[BriefJourney]) -> str:
+    """The agent, with the kind, of the caller's own journey among the latest ones; nothing where it has none there."""
+    latest = listed or journeys(visit.backend, visit.caller, limit=SHOWN).journeys
+    own = next((one for one in latest if one.submitter == visit.caller.name), None)
+    return f"{own.agent}/{own.kind}" if own and own.kind else own.agent if own else ""
 
 
 def _letter_of(backend: Backend, caller: Caller, journey: str) -> str:

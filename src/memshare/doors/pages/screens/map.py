@@ -58,8 +58,9 @@ def settle(visit: Visit) -> Done:
     done = decide(visit.backend, visit.caller, visit.path["pool"], checked(ConceptDecision, "The decision", **given))
     [(back, what)] = done.undo.items() if done.undo else [("", "")]
     path = f"/map/{quote(visit.path['pool'], safe='')}"
-    undo = f"{path}?{urlencode({'do': back, 'name': what}, doseq=True)}" if back else ""
-    return Done(f"{HERE}?{urlencode({'pool': visit.path['pool']})}", DECIDED[do], undo)
+    here = visit.own_page("back") or f"{HERE}?{urlencode({'pool': visit.path['pool']})}"
+    undo = f"{path}?{urlencode({'do': back, 'name': what, 'back': here}, doseq=True)}" if back else ""
+    return Done(here, DECIDED[do], undo)
 
 
 @PAGES.action("/map/{pool}/ask")

@@ -6,14 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
+from urllib.parse import urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound, Stale
 from memshare.client.rest.calls.memories import MemoryReply
+from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.doors.calls.memories import edit, forget, get, preview
+from memshare.doors.calls.search import page
+from memshare.doors.calls.shown_to import shown_to
+from memshare.doors.calls.submitters import submitter_of
 from memshare.doors.calls.trash import restore
-from memshare.doors.forms import EditForm
+from memshare.doors.forms import EditForm, PageForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import checked
 from memshare_memory.memory import Memory, Revision, Status
 
 Pieces = tuple[tuple[str, str], ...]
@@ -21,6 +28,13 @@ Pieces = tuple[tuple[str, str], ...]
 
 
 LONGEST_COMPARED = 2_000  # words
+SAID: dict[Status, str] = {
+    "active": "It is shown again.",
+    "hidden": "It is hidden: no task is shown it.",
+    "stale": "It is stale again: somebody has to decide.",
+}
+MOST_CHILDREN = 20
+SHOWN_TO = 20  # tasks that it was shown to
 MOST_UNDONE = 50  # memories: more of them do not fit into a cookie
 
 
@@ -49,21 +63,44 @@ def change(visit: Visit) -> Done | Screen:
     prompt, answer = visit.fields.get("prompt") or None, visit.fields.get("answer") or None
     form = EditForm(prompt=None if before.prompt is None else prompt, answer=answer)
     try:
-        edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
+        now = edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
     except Stale:
         values = _values(visit, get(visit.backend, visit.caller, memory_id))
         return Screen("memory", {**values, "mine": {"prompt": prompt, "answer": answer}}, status=412)
-    return Done(f"/memories/{memory_id}", "The memory was changed.")
+    is_new = len(now.memory.history) > len(before.history)
+    back = visit.own_page("back")
+    undo = f"/memories/{memory_id}/text-before?{urlencode({'version': now.version, 'back': back})}" if is_new else ""
+    return Done(back or f"/memories/{memory_id}", f"The memory was changed.{ask_again(back)}", undo)
+
+
+@PAGES.action("/memories/{id}/text-before")
+def put_text_back(visit: Visit) -> Done:
+    """Let a memory say what it said before its last change; raises `Stale` where somebody has changed it meanwhile."""
+    memory_id = _id(visit)
+    history = get(visit.backend, visit.caller, memory_id).memory.history
+    if not history:
+        raise BadInput("This memory has said nothing else before.")
+    form = EditForm(prompt=history[-1].prompt, answer=history[-1].answer)
+    edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
+    to = visit.own_page("back") or f"/memories/{memory_id}"
+    return Done(to, "It says again what it said before. It has to prove itself anew.")
 
 
 @PAGES.action("/memories/{id}/status")
 def set_status(visit: Visit) -> Done:
-    """Hide a memory, or let it be shown again."""
+    """Hide a memory, let it be shown again, or take that back."""
     memory_id = _id(visit)
-    status: Status = "hidden" if visit.field("status") == "hidden" else "active"
-    edit(visit.backend, visit.caller, memory_id, EditForm(status=status), visit.field("version"))
-    said = "It is hidden: no task is shown it." if status == "hidden" else "It is shown again."
-    return Done(_back(visit) or f"/memories/{memory_id}", said)
+    form = checked(EditForm, "The memory", status=visit.field("status"))
+    before = get(visit.backend, visit.caller, memory_id).memory.status
+    now = edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
+    back = visit.own_page("back")
+    return Done(back or f"/memories/{memory_id}", SAID[now.memory.status], back_to(now, before, back))
+
+
+def back_to(now: MemoryReply, before: Status, back: str) -> str:
+    """Where a POST takes a change of the status back, as long as nobody has changed the memory meanwhile."""
+    query = urlencode({"status": before, "version": now.version, "back": back})
+    return f"/memories/{now.memory.id}/status?{query}" if before != now.memory.status else ""
 
 
 @PAGES.screen("/memories/{id}/forget")
@@ -72,7 +109,7 @@ def before_forgetting(visit: Visit) -> Screen:
     backend, caller, memory_id = visit.backend, visit.caller, _id(visit)
     found = get(backend, caller, memory_id)
     derived = preview(backend, caller, memory_id, with_children=True)
-    return Screen("forget", {"found": found, "derived": derived, "back": _back(visit)})
+    return Screen("forget", {"found": found, "derived": derived, "back": visit.own_page("back")})
 
 
 @PAGES.action("/memories/{id}/forget")
@@ -82,9 +119,13 @@ def forget_it(visit: Visit) -> Done:
     ids = forget(visit.backend, visit.caller, memory_id, with_children=visit.field("children") == "yes").ids
     said = f"{len(ids)} memories were forgotten." if len(ids) > 1 else "The memory was forgotten."
     undo = f"/memories/{memory_id}/restore?ids={','.join(map(str, ids))}" if len(ids) <= MOST_UNDONE else ""
-    back = _back(visit)
-    again = " Ask again, to see what is answered now." if back.startswith("/journeys/") else ""
-    return Done(back or "/", f"{said} The trash keeps it for 30 days.{again}", undo)
+    back = visit.own_page("back")
+    return Done(back or "/", f"{said} The trash keeps it for 30 days.{ask_again(back)}", undo)
+
+
+def ask_again(back: str) -> str:
+    """What can be done next on the page that somebody goes back to, where that is a journey's."""
+    return " Ask again, to see what is answered now." if back.startswith("/journeys/") else ""
 
 
 @PAGES.action("/memories/{id}/restore")
@@ -94,9 +135,10 @@ def bring_back(visit: Visit) -> Done:
     ids = visit.ids("ids") or [memory_id]
     for one in ids:
         restore(visit.backend, visit.caller, one)
+    back = visit.own_page("back")
     if len(ids) > 1:
-        return Done("/pool", f"{len(ids)} memories are back, as they were.")
-    return Done(f"/memories/{memory_id}", "It is back, as it was.")
+        return Done(back or "/pool", f"{len(ids)} memories are back, as they were.")
+    return Done(back or f"/memories/{memory_id}", "It is back, as it was.")
 
 
 def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
@@ -105,8 +147,12 @@ def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
         "memory": found.memory,
         "changes": [*_changes(found.memory)],
         "parents": [*_shown(visit, found.memory.parents)],
+        **_children(visit, found.memory),
         "rivals": [*_shown(visit, found.conflicts)],
+        "by": _submitter(visit, found.memory),
+        "told": shown_to(visit.backend, visit.caller, found.memory.id, limit=SHOWN_TO),
         "mine": None,
+        "back": visit.own_page("back"),
         "may_curate": visit.caller.may("curate"),
     }
 
@@ -118,6 +164,21 @@ def _shown(visit: Visit, ids: Iterable[UUID]) -> Iterator[tuple[UUID, Memory | N
             yield one, get(visit.backend, visit.caller, one).memory
         except NotFound:
             yield one, None
+
+
+def _submitter(visit: Visit, memory: Memory) -> SubmitterReply | None:
+    """Whoever submitted a memory, as far as their memories have to prove themselves."""
+    if memory.task_id is None or not visit.backend.settings.learn:
+        return None
+    return submitter_of(visit.backend, memory.pool, memory.submitter)
+
+
+def _children(visit: Visit, memory: Memory) -> dict[str, object]:
+    """What was written with a memory in sight, the newest first, and whether there is more."""
+    pool = None if visit.caller.pools is None else memory.pool
+    form = PageForm(parent=memory.id, pool=pool, order="created", limit=MOST_CHILDREN + 1)
+    found = page(visit.backend, visit.caller, form).memories
+    return {"children": found[:MOST_CHILDREN], "more_children": len(found) > MOST_CHILDREN}
 
 
 def _changes(memory: Memory) -> Iterator[Change]:
@@ -154,9 +215,3 @@ def _id(visit: Visit) -> UUID:
         return UUID(visit.path["id"])
     except ValueError as error:
         raise NotFound(f"No memory has the id {visit.path['id']!r}.") from error
-
-
-def _back(visit: Visit) -> str:
-    """The page from which one came, if it is one of ours."""
-    back = visit.field("back")
-    return back if back.startswith("/") and not back.startswith(("//", "/\\")) else ""

@@ -7,12 +7,15 @@ from memshare.doors.calls.dead_letters import dead_letters
 from memshare.doors.calls.listings import pools
 from memshare.doors.calls.status import status
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.checking import checked
 
 LAST_ERRORS = 5
 HERE = "/now"
+STAGES = {SCORER_QUEUE: {"state": "answered"}, MEMORY_QUEUE: {"state": "graded"}}
+"""Queue of a stage → the journeys whose messages are in it; those of an agent have not been answered."""
 
 
 @PAGES.screen(HERE)
@@ -39,6 +42,7 @@ def now(visit: Visit) -> Screen:
             "spending": budgets(backend, caller),
             "letters": letters[::-1],
             "agents": sorted(found.agent_models),
+            "lists": {name: {"agent": name, "state": "queued"} for name in found.agent_models} | STAGES,
             "may_cap": caller.may("admin") and caller.pools is None,
         },
     )

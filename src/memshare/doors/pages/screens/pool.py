@@ -8,16 +8,19 @@ from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
+from memshare.client.rest.calls.memories import CountsReply
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.listings import pools
-from memshare.doors.calls.search import page, search
+from memshare.doors.calls.search import COUNTED_BY, count, page, search
 from memshare.doors.calls.trash import trash
-from memshare.doors.forms import PageForm, SearchForm
+from memshare.doors.forms import CountForm, PageForm, SearchForm
 from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
 from memshare.files.merge_lines import Names, add_names, merge_lines
+from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_memory.memory import Memory
+from memshare_memory.stores.store import MOST_ORDERED
 
 HERE = "/pool"
 SHOWN = 50
@@ -32,8 +35,18 @@ CONDITIONS = (
     "score_from",
     "score_to",
     "credibility_from",
+    "credibility_to",
 )
-ORDERS = {"created": "newest first", "score": "best score first", "credibility": "most credible first"}
+ORDERS = {
+    "created": "newest first",
+    "-created": "oldest first",
+    "score": "best score first",
+    "-score": "lowest score first",
+    "credibility": "most credible first",
+    "-credibility": "least credible first",
+}
+"""Order → what it is called; after a minus the lowest come first."""
+MOST_FOUND = 100  # memories of a search
 PAGE = 500  # memories read at once
 
 
@@ -55,30 +68,39 @@ def pool(visit: Visit) -> Screen:
         named = there[0].name  # who sees some pools alone looks into one at a time
     conditions: dict[str, JsonValue] = dict(visit.given(*CONDITIONS))
     order = visit.field("order") if visit.field("order") in ORDERS else "created"
-    text = visit.field("q")
+    text, number = visit.field("q"), _number(visit)
     rows: Sequence[Row] = ()
+    counts = None
     if there or named:
-        rows = _rows(backend, caller, {**conditions, "pool": named or None}, text, order)
+        asked = {**conditions, "pool": named or None}
+        rows = _rows(backend, caller, asked, text, order, (number - 1) * SHOWN)
+        counts = None if text else count(backend, caller, checked(CountForm, "The list", **asked))
+    query = {**conditions, "pool": named, "q": text}
+    turns = {"back": number - 1} if number > 1 else {}
+    if len(rows) > SHOWN:
+        turns["on"] = number + 1
     return Screen(
         "pool",
         {
             "pools": there,
             "named": named,
+            "back": visit.own_page("back"),
             "sees_all": caller.pools is None,
             "text": text,
             "given": {name: str(value) for name, value in conditions.items()},
             "order": order,
             "orders": ORDERS,
-            "rows": rows,
+            "rows": rows[:SHOWN],
             "shown": SHOWN,
-            "total": sum(one.memories for one in there if named in ("", one.name)),
-            "known": {name: sorted({str(found) for one in rows if (found := getattr(one.memory, name))}) for name in
-                      ("kind", "agent", "submitter", "model")},
+            "first": (number - 1) * SHOWN + 1,
+            "total": counts.total if counts else 0,
+            "known": _known(rows, counts),
+            "pages": {name: urlencode({**query, "order": order, "page": to}) for name, to in turns.items()},
             "may_curate": caller.may("curate"),
             "may_import": caller.may("admin") and caller.pools is None,
-            "query": urlencode({**conditions, "pool": named, "q": text}),
+            "query": urlencode(query),
         },
-    )  # fmt: skip
+    )
 
 
 @PAGES.screen("/pool/export")
@@ -106,7 +128,7 @@ def _lines(visit: Visit, conditions: Mapping[str, JsonValue], text: str) -> Iter
 
 def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str) -> Iterator[Memory]:
     if text:
-        yield from (one.memory for one in _rows(backend, caller, conditions, text, ""))
+        yield from (one.memory for one in _rows(backend, caller, conditions, text, "", 0)[:SHOWN])
         return
     cursor = None
     while True:
@@ -119,10 +141,31 @@ def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonVal
 
 
 def _rows(
-    backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str, order: str
+    backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str, order: str, skip: int
 ) -> Sequence[Row]:
+    """Those of a page, and one more where another page follows."""
     if text:
-        form = checked(SearchForm, "The search", **conditions, text=text, k=SHOWN, mode="hybrid")
-        return [Row(one.memory, one.similarity) for one in search(backend, caller, form).memories]
-    listed = checked(PageForm, "The list", **conditions, order=order, limit=SHOWN)
+        k = min(skip + SHOWN + 1, MOST_FOUND)
+        form = checked(SearchForm, "The search", **conditions, text=text, k=k, mode="hybrid")
+        return [Row(one.memory, one.similarity) for one in search(backend, caller, form).memories][skip:]
+    by = {"order": order.removeprefix("-"), "ascending": order.startswith("-"), "skip": skip}
+    listed = checked(PageForm, "The list", **conditions, **by, limit=SHOWN + 1)
     return [Row(one, None) for one in page(backend, caller, listed).memories]
+
+
+def _number(visit: Visit) -> int:
+    """Which page of the list is meant."""
+    number = visit.field("page") or "1"
+    if not number.isascii() or not number.isdecimal() or not 0 < int(number[:6]) <= MOST_ORDERED // SHOWN:
+        raise BadInput(f"There is no page {number!r} of the list: give a number from 1.")
+    return int(number)
+
+
+def _known(rows: Sequence[Row], counts: CountsReply | None) -> dict[str, dict[str, int | None]]:
+    """The values of each field: with how many memories have them, or of a search those that were found."""
+    if counts is not None:
+        return {name: dict(sorted(getattr(counts, name).items())) for name in COUNTED_BY}
+    return {
+        name: dict.fromkeys(sorted({str(found) for one in rows if (found := getattr(one.memory, name))}))
+        for name in COUNTED_BY
+    }

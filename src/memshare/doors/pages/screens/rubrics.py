@@ -1,14 +1,16 @@
-"""Agents with their rubrics, and one rubric: beside another, as it was drafted, and tried before it holds."""
+"""Agents as their files say, and rubrics: one beside another, as it was drafted, and tried before it holds."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from memshare.doors.caller import LOCAL_NAME
-from memshare.doors.calls.listings import ApprovalForm, agents, approve_rubric, rubric, rubrics
-from memshare.doors.calls.rubrics import TrialForm, drafting, tried, try_it
+from memshare.doors.calls.listings import ApprovalForm, agent, agents, approve_rubric, rubric, rubrics
+from memshare.doors.calls.rubrics import TrialForm, drafting, tried, try_it, with_answers
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
+from memshare_scorer.rubric import find_rubric
 
 
 @PAGES.screen("/agents")
@@ -19,35 +21,29 @@ def all_agents(visit: Visit) -> Screen:
     )
 
 
+@PAGES.screen("/agents/{name}")
+def one_agent(visit: Visit) -> Screen:
+    """An agent as its file says, beside the rubric by which its answers are graded."""
+    shown = agent(visit.backend, visit.caller, visit.path["name"])
+    there = {one.name: one for one in rubrics(visit.backend, visit.caller)}
+    return Screen("agent", {"agent": shown, "rubric": there.get(shown.rubric or "")})
+
+
 @PAGES.screen("/rubrics/{name}")
 def one_rubric(visit: Visit) -> Screen:
     """A rubric, with another one beside it where the URL names one."""
-    backend, caller = visit.backend, visit.caller
-    shown = rubric(backend, caller, visit.path["name"])
-    beside = visit.field("beside")
-    there = agents(backend, caller)
-    return Screen(
-        "rubric",
-        {
-            "rubric": shown,
-            "beside": rubric(backend, caller, beside) if beside else None,
-            "others": [one.name for one in rubrics(backend, caller) if one.name != shown.name],
-            "agents": [one for one in there if one.rubric],
-            "graded_by_it": [one.name for one in there if one.rubric == shown.name],
-            "drafting": drafting(backend, caller, shown.name) if caller.may("admin") else None,
-            "tried": tried(backend, caller, shown.name) if caller.may("admin") else [],
-            "may_approve": caller.may("admin"),
-            "is_named": caller.name != LOCAL_NAME,
-        },
-    )
+    return Screen("rubric", _values(visit))
 
 
 @PAGES.action("/rubrics/{name}/trial")
-def grade_again(visit: Visit) -> Done:
+def grade_again(visit: Visit) -> Done | Screen:
     """Have the last graded pairs of an agent graded by a rubric that does not hold yet."""
-    name = visit.path["name"]
-    try_it(visit.backend, visit.caller, name, checked(TrialForm, "The trial", agent=visit.field("agent")))
-    return Done(f"/rubrics/{quote(name, safe='')}#trial")
+    name, chosen = visit.path["name"], visit.field("agent")
+    try:
+        try_it(visit.backend, visit.caller, name, checked(TrialForm, "The trial", agent=chosen))
+    except BadInput as error:
+        return Screen("rubric", _values(visit, str(error)), status=422)
+    return Done(f"/rubrics/{quote(name, safe='')}?{urlencode({'agent': chosen})}#trial")
 
 
 @PAGES.action("/rubrics/{name}/approve")
@@ -55,5 +51,35 @@ def approve(visit: Visit) -> Done:
     """Approve the version of a rubric that was read."""
     form = checked(ApprovalForm, "The approval", version=visit.field("version"), by=visit.field("by") or None)
     approved = approve_rubric(visit.backend, visit.caller, visit.path["name"], form)
-    said = f"The rubric {approved.name} is approved: answers are graded by it."
-    return Done(visit.field("back") if visit.field("back") == "/inbox" else f"/rubrics/{quote(approved.name)}", said)
+    said, page = f"The rubric {approved.name} is approved.", f"/rubrics/{quote(approved.name)}"
+    if visit.field("back") != "/inbox":
+        return Done(page, said)
+    counts = any(one.rubric == approved.name for one in agents(visit.backend, visit.caller))
+    return Done(
+        "/inbox", said if counts else f"{said} No agent is graded by it yet: {page} says what to write for that."
+    )
+
+
+def _values(visit: Visit, missing: str = "") -> dict[str, object]:
+    backend, caller = visit.backend, visit.caller
+    shown = rubric(backend, caller, visit.path["name"])
+    beside = visit.field("beside")
+    there = [one for one in agents(backend, caller) if one.rubric]
+    answered = with_answers(backend, caller) if caller.may("admin") else frozenset()
+    # Those with answers come first, and of these whose file names the rubric.
+    ranked = sorted(there, key=lambda one: (one.name not in answered, one.rubric != shown.name))
+    return {
+        "rubric": shown,
+        "approval": find_rubric(shown.name, backend.settings.agents_dir).approval if shown.approved else None,
+        "beside": rubric(backend, caller, beside) if beside else None,
+        "others": [one.name for one in rubrics(backend, caller) if one.name != shown.name],
+        "agents": there,
+        "chosen": visit.field("agent") or next((one.name for one in ranked), ""),
+        "answered": sorted(one.name for one in there if one.name in answered),
+        "missing": missing,
+        "graded_by_it": [one.name for one in there if one.rubric == shown.name],
+        "drafting": drafting(backend, caller, shown.name) if caller.may("admin") else None,
+        "tried": tried(backend, caller, shown.name) if caller.may("admin") else [],
+        "may_approve": caller.may("admin"),
+        "is_named": caller.name != LOCAL_NAME,
+    }

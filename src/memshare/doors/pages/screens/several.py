@@ -73,4 +73,4 @@ def _undo(changed: Sequence[tuple[UUID, Status]], status: Status) -> str:
 
 
 def _back(visit: Visit) -> str:
-    return f"{HERE}?{urlencode(visit.given('q', 'pool', 'order', *CONDITIONS))}"
+    return f"{HERE}?{urlencode(visit.given('q', 'pool', 'order', 'page', *CONDITIONS))}"

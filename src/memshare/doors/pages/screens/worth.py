@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import quote
 
 from memshare.client.replies import RecalledMemory
@@ -23,34 +24,37 @@ from memshare_broker.errors import BadInput
 HERE = "/worth"
 COMPARED = 5  # memories of a query
 GROUP = 20  # graded tasks, whose mean is a point of the line
+ShownWhat = Literal["with", "withheld", "without"]
+SHOWN_WHAT: dict[ShownWhat, str] = {"with": "With memories", "withheld": "One withheld", "without": "Without"}
+"""What a task was shown → the name of its column."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The graded tasks of an agent and a kind, with memories and without."""
+    """The scores of an agent's graded tasks of a kind, by what these were shown."""
 
     agent: str
     kind: str | None
-    with_memories: Sequence[float]
-    without: Sequence[float]
+    of: Mapping[ShownWhat, Sequence[float]]
 
     @property
     def difference(self) -> float | None:
         """By how many points the mean is higher with memories; chance did not decide who was shown some."""
-        means = mean(self.with_memories), mean(self.without)
+        means = mean(self.of["with"]), mean(self.of["without"])
         return None if None in means else (means[0] or 0.0) - (means[1] or 0.0)
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A graded task in the chart: its place from left to right, 0 to 100."""
+    """A graded task in the chart: its place from left to right, 0 to 100, and what it was shown."""
 
     x: float
-    journey: BriefJourney
+    score: float
+    shown: ShownWhat
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRankings:
     """What is found for a query: as the encoder alone ranks it, and as the retriever does now."""
 
     before: Sequence[FoundMemory]
@@ -71,7 +75,8 @@ def worth(visit: Visit) -> Screen:
         "worth",
         {
             "graded": graded,
-            "dots": [Dot(100 * (at + 0.5) / len(graded), one) for at, one in enumerate(graded)],
+            "dots": [*_dots(graded)],
+            "what": SHOWN_WHAT,
             "line": _line(graded),
             "groups": _groups(graded),
             "lifts": stats(backend, caller).lift,
@@ -104,12 +109,23 @@ def mean(scores: Sequence[float]) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
+def _dots(graded: Sequence[BriefJourney]) -> Iterator[Dot]:
+    for at, one in enumerate(graded):
+        yield Dot(100 * (at + 0.5) / len(graded), one.score or 0.0, _shown(one))
+
+
+def _shown(journey: BriefJourney) -> ShownWhat:
+    return "withheld" if journey.withheld else "with" if journey.memories else "without"
+
+
 def _groups(graded: Iterable[BriefJourney]) -> list[Scores]:
-    found: defaultdict[tuple[str, str | None], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    found: defaultdict[tuple[str, str | None], dict[ShownWhat, list[float]]] = defaultdict(
+        lambda: {name: [] for name in SHOWN_WHAT}
+    )
     for one in graded:
-        found[one.agent, one.kind][0 if one.memories else 1].append(one.score or 0.0)
+        found[one.agent, one.kind][_shown(one)].append(one.score or 0.0)
     ordered = sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1] or ""))
-    return [Scores(agent, kind, *scores) for (agent, kind), scores in ordered]
+    return [Scores(agent, kind, scores) for (agent, kind), scores in ordered]
 
 
 def _line(graded: Sequence[BriefJourney]) -> str:
@@ -121,10 +137,10 @@ def _line(graded: Sequence[BriefJourney]) -> str:
     return " ".join(points)
 
 
-def _compared(visit: Visit) -> Compared | None:
+def _compared(visit: Visit) -> ComparedRankings | None:
     text, pool = visit.field("query"), visit.field("pool")
     if not text or not pool:
         return None
     found = search(visit.backend, visit.caller, SearchForm(text=text, pool=pool, k=COMPARED, status="active")).memories
     recalled = recall(visit.backend, visit.caller, RecallForm(prompt=text, pool=pool, k=COMPARED)).memories
-    return Compared(found, recalled)
+    return ComparedRankings(found, recalled)

@@ -5,6 +5,10 @@ const connection = document.getElementById("connection");
 const inbox = document.getElementById("inbox-count");
 let waiting = false;
 
+// On a telephone the menu is wider than the screen.
+const here = document.querySelector(".top nav [aria-current]");
+if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
+
 function say(text) {
   connection.textContent = text;
   connection.hidden = !text;
@@ -29,14 +33,30 @@ function changed() {
 document.addEventListener("focusout", () => setTimeout(() => waiting && changed()));
 document.addEventListener("visibilitychange", () => waiting && changed());
 
-// Details that a person has opened or closed stay so.
+// What tells a link or a button from all others, also once it is another element: its row, and what it does.
+function nameOf(one) {
+  if (one.id) return one.id;
+  const row = one.closest("tr, article, li");
+  const first = row && row.querySelector("a[href]");
+  const fields = one.form ? new URLSearchParams(new FormData(one.form)) : "";
+  return [one.tagName, first && first.href, one.href, one.textContent, fields].join(" ");
+}
+
+// Details that a person has opened or closed stay so, and what has the focus keeps it.
 let open = {};
-document.addEventListener("htmx:beforeSwap", () => {
+let focused = "";
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   open = {};
   for (const one of document.querySelectorAll("#live details[id]")) open[one.id] = one.open;
+  focused = detail.target.contains(document.activeElement) ? nameOf(document.activeElement) : "";
 });
 document.addEventListener("htmx:afterSwap", () => {
   for (const one of document.querySelectorAll("#live details[id]")) if (one.id in open) one.open = open[one.id];
+  if (!focused || document.activeElement !== document.body) return;
+  const all = document.querySelectorAll("#live :is(a[href], button, summary, [tabindex])");
+  const same = [...all].find((one) => nameOf(one) === focused) || document.getElementById("main");
+  same.focus({ preventScroll: true });
+  focused = "";
 });
 
 // One box chooses all others of its table; without scripts it is not there.
@@ -104,10 +124,15 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     search.focus();
   } else {
-    const item = document.activeElement.closest(".item");
-    const button = item && [...item.querySelectorAll("button[data-key]")].find((one) => one.dataset.key === event.key);
-    if (!button) return;
-    sessionStorage.setItem("next", "item"); // the page that follows goes on at the next item
+    const item = document.activeElement.closest(".item") || document.querySelector(".flash");
+    const hidden = item && item.querySelector("details:not([open])");
+    if (event.key === " " && hidden && !event.target.matches("a, button, summary")) {
+      event.preventDefault();
+      hidden.open = true;
+    }
+    const button = item && [...item.querySelectorAll("[data-key]")].find((one) => one.dataset.key === event.key);
+    if (!button || button.closest("details:not([open])")) return;
+    if (button.form) sessionStorage.setItem("next", "item"); // the page that follows goes on at the next item
     button.click();
   }
 });
@@ -116,3 +141,13 @@ if (sessionStorage.getItem("next")) {
   sessionStorage.removeItem("next");
   choose(1);
 }
+
+// A link to a part that is closed opens it, and puts the cursor where somebody writes.
+function openPart() {
+  const part = location.hash && document.getElementById(location.hash.slice(1));
+  if (!part || !part.matches("details")) return;
+  part.open = true;
+  part.querySelector("textarea, input:not([type=hidden])")?.focus();
+}
+addEventListener("load", () => setTimeout(openPart)); // a browser goes to the part itself first, and takes the focus away
+addEventListener("hashchange", openPart);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from memshare.client.last_backup import LAST_BACKUP
 from memshare.doors.tokens import TOKENS
 from memshare_broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX
@@ -17,13 +18,13 @@ _RESULT = "celery-task-meta-"
 _FLEETING = (
     PREFIX, INCARNATIONS_THERE, "memshare:gate:", "memshare:settle:", OWNER, SWEEPING, SWEPT, INCARNATIONS, STARTS,
     LIFTED, PACE, "memshare:index:", "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING,
-    "memshare:session:",
+    "memshare:session:", LAST_BACKUP,
 )  # fmt: skip
 _LEASE = ":lease"
 _OF_A_START = (TOKENS, "memshare:encoder", "memshare:pools", "memshare:queues", "memshare:metrics")
 
 
-class Kept(Message):
+class SavedKey(Message):
     """One key; a byte is written as the character of its number. `expires` is Unix time in milliseconds.
 
     The value is one text, or a list of texts; the pairs of a hash or a sorted set follow one another.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import redis
@@ -19,6 +20,7 @@ from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
     from memshare_concepts.clusters.cluster import Cluster, Clusters
+    from memshare_concepts.graph.concept_graph import ConceptGraph
     from memshare_concepts.pool_graph import PoolConcepts
 
 Size = Annotated[
@@ -27,7 +29,7 @@ Size = Annotated[
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedConcepts:
     """The concepts of a pool, and whom to ask for more."""
 
     client: Client
@@ -56,7 +58,7 @@ class Opened:
 
 
 @contextmanager
-def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator[Opened]:
+def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator[OpenedConcepts]:
     """Read the concepts of a pool, with `vectors` for clusters as well.
 
     Raises `BadInput` for an unknown pool and for one in which no memory has concepts.
@@ -76,4 +78,29 @@ def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator
         if concepts.without:
             line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."
             errors.print(line, style="dim", soft_wrap=True)
-        yield Opened(client, redis_client, concepts)
+        yield OpenedConcepts(client, redis_client, concepts)
+
+
+_SHOWN = 5  # names that are like what was typed
+
+
+def concept_named(graph: ConceptGraph, typed: str, pool: str) -> str:
+    """The concept that is meant, as it is shown. Raises `BadInput`, with the nearest names, where there is none."""
+    number = graph.index.number(typed)
+    if number is not None:
+        return graph.index.name(number)
+    near = nearest_names(graph, typed)
+    advice = f" The nearest: {', '.join(near)}." if near else ""
+    raise BadInput(f"No concept of pool {pool!r} is called {typed!r}.{advice}")
+
+
+def nearest_names(graph: ConceptGraph, typed: str) -> list[str]:
+    """Names that hold what was typed, those of most memories first, or else names of a similar spelling."""
+    from memshare_concepts.names import key
+
+    wanted = key(typed)
+    names = {key(name): name for name in graph.concepts()}
+    inside = [name for one, name in names.items() if wanted and wanted in one]
+    if inside:
+        return sorted(inside, key=lambda name: (-graph.count(name), name))[:_SHOWN]
+    return [names[one] for one in get_close_matches(wanted, names, _SHOWN)]

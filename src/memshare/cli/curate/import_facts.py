@@ -1,0 +1,114 @@
+"""`memshare memories import --facts`: a document as minimal facts, each with the passage that it was taken from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+
+from memshare.client.client import Client
+from memshare.client.paid_chat import paid_chat
+from memshare.client.pools import new_ids
+from memshare.terminal.consent import require_consent
+from memshare.terminal.console import console, errors, print_json
+from memshare.terminal.memory_pages import counted
+from memshare.terminal.progress import progress_bar
+from memshare_broker.wire.messages import derived_id
+from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
+from memshare_llm.chat import Chat, RefusedReply, UselessReply
+from memshare_llm.no_model import require_model
+from memshare_llm.structured import MOST_CALLS, DoesNotFit
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
+
+
+def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes: bool, as_json: bool) -> None:
+    """Have a model write the facts of a document's passages, and bring them in.
+
+    A passage is kept as a hidden memory, and written together with its facts: so it is known which were done.
+    """
+    require_model(client.settings, "agents", "`memshare memories import --facts`")
+    passages = list({one.id: one for one in (_passage(file.name, text) for text in texts)}.values())
+    new = new_ids(client, [one.id for one in passages])
+    groups = list(_together([one for one in passages if one.id in new]))
+    model = client.settings.model_for("agents")
+    calls = "1 call" if len(groups) == 1 else f"{len(groups):,} calls"
+    errors.print(
+        f"{len(passages):,} passages, {len(passages) - len(new):,} of which are done. The others take {calls} of"
+        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit.",
+        soft_wrap=True,
+    )
+    if groups:
+        require_consent("Go on?", yes=yes)
+    facts, failed, payer = 0, 0, passages[0].submitter if passages else ""
+    try:
+        with paid_chat(client.settings, "agents", payer) as chat, progress_bar("Writing facts", len(new)) as bar:
+            for group in groups:
+                try:
+                    facts += _bring_in(client, chat, file.name, group)
+                except (DoesNotFit, UselessReply, RefusedReply) as error:
+                    failed += len(group)
+                    errors.print(f"{len(group)} passages are left out: {error}", style="yellow", soft_wrap=True)
+                bar(advance=len(group))
+    except KeyboardInterrupt as stop:
+        errors.print("Stopped. Run the same command again to go on: no passage is paid for twice.", soft_wrap=True)
+        raise typer.Exit(130) from stop
+    if as_json:
+        print_json({"passages": len(passages), "done": len(new) - failed, "failed": failed, "new": facts})
+    else:
+        console.print(f"Imported {counted(facts)} from {len(new) - failed:,} passages.")
+    if failed:
+        errors.print("Run the same command again for those that are left out.", style="yellow")
+        raise typer.Exit(1)
+
+
+def _passage(title: str, text: NewMemory) -> Memory:
+    """A passage as a hidden memory: it is a piece of its document, which no memory is."""
+    return Memory(
+        id=derived_id("passage", text.pool, title, text.answer),
+        pool=text.pool,
+        prompt=None,
+        answer=f"{title}\n\n{text.answer}",
+        kind=KNOWLEDGE,
+        submitter=text.submitter,
+        parents=(derived_id("document", text.pool, title),),
+        created=time.time(),
+        status="hidden",
+    )
+
+
+def _together(passages: Sequence[Memory]) -> Iterator[list[Memory]]:
+    """Passages in their order, as many together as fit into a call."""
+    group: list[Memory] = []
+    for one in passages:
+        if group and (len(group) == MOST_PASSAGES or sum(len(each.answer) for each in (*group, one)) > TOGETHER):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _bring_in(client: Client, chat: Chat, title: str, group: Sequence[Memory]) -> int:
+    """Write the facts of some passages and, in the same request, the passages; returns how many facts are new."""
+    told = write_facts(chat, title, [one.answer.removeprefix(f"{title}\n\n") for one in group])
+    facts = [
+        passage.model_copy(
+            update={
+                "id": memory_id(passage.pool, None, statement),
+                "answer": statement,
+                "model": told.model,
+                "source": title,
+                "parents": (passage.id,),
+                "status": "active",
+            }
+        )
+        for passage, statements in zip(group, told.of_each, strict=True)
+        for statement in statements
+    ]
+    new = new_ids(client, [one.id for one in facts])
+    fresh = {one.id: one for one in reversed(facts) if one.id in new}  # of a fact that is said twice, the first
+    client.memories.restore([*fresh.values(), *group])
+    return len(fresh)

@@ -1,0 +1,1 @@
+"""Several deployments behind one address."""
