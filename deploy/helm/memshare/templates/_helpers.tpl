@@ -48,12 +48,16 @@ A consolidation runs in the trainer's pod and needs no open message, so KEDA mus
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* The image of what has encoder and pool. */}}
-{{- define "memshare.fullImage" -}}
-{{ .Values.image.repository }}:{{ .Values.image.fullTag | default (printf "%s-full" (.Values.image.tag | default .Chart.AppVersion)) }}
+{{/* The image of a queue's worker: the memory service's has the encoder, the trainer's torch as well. */}}
+{{- define "memshare.workerImage" -}}
+{{- $image := .root.Values.image }}
+{{- $tag := $image.tag | default .root.Chart.AppVersion }}
+{{- if eq .queue "memory" }}{{ $tag = $image.memoryTag | default (printf "%s-memory" $tag) }}
+{{- else if eq .queue "trainer" }}{{ $tag = $image.fullTag | default (printf "%s-full" $tag) }}{{ end -}}
+{{ $image.repository }}:{{ $tag }}
 {{- end }}
 
-{{/* Whether a queue's worker has encoder and pool, and so the full image and a way to Qdrant. */}}
+{{/* Whether a queue's worker has encoder and pool, and so a way to Qdrant. */}}
 {{- define "memshare.hasPool" -}}
 {{- if has . (list "memory" "trainer") }}yes{{ end }}
 {{- end }}
@@ -125,6 +129,17 @@ redis://{{ $login }}{{ $external.host }}:{{ int $external.port }}/{{ int $extern
 {{- end }}
 {{- end }}
 
+{{/* The keys of the models. */}}
+{{- define "memshare.modelsEnv" -}}
+{{- with .Values.models.secret }}
+{{- range $key := list "OPENAI_API_KEY" "MISTRAL_API_KEY" }}
+- name: {{ $key }}
+  valueFrom:
+    secretKeyRef: {name: {{ $.Values.models.secret }}, key: {{ $key }}, optional: true}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "memshare.agentsEnv" -}}
 {{- if .Values.agentFiles -}}
 - {name: MEMSHARE_AGENTS_DIR, value: /etc/memshare/agents}
@@ -161,13 +176,12 @@ annotations:
 {{- $own := list $values.redis.secret }}
 {{- if has .part (list "worker" "serve") }}
 {{- $own = concat $own (list $values.memoryService.secret $values.signing.secret) }}
-{{- end }}
-{{- if eq .part "worker" }}
 {{- range $key := list "OPENAI_API_KEY" "MISTRAL_API_KEY" }}
 {{- $own = append $own (dict "name" $values.models.secret "key" $key) }}
 {{- end }}
-{{- if include "memshare.hasPool" .queue }}{{ $own = append $own $values.qdrant.secret }}{{ end }}
+{{- if and .queue (include "memshare.hasPool" .queue) }}{{ $own = append $own $values.qdrant.secret }}{{ end }}
 {{- end }}
+{{- if eq .part "serve" }}{{ $own = append $own (dict "name" $values.serve.deploymentsSecret "key" "deployments.toml") }}{{ end }}
 {{- if eq .part "flower" }}{{ $own = append $own $values.flower.secret }}{{ end }}
 {{- $named := list }}
 {{- range $own }}{{ if .name }}{{ $named = append $named . }}{{ end }}{{ end }}

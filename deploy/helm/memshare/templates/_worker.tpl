@@ -24,13 +24,7 @@
 {{- if $values.metrics.enabled }}
 - {name: MEMSHARE_METRICS_PORT, value: "9465"}
 {{- end }}
-{{- with $values.models.secret }}
-{{- range $key := list "OPENAI_API_KEY" "MISTRAL_API_KEY" }}
-- name: {{ $key }}
-  valueFrom:
-    secretKeyRef: {name: {{ $values.models.secret }}, key: {{ $key }}, optional: true}
-{{- end }}
-{{- end }}
+{{- with include "memshare.modelsEnv" .root }}{{ . | nindent 0 }}{{ end }}
 {{- with include "memshare.agentsEnv" .root }}{{ . | nindent 0 }}{{ end }}
 {{- if and $values.documents.claim (has .queue $values.documents.agents) }}
 - {name: MEMSHARE_DOCUMENTS, value: /documents}
@@ -54,7 +48,7 @@ The probes of a queue's worker. It touches its heartbeat file every 5 s while it
 memory service is ready when it answers, also while Redis is away.
 */}}
 {{- define "memshare.workerProbes" -}}
-startupProbe: # a memory service may export its encoder first, an agent index documents
+startupProbe: # a memory service may export its encoder first
   exec: {command: {{ include "memshare.heartbeat" 30 }}}
   periodSeconds: 5
   failureThreshold: 120
