@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.request
+from typing import Any
 
+from benchmarks.support.counts import kind_of
+from benchmarks.support.replies import CONCEPTS
 from memshare.demo.student_server import serve
 from tests.support.chat_script import Answer, encode
 
@@ -27,7 +30,14 @@ class Scripted:
             self._latency = float(body)
             return b"{}"
         await asyncio.sleep(self._latency)
-        return encode(json.loads(body), Answer()).replace(*CONTRADICTS)
+        asked = json.loads(body)
+        return encode(asked, Answer(_concepts(asked))).replace(*CONTRADICTS)
+
+
+def _concepts(asked: dict[str, Any]) -> str | None:
+    """The reply of who is asked which concepts memories have; None for what else is asked."""
+    wanted = (asked.get("response_format") or {}).get("json_schema", {}).get("schema")
+    return json.dumps(dict.fromkeys(wanted["required"], CONCEPTS)) if kind_of(wanted) == "concepts" else None
 
 
 def set_latency(url: str, seconds: float) -> None:

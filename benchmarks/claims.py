@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from memshare.evaluation.published import NO, YES, claim_of
+from memshare.files.json_lines import read_lines, read_object
+from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 
@@ -29,14 +34,37 @@ class ClaimPair(NamedTuple):
 
 
 def read_pairs(file: Path) -> list[ClaimPair]:
-    """The pairs of a file; the question is what both claims say, in the words of the first."""
-    pairs = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        value = json.loads(line)
-        other = {word.strip(".,").casefold() for word in value["contradicted"].split()}
-        shared = [word for word in value["supported"].split() if word.strip(".,").casefold() in other]
-        pairs.append(ClaimPair(value["supported"], value["contradicted"], " ".join(shared)))
-    return pairs
+    """The pairs of a file: of lines with both claims, or of SciFact's claims as they come.
+
+    Of SciFact, a claim that a document supports and one that it contradicts are a pair, those with the most words in
+    common first, and each claim is in one pair. The question is what both claims say, in the words of the first. Raises
+    `BadInput` where a line is neither, or nothing pairs.
+    """
+    pairs, said = [], defaultdict[str, dict[str, list[str]]](lambda: {YES: [], NO: []})
+    for number, text in read_lines(file):
+        line = read_object(text)
+        if both := {name: line[name] for name in ("supported", "contradicted") if isinstance(line.get(name), str)}:
+            pairs.append((both["supported"], both["contradicted"]))
+        elif claim := claim_of(line):
+            for document, verdict in claim[1].items():
+                said[document][verdict].append(claim[0])
+        else:
+            raise BadInput(f"{file}:{number}: expected `supported` and `contradicted`, or a claim of SciFact.")
+    taken: set[str] = set()
+    possible = [pair for one in said.values() for pair in product(one[YES], one[NO])]
+    for pair in sorted(possible, key=lambda pair: (-len(_shared(*pair)), pair)):
+        if taken.isdisjoint(pair):
+            taken.update(pair)
+            pairs.append(pair)
+    if not pairs:
+        raise BadInput(f"{file}: no document supports one claim and contradicts another.")
+    return [ClaimPair(*pair, " ".join(_shared(*pair))) for pair in pairs]
+
+
+def _shared(first: str, second: str) -> list[str]:
+    """The words of the first text that stand in the second, too."""
+    other = {word.strip(".,").casefold() for word in second.split()}
+    return [word for word in first.split() if word.strip(".,").casefold() in other]
 
 
 def simulated(p: float, seed: int) -> Judge:
@@ -92,11 +120,11 @@ class KnowsThePairs:
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:  # noqa: ARG002
         document = json.loads(turns[-1].content)
         texts = {name: one["answer"] for name, one in document["texts"].items()}
-        found = {
-            name: {"claims": "They are compared.", "contradicts": (texts[one], texts[other]) in self._pairs}
-            for name, (one, other) in document["pairs"].items()
-        }
-        return Reply(text=json.dumps(found), model=self.name, usage=Usage())
+        found = [
+            {"pair": int(number), "claims": "Compared.", "contradicts": (texts[one], texts[other]) in self._pairs}
+            for number, (one, other) in document["pairs"].items()
+        ]
+        return Reply(text=json.dumps({"comparisons": found}), model=self.name, usage=Usage())
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:  # noqa: ARG002
         raise NoLogprobs("It has no tokens.")

@@ -4,7 +4,9 @@ Needs `qdrant` on the PATH. Each row is a deployment of its own: Redis, so many 
 scorer, a chat server on loopback, and for all but the first the Qdrant server. Recalls are asked by callers in
 processes of their own, each of one memory service, as a balancer of connections spreads them; journeys go through such
 a balancer, in this program. Everything shares the processors that `--processors` says. `cpu_ms_per_recall` is processor
-time of memory services, Qdrant and Redis together.
+time of memory services, Qdrant and Redis together, and `cpu_per_recall_spread` how much more the dearest row with a
+server takes than the cheapest. `recalls_2_beside_1` is the recalls a second of two services beside those of one. More
+services answer more only where there are processors for them: below eight there is no aim for that.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import multiprocessing
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +26,7 @@ import typer
 
 from benchmarks.journey_deployment import Deployment, Worker, deployed, layout
 from benchmarks.processes import cpu_seconds, stay_on
-from benchmarks.report import milliseconds, percentile, print_figures, progress
+from benchmarks.report import Aim, milliseconds, percentile, print_figures, progress
 from benchmarks.support.server import running
 from benchmarks.synthetic import POOLS, Synthetic
 from memshare.demo.play import read
@@ -38,6 +40,9 @@ TOKEN = "only-for-this-run"
 EMBEDDED = 0  # replicas of the row of the embedded pool
 CALLERS, PROCESSES, BATCH, SHOWN = 32, 4, 256, 3
 THREADS, WARM_UP = 32, 100  # of the agents; journeys
+AIMS = (Aim("cpu_per_recall_spread", 0.10, "of the cheapest", at_most=True),)
+PROCESSORS_NEEDED = 8
+AIMS_OF_MANY = (Aim("recalls_2_beside_1", 1.5, "times"), Aim("recalls_4_beside_1", 2.2, "times"))
 
 
 def main(
@@ -50,6 +55,7 @@ def main(
 ) -> None:
     """Measure, and print the figures."""
     numbers = stay_on(processors)
+    rows: dict[int, dict[str, Any]] = {}
     figures: dict[str, Any] = {"memories": memories, "callers": CALLERS, "processors": numbers}
     with running("benchmarks.chat_server") as chat:
         for count in progress([EMBEDDED, *map(int, replicas.split(","))], "Deployments"):
@@ -57,7 +63,21 @@ def main(
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memshare-bench-")))
                 found = _one(stack, folder, chat, count, memories, seconds, journeys)
             figures["embedded" if count == EMBEDDED else f"server, {count} replicas"] = found
-    print_figures("Memory services", figures, as_json=as_json)
+            rows[count] = found
+    figures |= _beside(rows)
+    aims = (*AIMS, *(AIMS_OF_MANY if processors >= PROCESSORS_NEEDED else ()))
+    print_figures("Memory services", figures, as_json=as_json, aims=aims)
+
+
+def _beside(rows: Mapping[int, dict[str, Any]]) -> dict[str, float]:
+    """The rows with a server beside each other."""
+    with_server = {count: row for count, row in rows.items() if count != EMBEDDED}
+    spent = [row["cpu_ms_per_recall"] for row in with_server.values()]
+    found = {"cpu_per_recall_spread": round(max(spent) / min(spent) - 1, 3)}
+    if one := with_server.pop(1, None):
+        for count, row in with_server.items():
+            found[f"recalls_{count}_beside_1"] = round(row["recalls_per_second"] / one["recalls_per_second"], 2)
+    return found
 
 
 def _one(
@@ -79,7 +99,9 @@ def _one(
         settings = {**common, "MEMSHARE_MEMORY_URL": balancer}
         services = [Worker("memory", ("memory",), 2, {"MEMSHARE_MEMORY_LISTEN": one}) for one in addresses]
     run = stack.enter_context(deployed(None, folder, [*services, *agents], chat, settings))
-    pids = {name: run.pids[name] for name in ("memory", "redis")} | ({"qdrant": [server.pid]} if server else {})
+    if server:
+        run.pids["qdrant"] = [server.pid]
+    pids: dict[str, list[int]] = {name: run.pids[name] for name in ("memory", "redis", "qdrant") if name in run.pids}
     _fill(asked[0], memories)
     return {
         **_recalls(asked, seconds, pids),
@@ -115,6 +137,7 @@ def _recalls(asked: Sequence[Settings], seconds: float, pids: dict[str, list[int
         "cpu_ms_per_recall": round(sum(used.values()), 2),
         "memory_cpu_ms": round(used["memory"], 2),
         "qdrant_cpu_ms": round(used.get("qdrant", 0.0), 2),
+        "redis_cpu_ms": round(used["redis"], 2),
     }
 
 
@@ -142,8 +165,9 @@ def _asked(client: MemoryClient, prompts: Sequence[str], until: float) -> Iterat
 def _journeys(run: Deployment, count: int) -> dict[str, Any]:
     run.run("warm-up", WARM_UP, 0)
     ran = run.run("journeys", count, 0)
-    own = sum(spent for name, spent in ran.cpu_ms.items() if name != "chat server")
-    return {"journeys_per_second": round(ran.rate, 1), "cpu_ms_per_journey": round(own, 1)}
+    own = {name: spent for name, spent in ran.cpu_ms.items() if name != "chat server"}
+    each = {f"{name}_cpu_ms_per_journey": round(spent, 1) for name, spent in own.items()}
+    return {"journeys_per_second": round(ran.rate, 1), "cpu_ms_per_journey": round(sum(own.values()), 1), **each}
 
 
 def _free_address() -> str:

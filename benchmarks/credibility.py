@@ -25,12 +25,13 @@ from benchmarks.credit_fairness import hard_tasks, settle_graded, verified_small
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.support.counts import CountedChat, Tally, calls_and_tokens
-from memshare_agents.reasoning.budget import Limits
-from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.budget import RunLimits
+from memshare_agents.reasoning.engine import Engine, EngineRun
 from memshare_agents.reasoning.grounds import judged_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.registry import OPERATORS
 from memshare_agents.reasoning.sources import open_sources
+from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
 from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.grades import VerdictTask
@@ -44,7 +45,7 @@ DATA = Path("../shared/data/scifact_pairs.jsonl")
 RIGHT_WITH = (0.6, 0.7, 0.8, 0.9, 0.95)
 EPOCHS = (3, 5)
 SHOWN = 5  # memories a search, as the reasoning agent has them
-LIMITS = Limits(steps=10)
+LIMITS = RunLimits(steps=10)
 GOOD = 90.0  # the score of a verified answer
 AIMS = (
     Aim("right_first_at_0.8", 0.9, "of pairs after 5 epochs"),
@@ -56,7 +57,7 @@ AIMS = (
 def main(
     data: Annotated[
         Path,
-        typer.Option(exists=True, dir_okay=False, help="JSON lines with a supported and a contradicted claim each."),
+        typer.Option(exists=True, dir_okay=False, help="Pairs of claims, or the claims of SciFact."),
     ] = DATA,
     model: Annotated[str | None, typer.Option(help="A chat model as the discriminator: openai:NAME …")] = None,
     seed: Annotated[int, typer.Option(help="Of the simulated discriminator.")] = 0,
@@ -64,7 +65,10 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
 ) -> None:
     """Measure, print the shares, and draw them."""
-    pairs = read_pairs(data)
+    try:
+        pairs = read_pairs(data)
+    except BadInput as error:
+        raise typer.BadParameter(str(error), param_hint="--data") from error
     judges: dict[str, Judge] = {str(p): simulated(p, seed) for p in RIGHT_WITH}
     tally = Tally()
     comparer = CountedChat(KnowsThePairs(pairs), tally)
@@ -132,7 +136,7 @@ def learnt(
     return share
 
 
-def credit(pool: OwnPool, name: str, journey: str, question: str, run: Run) -> None:
+def credit(pool: OwnPool, name: str, journey: str, question: str, run: EngineRun) -> None:
     """Credit what the answers of a run rest on, as its agent, the scorer and the memory service do."""
     if judged := judged_in(run):
         first, *others = judged

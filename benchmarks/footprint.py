@@ -2,14 +2,14 @@
 
 `memshare up --agents 2` runs on a data folder that has its encoder exported, with a chat server on loopback; the bare
 worker asks the same server with the OpenAI client. Memory is resident memory (RSS), in which what processes share
-counts for each; a worker's is taken after it has answered. Concepts are off: they take one worker more, of the size of
-the scorer's.
+counts for each; a worker's is taken after it has answered.
 - `agent_ready_s`, `up_ready_s`: from the start of the process until it takes tasks, or says that all do.
 - `up_mb`: all processes of `up`, Redis and Flower among them, after journeys, so that the trainer has learnt too;
   `up_mb_at_start` before the first.
 - `submit_ms`: what `memshare submit … --wait` takes beyond the seconds of the answer itself.
-- `redis_bytes_per_journey`: what a journey leaves in Redis, answer, trace and result, without the trainer's lessons,
-  of which a pool keeps a bounded number; `redis_lesson_bytes_per_journey` are those.
+- `redis_bytes_per_journey`: what a journey leaves in Redis, answer, trace, result and concepts, without the trainer's
+  lessons, of which a pool keeps a bounded number; `redis_lesson_bytes_per_journey` are those. `…_after_a_day`: what is
+  left when the details of its trace have gone (MEMSHARE_KEEP_TRACES_DAYS).
 Times are medians of several starts, in which ours and the bare one take turns.
 """
 
@@ -46,10 +46,12 @@ AIMS = (
     Aim("help_ms", 400, "ms", at_most=True),
     Aim("submit_ms", 600, "ms", at_most=True),
     Aim("redis_bytes_per_journey", 4_000, "bytes", at_most=True),
+    Aim("redis_bytes_per_journey_after_a_day", 1_500, "bytes", at_most=True),
 )
 GROWN = 300  # memories of a pool, after which only some become lessons
 TEXT = "A limerick about a lighthouse"
 BARE_HELP = (sys.executable, "-m", "celery", "--help")
+A_DAY = 86_400  # seconds
 LESSONS = ("memshare:lesson", "memshare:retriever")
 
 Figures = dict[str, Any]
@@ -67,7 +69,7 @@ def main(
     ):
         environment = {
             "MEMSHARE_MODEL": "openai:loopback",
-            "MEMSHARE_CONCEPTS": "false",
+            "MEMSHARE_CONCEPTS_WAIT": "2",
             "OPENAI_BASE_URL": chat.url,
             "OPENAI_API_KEY": "benchmark",
         }
@@ -85,11 +87,13 @@ def main(
 def _of_a_running_one(up: Up, rounds: int, journeys: int) -> Figures:
     figures: Figures = {"up_mb_at_start": round(sum(up.memory_by_part().values()), 1)}
     _run_journeys(up, GROWN + journeys // 2)
-    before = _redis_bytes(up)
+    before, lasting_before = _redis_bytes(up), _redis_bytes(up, longer_than=A_DAY)
     _run_journeys(up, journeys)
     by_key = {name: (size - before.get(name, 0)) / journeys for name, size in _redis_bytes(up).items()}
     of_lessons = sum(size for name, size in by_key.items() if name.startswith(LESSONS))
+    lasting = sum(_redis_bytes(up, longer_than=A_DAY).values()) - sum(lasting_before.values())
     figures["redis_bytes_per_journey"] = round(sum(by_key.values()) - of_lessons)
+    figures["redis_bytes_per_journey_after_a_day"] = round(lasting / journeys - of_lessons)
     figures["redis_lesson_bytes_per_journey"] = round(of_lessons)
     parts = up.memory_by_part()
     figures["up_mb"] = round(sum(parts.values()), 1)
@@ -140,12 +144,14 @@ def _run_journeys(up: Up, count: int) -> None:
         client.close()
 
 
-def _redis_bytes(up: Up) -> dict[str, int]:
-    """Bytes in Redis by the beginnings of keys."""
+def _redis_bytes(up: Up, longer_than: int = 0) -> dict[str, int]:
+    """Bytes in Redis by the beginnings of keys; of those alone that are kept for longer than so many seconds."""
     found: dict[str, int] = {}
     with connect(up.redis_url) as client:
         for key in map(str, client.scan_iter(count=1000)):
             name = ":".join(key.split(":")[:2]) if key.startswith("memshare:") else key.split("-")[0]
+            if 0 <= client.ttl(key) <= longer_than:
+                continue
             found[name] = found.get(name, 0) + int(client.memory_usage(key, samples=0) or 0)
     return found
 

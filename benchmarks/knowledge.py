@@ -1,12 +1,12 @@
 """Is knowledge that was added, changed or deleted in the next prompt as it should be? `python -m benchmarks.knowledge`.
 
-Over WebQuestions: a statement is added about each question, then changed, then deleted. After each step every question
-is recalled for, and the prompt built, as an agent does; the model is not asked. Shares of 1 are what is expected.
+Over WebQuestions, or dated news: a statement about each question is added, changed, deleted. After each step every
+question is recalled for, and the prompt built, as an agent does; the model is not asked. Shares of 1 are expected.
 """
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -15,7 +15,10 @@ import typer
 
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import print_figures, progress
+from memshare.evaluation.published import question_of
+from memshare.files.json_lines import read_lines, read_object
 from memshare_agents.prompt import build_prompt
+from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Turn
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 
@@ -33,12 +36,15 @@ class Question(NamedTuple):
 
 def main(
     data: Annotated[
-        Path, typer.Option(exists=True, dir_okay=False, help="JSON lines with a prompt and its answers each.")
+        Path, typer.Option(exists=True, dir_okay=False, help="WebQuestions as they come, or dated news.")
     ] = DATA,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of a table.")] = False,
 ) -> None:
     """Add, change and delete, and print the share of prompts that were right after each."""
-    questions = read_questions(data)
+    try:
+        questions = read_questions(data)
+    except BadInput as error:
+        raise typer.BadParameter(str(error), param_hint="--data") from error
     with own_pool() as pool:
         ids = [
             pool.curate.add([NewMemory(pool=POOL, prompt=one.text, answer=one.first, kind="knowledge")])[0]
@@ -55,10 +61,27 @@ def main(
 
 
 def read_questions(file: Path) -> list[Question]:
-    """The questions of a file, each once, with a statement made of its answers and another one."""
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    answers = {line["prompt"]: " and ".join(line["answers"]) for line in lines}
-    return [
+    """The questions of a file, each once, with what was known of it first, and what is since.
+
+    Of dated news about a question these are the earliest and the latest statement; news that nothing followed are left
+    out. For a question with answers two statements are made of them. Raises `BadInput` for a line that is neither.
+    """
+    answers: dict[str, str] = {}
+    news: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for number, text in read_lines(file):
+        line = read_object(text)
+        match line:
+            case {"date": str(date), "prompt": str(prompt), "statement": str(statement)}:
+                news[prompt].append((date, statement))
+                continue
+        if (asked := question_of(line)) is None:
+            raise BadInput(
+                f"{file}:{number}: expected a question with its answers, as in WebQuestions, or news: `date`, `prompt` "
+                "and `statement`."
+            )
+        answers[asked[0]] = " and ".join(asked[1])
+    changed = [Question(one, min(said)[1], max(said)[1]) for one, said in news.items() if len(said) > 1]
+    return changed + [
         Question(text, f"As of entry {number}, it is {said}.", f"Corrected in entry {number}: it is not only {said}.")
         for number, (text, said) in enumerate(answers.items())
     ]

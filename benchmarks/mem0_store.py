@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.support.counts import Tally
 from benchmarks.synthetic import DIMENSION, Query
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory
@@ -49,36 +47,24 @@ class Encoded:
         return vector
 
 
-class FindsTheAnswer:
-    """A model, as mem0 asks one, that finds one fact in each conversation: what the assistant said. It counts."""
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-        self.answer = ""
-
-    def generate_response(self, messages: Sequence[dict[str, str]], **_: Any) -> str:
-        """Mem0's door to models."""
-        reply = json.dumps({"memory": [{"id": "0", "text": self.answer, "attributed_to": "assistant"}]})
-        self._tally.count([one["content"] for one in messages], None, reply)
-        return reply
-
-
 class Mem0:
     """mem0's own `Memory`, asked as we ask our store."""
 
-    def __init__(self, folder: Path, vectors: dict[str, list[float]]) -> None:
+    def __init__(self, folder: Path, vectors: dict[str, list[float]], url: str | None = None) -> None:
+        """`url` is that of a chat server, where its model is asked."""
         # Read when mem0 is imported: nothing may leave the machine or land in the user's home.
         os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder)}
         from mem0 import Memory as Mem0Memory
 
         store = {"path": str(folder / "qdrant"), "embedding_model_dims": DIMENSION, "on_disk": True}
         openai = {"provider": "openai", "config": {"api_key": "never used"}}
+        model = {"provider": "openai", "config": {"api_key": "benchmark", "model": "expert", "openai_base_url": url}}
         self._memory = Mem0Memory.from_config(
             {
                 "vector_store": {"provider": "qdrant", "config": store},
                 "history_db_path": str(folder / "history.db"),
                 "embedder": openai,
-                "llm": openai,
+                "llm": model if url else openai,
             }
         )
         self._memory.embedding_model = KnownVectors(vectors)
@@ -89,9 +75,8 @@ class Mem0:
         metadata = {name: value for name, value in payload.items() if name not in ("pool", "prompt", "answer")}
         self._memory.add(text_of(memory), user_id=memory.pool, metadata=metadata, infer=False)
 
-    def remember(self, pool: str, prompt: str, answer: str, model: FindsTheAnswer) -> None:
+    def remember(self, pool: str, prompt: str, answer: str) -> None:
         """Have mem0 find what is worth keeping in a task and its answer, as it does by default."""
-        self._memory.llm, model.answer = model, answer
         turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
         self._memory.add(turns, user_id=pool)
 

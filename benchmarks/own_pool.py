@@ -16,13 +16,13 @@ from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.messages import RecallRequest, Recollection
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout
 
 
@@ -42,7 +42,7 @@ class OwnPool(NamedTuple):
 class Door:
     """Recalls as agents ask for them, in this process."""
 
-    def __init__(self, recalls: Recalls) -> None:
+    def __init__(self, recalls: RecallBatches) -> None:
         self._recalls = recalls
 
     def recall(self, request: RecallRequest) -> Recollection:
@@ -63,5 +63,5 @@ def own_pool() -> Iterator[OwnPool]:
             settle = SettleStage(pool, client, Lessons(client, 0, learn=False))
             sent: list[NextMessage] = []
             curate = Curate(pool, client, sent.extend)
-            with closing(Recalls(lambda: recall)) as recalls:
+            with closing(RecallBatches(lambda: recall)) as recalls:
                 yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent, Door(recalls))

@@ -5,7 +5,12 @@ server on loopback, and `memshare serve` shows the page to a headless Chromium.
 - `first_screen_ms`: from asking for the first screen until it is drawn, in a new window;
 - `search_ms`: from asking for what was typed until the answer is there; the page waits 150 ms for a next letter before;
 - `serve_mb_5_pages`: resident memory of `memshare serve` with five pages open;
-- `journeys_kept`: journeys a second with five pages open, as a share of those with none; the two take turns.
+- `journeys_kept`: journeys a second with five pages open, as a share of those with none; the two take turns. Plain
+  clients ask what pages ask, for a browser would take this machine's processors from the workers;
+- `processor_kept`: the same of the processor time that a journey takes in workers, Redis and `memshare serve`: other
+  work on the machine does not change it;
+- `serve_processor`: the share of one processor that `memshare serve` takes with five pages open;
+- `pages_shown`: how often these five pages were asked for.
 Times are medians.
 """
 
@@ -17,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -26,12 +31,13 @@ from typing import Annotated, Any
 import typer
 from playwright.sync_api import Browser, sync_playwright
 
-from benchmarks.processes import resident_mb
+from benchmarks.page_clients import pages_open
+from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
 from memshare_broker import redis_server
 from memshare_broker.settings import Settings
-from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.encoder_name import BUNDLED
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout, Vectors
@@ -75,7 +81,8 @@ def main(
                 sync_playwright() as playwright,
                 playwright.chromium.launch(executable_path=chromium) as browser,
             ):
-                figures = _measure(deployment, browser, url, pid, tasks)
+                pids = [redis.pid, pid, *(one.pid for one in deployment.processes.values())]
+                figures = _measure(deployment, browser, url, pid, pids, tasks)
         finally:
             redis.terminate()
             redis.wait(10)
@@ -83,24 +90,35 @@ def main(
     print_figures(title, {"tasks": tasks, "memories": memories, **figures}, as_json=as_json, aims=AIMS)
 
 
-def _measure(deployment: Deployment, browser: Browser, url: str, pid: int, tasks: int) -> dict[str, Any]:
+def _measure(
+    deployment: Deployment, browser: Browser, url: str, pid: int, pids: Sequence[int], tasks: int
+) -> dict[str, Any]:
     rates: dict[bool, list[float]] = {True: [], False: []}
-    megabytes = 0.0
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    of_serve: list[float] = []
+    count = tasks // (2 * ROUNDS)
+    megabytes, shown = 0.0, 0
     for number in progress(range(2 * ROUNDS), "Working off tasks"):
-        with_pages = number % 2 == 1
-        with browser.new_context() as context:
-            for path in PATHS if with_pages else ():
-                context.new_page().goto(url + path)
-            rates[with_pages].append(_rate(deployment, number, tasks // (2 * ROUNDS)))
+        with_pages = number % 4 in (1, 2)  # each comes first as often as the other: journeys slow down as Redis fills
+        with pages_open(url, PATHS if with_pages else ()) as clients:
+            before, serve_before = cpu_seconds(pids), cpu_seconds([pid])
+            rates[with_pages].append(_rate(deployment, number, count))
+            seconds[with_pages].append(cpu_seconds(pids) - before)
             if with_pages:
                 megabytes = max(megabytes, resident_mb([pid]))
+                of_serve.append((cpu_seconds([pid]) - serve_before) * rates[True][-1] / count)
+            shown += sum(one.shown for one in clients)
     kept = [with_some / without for with_some, without in zip(rates[True], rates[False], strict=True)]
+    taken = [without / with_some for with_some, without in zip(seconds[True], seconds[False], strict=True)]
     return {
         "first_screen_ms": round(median(_first_screen(browser, url) for _ in range(LOOKS)), 1),
         "search_ms": round(median(_searches(browser, url)), 1),
         "serve_mb_5_pages": round(megabytes, 1),
         "journeys_kept": round(median(kept), 3),
         "journeys_per_second": round(median(rates[False]), 1),
+        "processor_kept": round(median(taken), 3),
+        "serve_processor": round(median(of_serve), 4),
+        "pages_shown": shown,
     }
 
 
@@ -158,9 +176,11 @@ def _serve(deployment: Deployment) -> Iterator[tuple[str, int]]:
         server = subprocess.Popen(command, env=deployment.environment, stdout=subprocess.PIPE, stderr=log, text=True)
     assert server.stdout is not None
     with server.stdout:
-        yield json.loads(server.stdout.readline())["url"], server.pid
-        server.terminate()
-        server.wait(30)
+        try:
+            yield json.loads(server.stdout.readline())["url"], server.pid
+        finally:
+            server.terminate()
+            server.wait(30)
 
 
 if __name__ == "__main__":

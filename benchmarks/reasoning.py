@@ -22,16 +22,21 @@ from benchmarks.report import print_figures
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.request import request_of
-from memshare.evaluation.result import ALL, Result, Row
+from memshare.evaluation.result import ALL, ExperimentResult, ResultRow
 from memshare_broker.settings import load_settings
 from tests.support.inventing_model.chat import served
 
-NAMES = ("complex", "facts", "contradictions")
+COMPLEX = "complex"
+NAMES = (COMPLEX, "facts", "contradictions")
 
 
 def main(
     models: Annotated[
         str | None, typer.Option(help="Models of the agents, with commas. [default: one that invents, on loopback]")
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="Questions for `complex`, such as ComplexWebQuestions as it comes. [default: those here]"),
     ] = None,
     items: Annotated[int | None, typer.Option(min=1, help="Questions of each experiment at most.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to keep the experiments in; they go on from there.")] = None,
@@ -47,7 +52,16 @@ def main(
         figures: dict[str, Mapping[str, object]] = {}
         notes: list[str] = []
         for experiment in NAMES:
-            request = request_of(EXPERIMENTS[experiment], [], settings, 7, items, models=using, out=folder)
+            request = request_of(
+                EXPERIMENTS[experiment],
+                (data or []) if experiment == COMPLEX else [],
+                settings,
+                7,
+                items,
+                models=using,
+                out=folder,
+                agent="reasoning",
+            )
             result = evaluate(request, settings, lambda _what, _count: None)
             figures |= figures_of(result)
             notes += result.notes
@@ -59,17 +73,17 @@ def main(
     )
 
 
-def figures_of(result: Result) -> dict[str, Mapping[str, object]]:
+def figures_of(result: ExperimentResult) -> dict[str, Mapping[str, object]]:
     """A row for each condition, phase and model: score, and what was counted."""
     return {_name(result, row): _of(row) for row in result.rows if row.kind == ALL}
 
 
-def _name(result: Result, row: Row) -> str:
+def _name(result: ExperimentResult, row: ResultRow) -> str:
     model = row.model if len(result.models) > 1 else ""
     return ", ".join(filter(None, (result.experiment, row.condition, row.phase, model)))
 
 
-def _of(row: Row) -> Mapping[str, object]:
+def _of(row: ResultRow) -> Mapping[str, object]:
     score = {"score": row.score and round(row.score.mean, 1), "not verified": row.unverified}
     return score | {name: round(mark.mean, 3) for name, mark in row.marks.items()}
 

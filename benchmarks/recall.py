@@ -33,7 +33,7 @@ from memshare_memory.encoders.shared_batches import SharedBatches
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 AIM_AT = 100_000

@@ -36,7 +36,8 @@ class Query(NamedTuple):
 class Synthetic:
     """A world of topics from which memories and queries are drawn, one after another."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, answer_words: int = _ANSWER_WORDS) -> None:
+        self._answer_words = answer_words
         self._rng = np.random.default_rng(seed)
         lengths = self._rng.integers(2, 10, _WORDS)
         letters = self._rng.choice(list("etaoinshrdlucmfwygpb"), (_WORDS, 9))
@@ -50,7 +51,7 @@ class Synthetic:
         """The next memories, with their dense vectors."""
         topics = self._rng.integers(0, _TOPICS, count)
         vectors = self._near(topics)
-        prompts, answers = self._texts(topics, _PROMPT_WORDS), self._texts(topics, _ANSWER_WORDS)
+        prompts, answers = self._texts(topics, _PROMPT_WORDS), self._texts(topics, self._answer_words)
         scores = self._rng.uniform(81, 100, count).round(1)
         return [
             (self._memory(POOLS[topic % len(POOLS)], prompt, answer, float(score)), vector)

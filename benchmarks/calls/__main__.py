@@ -4,32 +4,40 @@
 settings. Every answer is good, and is graded by the bundled rubric of plans. Tokens are the characters of turns, schema
 and reply, by four. Nothing contradicts anything.
 
-Where mem0 is installed (`memshare[bench]`), it is given the same tasks with their answers in the same run, and its
-model finds one fact in each. The answers themselves, which it leaves to others, are not among its calls.
+Where mem0 and Graphiti are installed (`memshare[bench]`), they are given the same tasks with their answers in the same
+run, and ask the same chat server, which finds one fact about two things in each task. The answers themselves, which
+they leave to others, are not among their calls.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from benchmarks import graphiti_store
 from benchmarks.calls.tasks import MOST, similar, unlike
-from benchmarks.mem0_store import FindsTheAnswer, Mem0
+from benchmarks.mem0_store import Mem0
 from benchmarks.report import Aim, print_figures
-from benchmarks.support.counts import Tally, calls_and_tokens
+from benchmarks.support.counts import calls_and_tokens
 from benchmarks.support.deployment import Deployment
 from benchmarks.support.orders import teller
 from benchmarks.support.replies import Pair
 from benchmarks.support.up import deployed
+from memshare.terminal.console import errors
+from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.open_encoder import open_encoder
 
 STREAMS = {"similar": similar, "unlike": unlike}
+Remember = Callable[[Path, str, Sequence[Pair]], int]
+"""Remembers tasks with their answers in a folder, by a model at an address; returns how many memories there are."""
+
 BATCH = 10  # tasks under way at once
 CALLS, TOKENS = 2.5, 2_700
 AIMS = tuple(
@@ -52,26 +60,43 @@ def main(
     ):
         for stream, made in STREAMS.items():
             figures |= measure(deployment, stream, [prompt for prompt, _ in made()][:tasks])
-        if find_spec("mem0"):
+        peers = {"mem0": of_mem0, "graphiti": of_graphiti}
+        for name, module in {"mem0": "mem0", "graphiti": "graphiti_core"}.items():
+            if not find_spec(module):
+                errors.print(f"{name} is not installed, and is left out: pip install 'memshare[bench]'", markup=False)
+                continue
+            encoder = open_encoder(None, device="cpu", timeout=60, exports=Path(exports))
             for stream, made in STREAMS.items():
-                figures |= of_mem0(stream, made()[:tasks], Path(exports))
+                figures |= beside(deployment, f"{name}_{{}}_{stream}", partial(peers[name], encoder), made()[:tasks])
+                teller(f"{name}, {stream}")("done")
     print_figures("What a stored memory takes", figures, as_json=as_json, aims=AIMS)
 
 
-def of_mem0(stream: str, pairs: Sequence[Pair], exports: Path) -> dict[str, Any]:
-    """What mem0 asks its model for each memory that it has in the end."""
-    tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="memshare-mem0-") as name, closing(Mem0(Path(name), {})) as mem0:
-        mem0.embed_with(open_encoder(None, device="cpu", timeout=60, exports=exports))
-        model = FindsTheAnswer(tally)
-        for prompt, answer in pairs:
-            mem0.remember(stream, prompt, answer, model)
-        spent, stored = tally.counts["answer"], mem0.count(stream)
+def beside(at: Deployment, named: str, remember: Remember, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """What another library asks its model for each memory that it has in the end."""
+    before = at.counts()
+    with tempfile.TemporaryDirectory(prefix="memshare-peer-") as folder:
+        stored = remember(Path(folder), at.url, pairs)
+    spent = calls_and_tokens(before, at.counts(), stored)
     return {
-        f"mem0_stored_{stream}": stored,
-        f"mem0_calls_{stream}": round(spent["calls"] / stored, 3),
-        f"mem0_tokens_{stream}": round(spent["tokens"] / stored),
+        named.format("stored"): stored,
+        named.format("calls"): round(spent["calls"]["all"], 3),
+        named.format("tokens"): round(spent["tokens"]["all"]),
     }
+
+
+def of_mem0(encoder: Encoder, folder: Path, url: str, pairs: Sequence[Pair]) -> int:
+    """Have mem0 remember tasks with their answers; returns how many memories it has then."""
+    with closing(Mem0(folder, {}, url)) as mem0:
+        mem0.embed_with(encoder)
+        for prompt, answer in pairs:
+            mem0.remember("pool", prompt, answer)
+        return mem0.count("pool")
+
+
+def of_graphiti(encoder: Encoder, folder: Path, url: str, pairs: Sequence[Pair]) -> int:
+    """Have Graphiti remember tasks with their answers; returns how many facts it has then."""
+    return graphiti_store.remember(folder, url, encoder, pairs)
 
 
 def measure(at: Deployment, stream: str, prompts: Sequence[str]) -> dict[str, Any]:

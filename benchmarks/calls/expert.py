@@ -5,10 +5,11 @@ An example misleads where its form is another; all weekends have the same form.
 
 from __future__ import annotations
 
-from benchmarks.calls.tasks import similar, unlike
+from benchmarks.calls.facts import WithPeers
+from benchmarks.calls.tasks import facts, similar, unlike
 from benchmarks.forms.tasks import form_of
 from benchmarks.support.replies import Pair
-from benchmarks.support.server import serve_expert
+from benchmarks.support.server import serve_replies
 
 MISLEADS, HELPS = 95, 5  # percent
 
@@ -34,4 +35,4 @@ class CallsExpert:
 
 
 if __name__ == "__main__":
-    serve_expert(CallsExpert())
+    serve_replies(WithPeers(CallsExpert(), facts()))

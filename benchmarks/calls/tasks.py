@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.calls.facts import TaskFact
 from benchmarks.forms import tasks as forms
 
 MOST = 200  # tasks of a stream
@@ -29,6 +30,20 @@ def similar() -> list[tuple[str, str]]:
         for town in TOWNS
         for season in SEASONS
     ]
+
+
+def facts() -> dict[str, TaskFact]:
+    """What there is to know of each task, by its prompt."""
+    weekends = [(town, season) for town in TOWNS for season in SEASONS]
+    plans = [
+        TaskFact(town, f"a weekend in {season}", f"Two people who like walking plan a weekend in {town} in {season}.")
+        for town, season in weekends
+    ]
+    texts = {
+        one.prompt: TaskFact(one.topic, one.form, f"The user asked for a {one.form} about {one.topic}.")
+        for one in forms.memories(MOST, 1)
+    }
+    return dict(zip([prompt for prompt, _ in similar()], plans, strict=True)) | texts
 
 
 def unlike() -> list[tuple[str, str]]:

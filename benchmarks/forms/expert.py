@@ -6,8 +6,8 @@ Every answer is a good one, as it was made for its task. One label in twenty is 
 from __future__ import annotations
 
 from benchmarks.forms.tasks import Task, contradiction, form_of
-from benchmarks.support.replies import Pair
-from benchmarks.support.server import serve_expert
+from benchmarks.support.replies import Pair, Replies
+from benchmarks.support.server import serve_replies
 
 POINTS = 100
 WRONG = 0.05  # share of the labels
@@ -29,4 +29,4 @@ class FormExpert:
 
 
 if __name__ == "__main__":
-    serve_expert(FormExpert())
+    serve_replies(Replies(FormExpert()))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.governance.world import Fact, facts
-from benchmarks.support.replies import Pair
-from benchmarks.support.server import serve_expert
+from benchmarks.support.replies import Pair, Replies
+from benchmarks.support.server import serve_replies
 
 POINTS = 100
 MISLEADS, HELPS = 95, 5  # percent
@@ -39,4 +39,4 @@ class GovernanceExpert:
 
 
 if __name__ == "__main__":
-    serve_expert(GovernanceExpert())
+    serve_replies(Replies(GovernanceExpert()))

@@ -117,6 +117,7 @@ def poison(at: Deployment, of: World, say: Say) -> Figures:
     spoiled = {str(one) for one, is_bad in zip(ids, bad, strict=True) if is_bad}
     before, shown_before = right_and_spoiled(at, of, spoiled)
     ask_stream(at, of, PEOPLE[:-1], say)
+    at.settled(called=True)
     after, shown_after = right_and_spoiled(at, of, spoiled)
     return {
         "poison_before": before,

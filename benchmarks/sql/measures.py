@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from benchmarks.sql.world import AGENT, TESTER, World, pairs_of
 from benchmarks.support.deployment import Answered, Deployment
 from benchmarks.support.orders import Say
-from memshare.demo.text_to_sql import Question
+from memshare.demo.text_to_sql import SqlQuestion
 
 BATCH = 10
 EDGE = 100  # questions at the beginning and at the end of a stream
 
 
-def with_encoder_alone(at: Deployment, of: World, memories: Sequence[Question]) -> float:
+def with_encoder_alone(at: Deployment, of: World, memories: Sequence[SqlQuestion]) -> float:
     """What is right with these memories in a pool that has learnt nothing; measured before any other pool has."""
     at.bring_in(pairs_of(memories), of.people(len(memories)), "encoder")
     return unseen_right(at, of, ["encoder"])
@@ -62,6 +62,6 @@ def share(found: Sequence[bool]) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
-def _ask_unremembered(at: Deployment, questions: Sequence[Question], agents: Sequence[str]) -> list[Answered]:
+def _ask_unremembered(at: Deployment, questions: Sequence[SqlQuestion], agents: Sequence[str]) -> list[Answered]:
     """Nothing is learnt from these, and nothing withheld."""
     return at.ask([one.text for one in questions], agents, [TESTER], remember=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from benchmarks.support.replies import Pair
-from memshare.demo.student import Grader, Student
-from memshare.demo.text_to_sql import Question, Questions
+from memshare.demo.student_server import Grader, Student
+from memshare.demo.text_to_sql import Questions, SqlQuestion
 
 MEMORIES, STREAM, UNSEEN = 400, 500, 300
 CHOSEN = 2  # seed of which questions of a large set take part; the orders are orders of these
@@ -20,7 +20,7 @@ AGENT = "sql"  # and its pool
 SHARERS = 4
 
 
-def pairs_of(questions: Sequence[Question]) -> list[Pair]:
+def pairs_of(questions: Sequence[SqlQuestion]) -> list[Pair]:
     """Questions with their right answers."""
     return [(one.text, one.sql) for one in questions]
 
@@ -29,19 +29,19 @@ def pairs_of(questions: Sequence[Question]) -> list[Pair]:
 class World:
     """Training questions in an order of their own, and the unseen ones."""
 
-    trained: tuple[Question, ...]
-    unseen: tuple[Question, ...]
+    trained: tuple[SqlQuestion, ...]
+    unseen: tuple[SqlQuestion, ...]
     grader: Grader
     student: Student
     order: int
 
     @cached_property
-    def memories(self) -> tuple[Question, ...]:
+    def memories(self) -> tuple[SqlQuestion, ...]:
         """Four ninths of the training questions."""
         return self.trained[: len(self.trained) * MEMORIES // (MEMORIES + STREAM)]
 
     @cached_property
-    def stream(self) -> tuple[Question, ...]:
+    def stream(self) -> tuple[SqlQuestion, ...]:
         return self.trained[len(self.memories) :]
 
     def people(self, count: int) -> list[str]:
@@ -63,18 +63,18 @@ class World:
         people = [PEOPLE[-1] if place in bad else chance.choice(PEOPLE[:-1]) for place in range(count)]
         return pairs, people, [place in bad for place in range(count)]
 
-    def right(self, questions: Sequence[Question], answers: Sequence[str]) -> list[bool]:
+    def right(self, questions: Sequence[SqlQuestion], answers: Sequence[str]) -> list[bool]:
         """Whether each answer is right."""
         return [self.grader.right(one, answer) for one, answer in zip(questions, answers, strict=True)]
 
-    def possible(self, memories: Sequence[Question]) -> float:
+    def possible(self, memories: Sequence[SqlQuestion]) -> float:
         """The share of unseen questions that a copy of some memory answers."""
         return sum(
             any(self.grader.right(task, self.student.copy(task, one, one.sql)) for one in memories)
             for task in self.unseen
         ) / len(self.unseen)
 
-    def _another(self, question: Question, chance: random.Random) -> Question:
+    def _another(self, question: SqlQuestion, chance: random.Random) -> SqlQuestion:
         """A question to which another query is the answer."""
         others = [one for one in self.memories if one.query.number != question.query.number]
         return chance.choice(others)

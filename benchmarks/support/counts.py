@@ -13,9 +13,9 @@ from memshare_llm.chat import Chat, FirstToken, Reply
 from memshare_llm.providers.strict_schema import strict_schema
 
 CHARACTERS = 4  # of a token
-KINDS = {"right": "grade", "example_1": "label", "pair_1": "compare", "memory_1": "concepts"}
+KINDS = {"right": "grade", "task_1": "label", "comparisons": "compare", "memory_1": "concepts"}
 """What is asked for, by a property of the wanted JSON."""
-RANGE = "GradedRange"  # what every criterion of a rubric is given
+RANGE = "Marks"  # what every criterion of a rubric is given
 
 Counts = dict[str, dict[str, int]]
 """`calls` and `tokens` of each kind."""

@@ -51,7 +51,7 @@ class Deployment:
     def __init__(self, client: Client, url: str, environment: dict[str, str], folder: Path, pool: str) -> None:
         self.client = client
         self.pool = pool
-        self._url = url
+        self.url = url
         self.environment = environment
         self._folder = folder
         self._consolidates = environment.get("MEMSHARE_CONSOLIDATE") != "false"
@@ -80,7 +80,7 @@ class Deployment:
             own = [one for one, by in zip(pairs, submitters, strict=True) if by == submitter]
             file.write_text("".join(json.dumps({"prompt": prompt, "answer": answer}) + "\n" for prompt, answer in own))
             self.command("seed", str(file), "--agent", self.pool, "--submitter", submitter)
-        self.settled()
+        self.settled(called=True)
 
     def ask(
         self, prompts: Sequence[str], agents: Sequence[str], submitters: Sequence[str], *, remember: bool
@@ -120,7 +120,7 @@ class Deployment:
     def _open(self, *, called: bool) -> bool:
         opened = self.client.ledger.open_messages()
         if not called:
-            for one in self.client.ledger.parked():
+            for one in self.client.ledger.parked.all():
                 opened[one.queue] -= one.hold.startswith(HOLD)
         return any(count > 0 for count in opened.values())
 
@@ -132,7 +132,7 @@ class Deployment:
     def counts(self) -> Counts:
         """Calls and tokens so far, by kind, when all that was called for is done."""
         self.settled(called=True)
-        return server.counts(self._url)
+        return server.counts(self.url)
 
     def stored(self) -> int:
         """How many memories the pool has."""

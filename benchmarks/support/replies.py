@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from benchmarks.support.counts import Tally, kind_of
+from memshare.demo.student_server import comparisons, labels
 from tests.support.schema_value import schema_value
 
 CONCEPTS = {
@@ -18,7 +19,11 @@ CONCEPTS = {
     "general_4": ["Society"],
 }
 
-AGREES = {"claims": "Two tasks.", "contradicts": False}
+AGREES = {
+    "claims": "Both are about what was asked for, but of other places, times or subjects, so that neither denies what "
+    "the other one says.",
+    "contradicts": False,
+}
 
 Pair = tuple[str, str]
 """A prompt and its answer."""
@@ -48,10 +53,14 @@ class Replies:
         """The text of the reply to one request."""
         wanted = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         turns = [turn["content"] for turn in body["messages"]]
-        kind = kind_of(wanted)
-        text = self._answer(turns) if kind == "answer" else json.dumps(self._judged(kind, turns, wanted or {}))
+        text = self.text(body, turns, wanted)
         self.tally.count(turns, wanted, text)
         return text
+
+    def text(self, body: Mapping[str, Any], turns: list[str], wanted: Mapping[str, Any] | None) -> str:  # noqa: ARG002
+        """The reply to turns, by the schema that is wanted."""
+        kind = kind_of(wanted)
+        return self._answer(turns) if kind == "answer" else json.dumps(self._judged(kind, turns, wanted or {}))
 
     def _answer(self, turns: list[str]) -> str:
         """Memories are earlier turns, the best one next to the task, which is the last turn."""
@@ -63,14 +72,14 @@ class Replies:
             case "grade":
                 asked = json.loads(turns[1])
                 share = self._expert.points(_pair(asked)) / 100
-                return {one["name"]: dict.fromkeys(("low", "high"), share * one["points"]) for one in asked["criteria"]}
+                return {
+                    name: dict.fromkeys(("low", "high"), share * points)
+                    for name, (points, _) in asked["criteria"].items()
+                }
             case "label":
-                asked = json.loads(turns[1])
-                examples = {name: _pair(one) for name, one in asked["examples"].items()}
-                labels = {name: self._expert.misleads(asked["prompt"], one) for name, one in examples.items()}
-                return {**labels, **dict.fromkeys(asked.get("rivals", ()), AGREES)}
+                return labels(json.loads(turns[1]), self._expert.misleads, AGREES)
             case "compare":
-                return dict.fromkeys(json.loads(turns[1])["pairs"], AGREES)
+                return comparisons(json.loads(turns[1]), AGREES)
             case "concepts":
                 return dict.fromkeys(json.loads(turns[1])["memories"], CONCEPTS)
             case _:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.support.counts import Counts
-from benchmarks.support.replies import Expert, Replies
+from benchmarks.support.replies import Replies
 from memshare.demo.student_server import serve
 from tests.support.chat_script import Answer, encode
 
@@ -26,9 +26,8 @@ class Running(NamedTuple):
     url: str
 
 
-def serve_expert(expert: Expert) -> None:
+def serve_replies(replies: Replies) -> None:
     """Serve what an expert replies; GET /counts has the calls and tokens so far, by kind."""
-    replies = Replies(expert)
 
     async def reply(path: str, body: bytes) -> bytes:
         if path == "/counts":
