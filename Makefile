@@ -59,9 +59,15 @@ contract: .venv/.installed-dev
 DATA ?= ../shared/data
 PEOPLE = $(wildcard $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl))
 
+# Every module with an option --json, but for those that need a Qdrant server, or texts of others.
+APART := cluster scale credibility knowledge
+WITH_JSON = $(shell grep -l Option..--json benchmarks/*.py benchmarks/*/__main__.py)
+BENCHMARKS = $(filter-out $(APART),$(notdir $(basename $(patsubst %/__main__.py,%,$(WITH_JSON)))))
+
 bench: .venv/.installed-bench  ## Run every benchmark
-	@for name in journey recall doors footprint peers reasoning concepts forms calls sql governance page; do $(BIN)/python -m benchmarks.$$name || exit 1; done
-	@if command -v qdrant >/dev/null; then $(BIN)/python -m benchmarks.cluster; else echo "Left out: benchmarks.cluster, for qdrant is not on the PATH."; fi
+	@for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@if command -v qdrant >/dev/null; then $(BIN)/python -m benchmarks.cluster && $(BIN)/python -m benchmarks.scale --sizes 100000; \
+	  else echo "Left out: benchmarks.cluster and benchmarks.scale, for qdrant is not on the PATH."; fi
 	@for one in credibility:scifact_pairs knowledge:webquestions; do \
 	  file=$(DATA)/$${one#*:}.jsonl; name=$${one%:*}; \
 	  if [ -f "$$file" ]; then $(BIN)/python -m benchmarks.$$name --data "$$file" || exit 1; \

@@ -9,7 +9,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from memshare.operate.supervisor import processors
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
+from memshare_broker.settings.file import PROVIDERS
 from tests.support import qdrant_server
 
 # Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
@@ -43,9 +43,10 @@ NOT_QUICK_FOLDERS = [Path(__file__).parent / "unit" / name for name in ("memory_
 
 IN_MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30  # bytes; a whole run writes half as much
+MEMORY_EACH = 3 * 2**30  # bytes; what a test process takes with its deployment
 
 
-def pytest_configure() -> None:
+def _write_to_memory() -> None:
     """Keep what tests write in memory, where there is room: a new pool waits up to a second for a busy disk."""
     if "TMPDIR" in os.environ or not IN_MEMORY.is_dir():
         return
@@ -54,10 +55,14 @@ def pytest_configure() -> None:
         tempfile.tempdir = None  # it is looked up again
 
 
+_write_to_memory()  # before `prepared_python` is imported, which serves commands of the environment that it began with
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many test processes again as there are processors, for tests of whole deployments wait a lot."""
-    return min(12, max(2, processors() * 3 // 2))
+    """Two test processes for each processor, for tests of whole deployments wait half of the time; memory allowing."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(12, max(2, min(processors() * 2, memory // MEMORY_EACH)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -73,11 +78,12 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which Qdrant the tests had, and how many saw a real one."""
     reports = [one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"]
-    places = Counter(value for one in reports for name, value in one.user_properties if name == "qdrant")
-    if not places:
+    had = [{value for name, value in one.user_properties if name == "qdrant"} for one in reports]
+    if not any(had):
         return
-    seen = sum(count for place, count in places.items() if place != qdrant_server.STAND_IN)
-    terminalreporter.write_line(f"Qdrant was {', '.join(sorted(places))}: {seen} tests saw a real server.")
+    seen = sum(bool(places - {qdrant_server.STAND_IN}) for places in had)
+    told = ", ".join(sorted(set().union(*had)))
+    terminalreporter.write_line(f"Qdrant was {told}: {seen} tests saw a real server.")
     if not seen:
         terminalreporter.write_line("For a real one put `qdrant` on the PATH, or set MEMSHARE_TEST_QDRANT_URL.")
 
@@ -110,7 +116,7 @@ EXPORTS = "MEMSHARE_EXPORTS"
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting and no API key of the machine reaches a test."""
     for name in list(os.environ):
-        if name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_")) and name != EXPORTS:
+        if name.startswith(("MEMSHARE_", *(f"{one.upper()}_" for one in PROVIDERS))) and name != EXPORTS:
             monkeypatch.delenv(name)
 
 

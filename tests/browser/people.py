@@ -10,8 +10,11 @@ from typing import Any
 from uuid import UUID
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
 from memshare_memory.curate.requests import NewMemory
 from tests.support.chat_script import Answer
 from tests.support.deployment import Deployment
@@ -55,12 +58,20 @@ def looking(browser: Browser, *, expected: bool = False, **options: Any) -> Iter
         assert wrong == [], wrong
 
 
+def bury(deployment: Deployment, name: str, why: str) -> None:
+    """Have a task of the agent poem given up, under this name and for this reason."""
+    entry = Entry(
+        id=name, task="agents.poem", queue="poem", body={"prompt": why}, journey=name, stage="answer", begins=True
+    )
+    deployment.client.dead_letters.add(letter_for(entry, GiveUp(why), tries=1))
+
+
 def said(body: dict[str, Any]) -> Answer:
     """A model that repeats the wrong answer where it is shown it, and a grader that sees that it is wrong."""
     turns = body["messages"]
     if "response_format" in body and "only_memories" in turns[-1]["content"]:
-        cites = [{"memory": "memory_1", "why": f"It says so. {MARKUP}"}]
-        answer = {"answer": f"{RIGHT} {MARKUP}", "own_knowledge": "", "questions": []}
+        cites = [{"memory": "memory_1", "why": f"It says so. {HOSTILE}"}]
+        answer = {"answer": f"{RIGHT} {HOSTILE}", "own_knowledge": "", "questions": []}
         return Answer(text=json.dumps({"cites": cites, "suffices": True, **answer}))
     if "response_format" in body:
         bad = WRONG in json.dumps(turns)
@@ -73,13 +84,16 @@ def said(body: dict[str, Any]) -> Answer:
 
 def add(deployment: Deployment, *answers: str, **fields: Any) -> list[UUID]:
     """Bring memories in."""
-    given = {"pool": "logic", "new_pool": True, **fields}
-    new = [NewMemory(prompt=f"About {one}", answer=one, **given) for one in answers]
+    new = [
+        NewMemory(**{"pool": "logic", "new_pool": True, "prompt": f"About {one}", "answer": one, **fields})
+        for one in answers
+    ]
     return deployment.client.memories.add(new)
 
 
 def require_readable(page: Page) -> None:
     """Fail for a page that does not fit its window, or that some people cannot read."""
+    page.wait_for_load_state()  # with its style
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.url
     found = Axe().run(page).response["violations"]
     serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
@@ -92,3 +106,10 @@ def require_harmless(page: Page) -> None:
     page.evaluate("document.querySelectorAll('textarea').forEach(one => one.remove())")
     assert "\u202e" not in page.content(), page.url
     assert "\x1b" not in page.content(), page.url
+
+
+def press(item: Locator, key: str) -> None:
+    """Press a key on an item, as soon as the page's script listens."""
+    item.page.wait_for_load_state()
+    item.focus()
+    item.page.keyboard.press(key)

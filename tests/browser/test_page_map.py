@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -11,12 +12,13 @@ from playwright.sync_api import Browser, expect
 from memshare_broker.connection import connect
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.summaries.summary import Sentence, Summaries, Summary
+from memshare_concepts.summaries.summary import ClusterSummary, Sentence, Summaries
 from memshare_memory.memory import Memory
-from tests.browser.people import DESK, MARKUP, PHONE, RIGHT, looking, require_harmless, require_readable
+from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, RIGHT, looking, require_harmless, require_readable
 from tests.support.deployment import Deployment
 
 CARDS = 60
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 ONE, OTHER = "Gradient Descent", "Gradient Descent Method"
 
 
@@ -26,11 +28,11 @@ def cards(deployment: Deployment) -> list[Memory]:
     made = flashcard_memories("cards", CARDS)
     for place, name in ((0, ONE), (1, OTHER), (2, MARKUP)):
         concepts = {**made[place].concepts, "1": (name,)}
-        made[place] = made[place].model_copy(update={"concepts": concepts, "answer": f"{made[place].answer} {MARKUP}"})
+        made[place] = made[place].model_copy(update={"concepts": concepts, "answer": f"{made[place].answer} {HOSTILE}"})
     deployment.client.memories.restore(made)
     ids = tuple(one.id for one in made)
-    said = Summary(
-        sentences=(Sentence(text=f"All of them teach. {MARKUP}", cites=ids[:1]),), read=ids, members=ids,
+    said = ClusterSummary(
+        sentences=(Sentence(text=f"All of them teach. {HOSTILE}", cites=ids[:1]),), read=ids, members=ids,
         model="scripted", made=time.time(),
     )  # fmt: skip
     with connect(deployment.settings.redis) as client:
@@ -46,7 +48,9 @@ def test_what_a_pool_is_about_can_be_read_by_everybody(
         page = watched.see("/map?pool=cards", url)
         expect(page.get_by_text(f"What {len(cards)} memories are about")).to_be_visible()
         expect(page.locator(".tiles article").first).to_be_visible()
-        require_readable(page)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            require_readable(page)
         require_harmless(page)
 
 
@@ -103,7 +107,9 @@ def test_a_question_is_answered_with_memories_that_open(
         page.get_by_role("button", name="Ask").click()
         expect(page.locator(".answer")).to_contain_text(RIGHT, timeout=20_000)
         expect(page.get_by_text("It says so.")).to_be_visible()
-        require_readable(page)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            require_readable(page)
         require_harmless(page)
         page.get_by_role("link", name="memory ").click()
         expect(page).to_have_url(re.compile("/memories/"))

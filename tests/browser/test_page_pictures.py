@@ -23,7 +23,7 @@ from memshare_concepts.flashcards import flashcard_memories
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_scorer.criterion import Bands, Criterion
-from memshare_scorer.draft import Draft, DraftedCriterion, Drafting, Judgement, Merged, MergedCriterion
+from memshare_scorer.draft import Draft, DraftedCriterion, Drafting, DraftJudgement, Merged, MergedCriterion
 from memshare_scorer.rubric import Rubric
 from memshare_scorer.rubric_file import write, write_drafting
 from tests.browser.people import PHONE, looking
@@ -67,6 +67,7 @@ LIMERICK = (
     "A keeper who lived by the sea\nhung lamps in the top of a tree;\nthe ships sailed inland\nand ran onto sand,\n"
     "and now he serves sailors their tea."
 )
+NOTHING_WITHHELD = "e62342e7-f89b-5135-98d5-fc8ce3ec1d64"  # the id of a task: the draw depends on it alone
 
 
 def said(body: dict[str, Any]) -> Answer:
@@ -120,7 +121,7 @@ def draft(deployment: Deployment) -> None:
         Draft(criteria=[DraftedCriterion(name=name, points=30, description=text) for name, text in one.items()])
         for one in DRAFTS
     ]
-    judged = [Judgement(draft=number, keeps=keeps, lacks=lacks) for number, (keeps, lacks) in enumerate(JUDGED, 1)]
+    judged = [DraftJudgement(draft=number, keeps=keeps, lacks=lacks) for number, (keeps, lacks) in enumerate(JUDGED, 1)]
     bands = Bands(full="All of it.", most="Most of it.", part="Some of it.", none="None of it.")
     taken = [
         MergedCriterion(taken_from=source, why=why, name=name, points=points, description=text, bands=bands)
@@ -161,9 +162,10 @@ def misled(deployment: Deployment) -> str:
     """The journey of an answer that followed a poor memory."""
     poor = NewMemory(pool="logic", prompt="When does the ferry leave?", answer=POOR, submitter="harbour-bot")
     deployment.client.memories.add([poor])
-    task = deployment.client.submit("logic", "When does the ferry to Juist leave on a Sunday?").id
-    deployment.settled(task)
-    return task
+    task = {"prompt": "When does the ferry to Juist leave on a Sunday?"}
+    deployment.client.submit_task("logic", task, task_id=NOTHING_WITHHELD)
+    deployment.settled(NOTHING_WITHHELD)
+    return NOTHING_WITHHELD
 
 
 def test_a_journey_shows_why_the_answer_is_as_it_is(

@@ -135,3 +135,50 @@ def test_a_cap_is_set_and_taken_away_where_it_is_seen(browser: Browser, url: str
         require_readable(page)
         page.get_by_role("button", name="Remove the cap of poem").click()
         expect(page.get_by_text("No caps")).to_be_visible()
+
+
+def test_a_long_list_has_pages_whose_total_heeds_the_conditions(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    add(deployment, *(f"pebble number {number}" for number in range(52)), submitter="dee", kind="stone")
+    add(deployment, "pebble of another", submitter="eve", kind="stone")
+
+    with looking(browser, expected=True, viewport=PHONE) as watched:
+        page = watched.see("/pool?submitter=dee&order=-created", url)
+        expect(page.locator("#found tbody tr")).to_have_count(50)
+        expect(page.get_by_role("status")).to_contain_text("1 to 50 of 52 memories, oldest first")
+        seen = page.locator("#found tbody tr a").all_inner_texts()
+        page.get_by_role("link", name="Next 50").click()
+        expect(page.locator("#found tbody tr")).to_have_count(2)
+        expect(page.get_by_role("status")).to_contain_text("51 to 52 of 52")
+        seen += page.locator("#found tbody tr a").all_inner_texts()
+        assert set(seen) == {f"About pebble number {number}" for number in range(52)}
+        require_readable(page)
+
+        page.get_by_role("checkbox", name="choose").first.check()
+        page.get_by_role("button", name="Hide the chosen").click()
+        expect(page.get_by_role("status").last).to_contain_text("51 to 52 of 52")
+        page.get_by_role("button", name="Undo").click()
+        watched.see("/pool?kind=stone&q=pebble", url)
+        page.get_by_role("link", name="Next 50").click()
+        expect(page.locator("#found tbody tr")).to_have_count(3)
+        expect(page.get_by_role("link", name="Previous 50")).to_be_visible()
+        watched.see("/pool?kind=stone&page=x", url)
+        expect(page.get_by_text("There is no page 'x'")).to_be_visible()
+
+
+def test_conditions_say_how_many_memories_have_each_value(browser: Browser, deployment: Deployment, url: str) -> None:
+    add(deployment, "newts hide", "newts sleep", pool="ponds", submitter="fay")
+    add(deployment, "newts swim", pool="ponds", submitter="gus")
+
+    with looking(browser) as watched:
+        page = watched.see("/pool?pool=ponds", url)
+        options = page.locator("#known-submitter option")
+        assert {one.get_attribute("value"): one.text_content() for one in options.all()} == {
+            "fay": "about 2",
+            "gus": "about 1",
+        }
+        expect(page.locator("#status option", has_text="active")).to_have_text("active (3)")
+        page.get_by_text("Conditions").click()
+        page.get_by_label("Credibility to").fill("0.5")
+        expect(page.get_by_text("No memory fits.")).to_be_visible()

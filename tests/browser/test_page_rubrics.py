@@ -1,17 +1,18 @@
-"""A drafted rubric in a real browser: read, tried on what was graded already, and approved."""
+"""Agents and rubrics in a real browser: what an agent is told, and a drafted rubric that is tried and approved."""
 
 from __future__ import annotations
 
 import json
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from memshare_scorer.criterion import Criterion
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.rubric_file import write, write_drafting
-from tests.browser.people import MARKUP, PHONE, STRICT, looking, require_harmless, require_readable
+from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, STRICT, looking, require_harmless, require_readable
 from tests.support.deployment import Deployment
 
 BANDS = {"full": "a", "most": "b", "part": "c", "none": "d"}
@@ -101,3 +102,24 @@ def test_a_drafted_rubric_is_tried_on_what_was_graded_and_then_approved(
 
     approved = find_rubric("strict", deployment.settings.agents_dir)
     assert (approved.version, approved.approved) == (rubric.version, True)
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "dark"), (PHONE, "light")])
+def test_what_an_agent_is_told_is_read_beside_its_rubric(
+    browser: Browser, deployment: Deployment, url: str, size: dict[str, int], scheme: str
+) -> None:
+    assert deployment.settings.agents_dir is not None
+    file = deployment.settings.agents_dir / "logic.toml"
+    told = json.dumps(f"Rhyme. {HOSTILE}")
+    file.write_text(f'description = "Riddles."\npool = "logic"\nrubric = "logic"\ninstructions = {told}\n')
+
+    with looking(browser, viewport=size, color_scheme=scheme) as watched:
+        page = watched.see("/agents", url)
+        page.get_by_role("link", name="logic", exact=True).first.click()
+        expect(page.get_by_role("heading", name="Agent logic")).to_be_visible()
+        expect(page.get_by_text("Rhyme. <script>")).to_be_visible()
+        require_readable(page)
+        require_harmless(page)
+        page.get_by_role("link", name="rubric logic").click()
+        expect(page.get_by_role("heading", name="Rubric logic")).to_be_visible()
+    file.unlink()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memshare.client.client import Client
-from memshare.demo.play import Played, play, wait_until_settled
+from memshare.demo.play import Played, play
 from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT, wait_for
 from tests.support.inventing_model.chat import served
@@ -78,7 +78,7 @@ def work(data: Path, flower: str) -> Worked:
         played = play(client, lambda *_: None)
         long = client.submit("poem", LONG, kind="limerick").id
         for agent, kind, prompt in LAST:  # one after the other, so that their hops are side by side in Flower's table
-            wait_until_settled(client, [client.submit(agent, prompt, kind=kind).id], lambda _: None)
+            client.wait(client.submit(agent, prompt, kind=kind).id, 600)
         wait_for(lambda: not any(client.ledger.open_messages().values()), LEARNT_WITHIN, "every lesson to be learnt")
     return Worked(flower, tuple(played), long)
 

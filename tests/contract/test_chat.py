@@ -15,6 +15,7 @@ import pytest
 from pydantic import Field, create_model
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.settings.file import PROVIDERS, VARIABLES
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, NoLogprobs
 from memshare_llm.completion import MAX_TEXT
@@ -24,7 +25,6 @@ from memshare_llm.structured import DoesNotFit, ask
 from tests.support.chat_script import Answer, Script, in_turn, well
 from tests.support.chat_server import ChatServer, serving
 
-PROVIDERS = ["openai", "mistral"]
 ASKED = (Turn(role="system", content="Be brief."), Turn(role="user", content="Write about the sea."))
 
 
@@ -40,9 +40,8 @@ Open = Callable[..., tuple[Chat, ChatServer]]
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for provider in ("OPENAI", "MISTRAL"):
-        monkeypatch.delenv(f"{provider}_BASE_URL", raising=False)
-        monkeypatch.delenv(f"{provider}_API_KEY", raising=False)
+    for name in VARIABLES:
+        monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     return monkeypatch
 

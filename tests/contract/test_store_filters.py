@@ -8,7 +8,7 @@ import pytest
 
 from memshare_memory.memory import Memory
 from memshare_memory.stores import bm25
-from memshare_memory.stores.store import Order, Store, Where, search_one
+from memshare_memory.stores.store import MOST_ORDERED, Order, Store, Where, search_one
 from tests.support.memories import at, prompts, remembered
 
 ITEMS = [
@@ -24,7 +24,7 @@ def found(store: Store, where: Where) -> set[str | None]:
     paged = {memory.prompt for memory in store.page(where, 10).memories}
     assert set(prompts(search_one(store, where, 10, dense=at(0)))) == paged
     assert set(prompts(search_one(store, where, 10, at(0), bm25.query("lamp shoe")))) == paged
-    assert {memory.prompt for memory in store.first(where, Order("created"), 10)} == paged
+    assert {memory.prompt for memory in store.page(where, 10, order=Order("created")).memories} == paged
     assert sum(store.count(where).values()) == len(paged)
     return paged
 
@@ -75,9 +75,9 @@ def test_memories_are_sorted(store: Store, order: Order, expected: list[Memory])
     store.put(ITEMS)
     store.note_credibility({SECOND.id: 1.25, THIRD.id: 0.4, uuid4(): 9.0})
 
-    assert store.first(Where(), order, 10) == expected
-    assert store.first(Where(), order, 2) == expected[:2]
-    assert store.first(Where(words=["lamp"]), order, 10) == [one for one in expected if one != THIRD]
+    assert store.page(Where(), 10, order=order).memories == expected
+    assert store.page(Where(), 2, order=order) == (expected[:2], None)
+    assert store.page(Where(words=["lamp"]), 10, order=order).memories == [one for one in expected if one != THIRD]
 
 
 def test_what_was_noted_of_a_memory_stays_when_it_is_written_again(store: Store) -> None:
@@ -94,3 +94,21 @@ def test_what_was_noted_of_a_memory_stays_when_it_is_written_again(store: Store)
 
 def ids(store: Store, where: Where) -> set[UUID]:
     return {memory.id for memory in store.page(where, 10).memories}
+
+
+def test_an_order_is_the_same_each_time_also_where_all_are_alike(store: Store) -> None:
+    alike = [remembered(f"lamp {number}", number, score=50) for number in range(7)]
+    store.put(alike)
+
+    for order in (Order("score"), Order("credibility", ascending=True)):
+        ids = store.order_ids(Where(), order, MOST_ORDERED)
+        assert ids == store.order_ids(Where(), order, MOST_ORDERED)
+        assert set(ids) == {one.id for one, _ in alike}
+
+
+def test_memories_are_counted_by_their_fields(store: Store) -> None:
+    store.put(ITEMS)
+
+    assert store.count(Where(), "model") == {"openai:qwen3": 1}
+    assert store.count(Where(score_from=60), "submitter") == {SECOND.submitter: 1}
+    assert store.count(Where(words=["春眠"]), "status") == {"active": 1}

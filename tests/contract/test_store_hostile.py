@@ -9,7 +9,8 @@ import pytest
 
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.stores import bm25
-from memshare_memory.stores.store import Store, Vectors, Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Store, Vectors, Where
 from tests.support.memories import DIMENSION
 
 MEMORIES, AT_ONCE = 10_000, 500

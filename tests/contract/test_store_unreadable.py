@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from memshare_memory.stores import points
-from memshare_memory.stores.store import RawPoint, Store, Where, every, search_one
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import RawPoint, Store, Where, search_one
 from tests.support.memories import Item, at, remembered
 
 Spoil = Callable[[Store, Item, Any], None]
@@ -110,24 +111,6 @@ def test_what_is_wrong_with_a_memory_is_said(
     found = points.problem(point)
     assert found is None if said is None else found is not None and found.startswith(said)
     assert points.problem(point._replace(dense=at(0) * 3)) == (found or "its vector is damaged")
-
-
-def test_a_memory_that_was_stored_on_probation_is_read_found_and_counted_as_active(store: Store, spoil: Spoil) -> None:
-    stored = json.loads(GOOD[0].model_dump_json())
-    said = [{"submitter": "ada", "task_id": "one"}]
-    text = json.dumps(stored | {"status": "probation", "vouchers": said})
-    spoil(store, GOOD, {points.WHOLE: text, "status": "probation"})
-    store.put([BAD])
-
-    active = Where(status="active")
-    assert [hit.memory for hit in search_one(store, active, 9, dense=at(12))] == [BAD[0], GOOD[0]]
-    assert sorted(one.key for one in every(store, Where(status=("active", "hidden")))) == ["broken lamp", "red lamp"]
-    assert store.page(Where(status="hidden"), 9).memories == []
-    assert store.count(active) == {"poem": 2}
-    assert {points.problem(one) for one in store.raw(9).points} == {None}
-
-    store.put([(GOOD[0].model_copy(update={"status": "hidden"}), GOOD[1])])
-    assert (store.count(active), store.count(Where(status="hidden"))) == ({"poem": 1}, {"poem": 1})
 
 
 def test_no_number_makes_a_memory_look_damaged(store: Store) -> None:

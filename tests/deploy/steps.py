@@ -17,7 +17,7 @@ from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.stores.store import Where
 from tests.deploy.compose import Compose
-from tests.deploy.images import FULL, LIGHT
+from tests.deploy.images import FULL, LIGHT, MEMORY
 from tests.faults.count import Count, count
 from tests.faults.load import FIRST, Load
 from tests.faults.run import Result
@@ -27,6 +27,8 @@ PROFILES = ("embedded", "qdrant")
 ENDS_WITHIN = 600  # seconds
 STOPS_WITHIN = 10  # seconds; Docker kills what has not ended by then, unless it is told otherwise
 CUT = 15  # seconds without a network
+LARGEST = {LIGHT: 480, MEMORY: 700}
+"""Megabytes that an image may have; of the full one torch takes most, and which torch is somebody's choice."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,12 @@ class Site:
         self.load.burst(self.tasks // 2)
         with self.load.trickle(self.tasks - self.tasks // 2):
             yield
+        ended = time.monotonic()
         self.end()
+        self.drained = time.monotonic() - ended
+
+    drained = 0.0
+    """Seconds from the end of the last such block until nothing was open any more."""
 
     def end(self) -> Count:
         """Wait until nothing is open, and count; raises with each thing that must not be."""
@@ -95,8 +102,12 @@ class Site:
 
 def start(site: Site) -> str:
     seconds = site.compose.up()
-    sizes = {tag: int(docker("image", "inspect", tag, "--format", "{{.Size}}")) // 1_000_000 for tag in (LIGHT, FULL)}
+    sizes = {
+        tag: int(docker("image", "inspect", tag, "--format", "{{.Size}}")) // 1_000_000 for tag in (*LARGEST, FULL)
+    }
     told = ", ".join(f"{tag} {size:,} MB" for tag, size in sizes.items())
+    if large := [tag for tag, most in LARGEST.items() if sizes[tag] > most]:
+        raise RuntimeError(f"Larger than they may be ({', '.join(large)}): {told}.")
     return f"{len(site.compose.containers())} containers healthy after {seconds:.0f} s; {told}"
 
 
@@ -131,7 +142,9 @@ def kill(*services: str) -> Callable[[Site], str]:
             time.sleep(1)
             site.compose.wait()
             healthy = time.monotonic() - killed_at
-        return f"healthy {healthy:.0f} s later; nothing lost, nothing twice"
+        return (
+            f"healthy {healthy:.0f} s later, all drained {site.drained:.0f} s after that; nothing lost, nothing twice"
+        )
 
     return killed
 

@@ -79,7 +79,10 @@ class Attacked:
 def attack(folder: Path, minutes: float, rate: float, kill_every: float = KILL_EVERY) -> Attacked:
     """Run a deployment whose data and logs are in `folder`, quietly and then under attack."""
     seconds = minutes * 60
-    with cluster(folder, Setup(latency=0.05, embedded=True), None) as made, _door(made, folder) as (url, door):
+    with (
+        cluster(folder, Setup(latency=0.05, embedded=True, short=minutes < 1), None) as made,
+        _door(made, folder) as (url, door),
+    ):
         token = Tokens(made.direct).create("mallory", ("recall", "offer", "submit"), ("logic",))
         load = Load(made.client)
         pace = Pace(made.client, load, rate)
@@ -140,9 +143,10 @@ def _attackers(url: str, token: str, redis_url: str) -> Iterator[dict[str, int]]
 
 
 def _kill(made: Cluster, pace: Pace, end: float, every: float, kills: list[float]) -> None:
-    chance = random.Random(3)
-    while pace.now + every < end:
-        time.sleep(every)
+    chance, moment = random.Random(3), pace.now + every
+    while moment < end:  # at fixed times, however long it takes to end one
+        time.sleep(max(0.0, moment - pace.now))
+        moment += every
         kills.append(pace.now)
         made.fleet.end(chance.choice(KINDS), signal.SIGKILL)
     time.sleep(max(0.0, end - pace.now))

@@ -127,24 +127,6 @@ def failing(fault: Fault) -> Callable[[Cluster, float], int]:
     return hurt
 
 
-def store_away(cluster: Cluster, _size: float) -> int:
-    assert cluster.store is not None
-    with cluster.store.frozen():
-        time.sleep(AWAY)
-    return 1
-
-
-def kill_store(cluster: Cluster, size: float) -> int:
-    """The server of the pool is killed at any moment, and started again after two seconds."""
-    assert cluster.store is not None
-    chance = random.Random(7)
-    times = max(1, round(ROUNDS * size))
-    for _ in range(times):
-        time.sleep(chance.uniform(1, 4))
-        cluster.store.restart(away=2.0)
-    return times
-
-
 def fill_disk(cluster: Cluster, _size: float) -> int:
     assert cluster.disk is not None
     cluster.disk.fill()

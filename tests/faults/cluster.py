@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import redis
+from pydantic import SecretStr
 
 from memshare.client.client import Client
 from memshare_broker import redis_server
@@ -28,7 +29,7 @@ from tests.faults.hosts import Host, Network, network
 from tests.faults.line import Line, line
 from tests.faults.model import Model
 from tests.faults.redis_process import RedisProcess
-from tests.faults.store_process import StoreProcess, store_process
+from tests.faults.store_process import KEY, StoreProcess, store_process
 from tests.faults.up import Up
 from tests.support.chat_server import serving
 
@@ -42,9 +43,9 @@ ENVIRONMENT = {
     "MEMSHARE_MODEL_TIMEOUT": "10",
     "MEMSHARE_CONCURRENCY": "16",
     "MEMSHARE_CONCEPTS": "false",
-    "MEMSHARE_LEASE": str(LEASE),
     "OPENAI_API_KEY": "test",
 }
+SHORT = {"MEMSHARE_CONSOLIDATE": "false", "MEMSHARE_LEASE": "15", "MEMSHARE_MODEL_TIMEOUT": "4"}
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,21 @@ class Setup:
     """Seconds before each reply of the model."""
     line: float | None = None
     """Workers reach Redis over a line with this delay in seconds, each way."""
+    store_line: bool = False
+    """The memory service reaches the store over a line that can be slow."""
+    lease: float | None = LEASE
+    """Seconds after which a lost message is sent again; None for those that users have."""
     spare: bool = False
     """There is one more worker, which serves every queue."""
     sweeper: bool = True
     embedded: bool = False
     """The memory service has the pool in its folder, as with `memshare up`, and not on a server."""
-    disk: Literal["redis", "pool"] | None = None
+    disk: Literal["redis", "pool", "store"] | None = None
     """The folder that lies on a disk of its own."""
     clock: bool = False
     """Redis and the workers go by a clock that can be turned."""
+    short: bool = False
+    """It is up for a minute or two, and waits less; no encoder is trained."""
     concepts: bool = False
     """There is a worker that names the concepts of memories."""
     up: bool = False
@@ -86,6 +93,7 @@ class Cluster:
     model: Model
     fleet: Fleet
     line: Line | None = None
+    store_line: Line | None = None
     disk: Disk | None = None
     clock: Clock | None = None
     network: Network | None = None
@@ -121,6 +129,19 @@ class Cluster:
         """How many tries have failed for a reason."""
         return self.client.ledger.failed().get(reason, 0)
 
+    def now(self) -> float:
+        """The time as Redis has it, which notes when hops end; waits for Redis to be there."""
+        told: list[float] = []
+
+        def ask() -> bool:
+            with suppress(*DOWN):
+                seconds, microseconds = self.direct.time()
+                told.append(seconds + microseconds / 1e6)
+            return bool(told)
+
+        assert self.wait_for(ask, READY_WITHIN), "Redis does not say what time it is"
+        return told[0]
+
     def open_messages(self) -> int | None:
         """How many messages are open; None while Redis does not say."""
         try:
@@ -135,7 +156,7 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
     with ExitStack() as up:
         clock = Clock(folder) if setup.clock else None
         preloaded = clock.environment if clock else {}
-        place = {"redis": folder / "redis", "pool": folder / "pool"}.get(setup.disk or "")
+        place = folder / setup.disk if setup.disk else None
         small = up.enter_context(disk(place, 512)) if place else None
         store = None if setup.embedded else up.enter_context(store_process(qdrant_url, folder / "store.log"))
         net = up.enter_context(network(["redis", *KINDS])) if setup.hosts else None
@@ -145,6 +166,8 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
         if process:
             up.callback(process.stop)
         slow = None if setup.line is None else up.enter_context(line(redis_server.socket_path(folder), setup.line))
+        slow_store = up.enter_context(line(store.url)) if store and setup.store_line else None
+        store_url = f"http://127.0.0.1:{slow_store.port}" if slow_store else store.url if store else None
         model = Model(setup.latency)
         chat = up.enter_context(serving(model))
 
@@ -152,6 +175,7 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
             data=folder,
             model="openai:scripted",
             qdrant_url=store.url if store else None,
+            qdrant_api_key=SecretStr(KEY) if store else None,
             redis_url=process.url if process else None,
         )
         open_signer(settings, make=True)
@@ -166,9 +190,11 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
             return up.enter_context(gate(net.gateway, url)) if net else url
 
         environment = ENVIRONMENT | preloaded | {"MEMSHARE_DATA": str(folder), "OPENAI_BASE_URL": reached(chat.url)}
-        environment |= {"MEMSHARE_QDRANT_URL": reached(store.url)} if store else {}
+        environment |= {"MEMSHARE_QDRANT_URL": reached(store_url), "MEMSHARE_QDRANT_API_KEY": KEY} if store_url else {}
+        environment |= {"MEMSHARE_LEASE": str(setup.lease)} if setup.lease else {}
         environment |= {"MEMSHARE_CONCEPTS": "true"} if setup.concepts else {}
-        redis_url = slow.url if slow else settings.redis_url
+        environment |= SHORT if setup.short else {}
+        redis_url = f"redis://127.0.0.1:{slow.port}/0" if slow else settings.redis_url
         environment |= {"MEMSHARE_REDIS_URL": redis_url} if redis_url else {}
         environment |= _door_on(net.hosts["memory"]) if net else {}
         doors = _doors(setup.replicas) if setup.replicas > 1 else {}
@@ -177,7 +203,7 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
             environment |= {URL: address, "MEMSHARE_MEMORY_TOKEN": DOOR_TOKEN}
         fleet = Up(environment, folder) if setup.up else Fleet(environment, folder, net.hosts if net else None, doors)
         up.callback(fleet.stop)
-        made = Cluster(settings, client, direct, process, store, model, fleet, slow, small, clock, net)
+        made = Cluster(settings, client, direct, process, store, model, fleet, slow, slow_store, small, clock, net)
         for name in ("up",) if setup.up else (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
             fleet.add(name)
         for name in doors.keys() - {"memory"}:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from memshare.demo.student_server import comparisons, labels
 from memshare_concepts.hierarchy import Hierarchy
 from tests.support.chat_script import Answer
 
@@ -55,16 +56,18 @@ class Model:
         if "memories" in document:
             names = {level: [f"{level} {number}"] for level in Hierarchy.model_fields} | {"topic": f"Topic {number}"}
             return Answer(text=json.dumps(dict.fromkeys(properties, names)), delay=self.latency)
-        if "examples" in document:
-            odd = {name: zlib.crc32(name.encode() + users[0].encode()) % 2 for name in document["examples"]}
-            labels = {name: 90 if is_odd else 10 for name, is_odd in odd.items()}
-            rivals = dict.fromkeys(document.get("rivals", ()), _compared(users[0]))
-            return Answer(text=json.dumps(labels | rivals), delay=self.latency)
+        if "tasks" in document:
+            return Answer(text=json.dumps(labels(document, _misleads, _compared(users[0]))), delay=self.latency)
         if "pairs" in document:
-            return Answer(text=json.dumps(dict.fromkeys(properties, _compared(users[0]))), delay=self.latency)
+            return Answer(text=json.dumps(comparisons(document, _compared(users[0]))), delay=self.latency)
         if POOR in document["prompt"]:
             return Answer(text=json.dumps({name: {"low": 0, "high": 0} for name in properties}), delay=self.latency)
         return Answer(delay=self.latency)
+
+
+def _misleads(prompt: str, example: tuple[str, str]) -> int:
+    """Of a task some examples help and some mislead."""
+    return 90 if zlib.crc32("\n".join((prompt, *example)).encode()) % 2 else 10
 
 
 def _compared(asked: str) -> dict[str, Any]:

@@ -28,9 +28,9 @@ from memshare_memory.curate.requests import Forget
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.memory import memory_id
-from memshare_scorer.grading import Pair, grade
+from memshare_scorer.grading import PairToGrade, grade
 from memshare_scorer.rubric import find_rubric
-from memshare_trainer.unlearn import unlearn
+from memshare_trainer.learning.relearn import unlearn
 from tests.faults.poisoned_pool import (
     MALLORY,
     POOL,
@@ -115,7 +115,7 @@ def injected() -> dict[str, Any]:
     raised = 0
     for answer in answers:
         ordered, harmless = (
-            grade(chat, rubric, 81, Pair("limerick", "A limerick about a lamp", answer + text), votes=1).total
+            grade(chat, rubric, 81, PairToGrade("limerick", "A limerick about a lamp", answer + text), votes=1).total
             for text in (ORDERS, AS_LONG)
         )
         raised += ordered > harmless

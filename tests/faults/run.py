@@ -6,10 +6,13 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
+from memshare_broker.delivery.keys import ENDED
 from memshare_broker.errors import Unreachable
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
@@ -20,6 +23,7 @@ from tests.faults.load import FIRST, Load
 EARLY = 0.9  # of the tasks are submitted before the fault, the others while it is on
 RECOVERS_WITHIN = 420  # seconds; longer than the visibility timeout
 ENDS_WITHIN = 900  # seconds after the end of the fault
+DRAINED = ("answer", "score", "settle", "extract", "concepts")
 STILL = 2 * LEASE  # seconds in which nothing more ends where nothing is swept
 
 
@@ -49,6 +53,8 @@ class Scenario:
     """Whether tasks are submitted for as long as the fault is on, however many that makes."""
     most: int | None = None
     """How many tasks it gets at most; None for as many as the run gives."""
+    drains_within: float | None = None
+    """Seconds after the fault by which 99 of 100 tasks that were under way then must have ended; None for no bound."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ class Result:
 
     `recovered` is the time from the end of the fault until a task that is submitted right then, ahead of all others,
     is answered, graded and settled: until every stage works again. None if it did not within 420 s.
+    `drained` is how long after the fault a task that was under way then was answered, graded and settled, and its
+    memory had its concepts: at the median, and at the 99th percentile; zeros where there were no such tasks. Lessons
+    are left out: nobody waits for them, and the trainer has one after the other.
     `ended` is the time from the first submission until no message was open any more.
     """
 
@@ -72,6 +81,8 @@ class Result:
     turned_away: int = 0
     """Submissions that failed, each of which its submitter was told of."""
     recovered: float | None = None
+    drained: tuple[float, float] | None = None
+    drains_within: float | None = None
     ended: float | None = None
     crashes: tuple[str, ...] = ()
     loses: bool = False
@@ -88,7 +99,7 @@ def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.
         return Result(scenario.name, skipped=why_not)
     tasks = min(tasks, scenario.most or tasks)
     folder = Path(tempfile.mkdtemp(prefix="memshare-faults-"))
-    with cluster(folder, scenario.setup, qdrant_url) as made:
+    with cluster(folder, replace(scenario.setup, short=size < 1), qdrant_url) as made:
         started = time.monotonic()
         load = Load(made.client)
         early = round(tasks * EARLY)
@@ -96,6 +107,7 @@ def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.
         in_flight = made.open_messages() or 0
         with load.trickle(tasks - early, goes_on=scenario.load_goes_on):
             struck = scenario.hurt(made, size) if scenario.hurt else None
+        over = made.now()
         recovered = _recovered(made, load)
         ended = _ended(made, started, scenario.loses)
         return Result(
@@ -106,6 +118,8 @@ def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.
             strikes=scenario.strikes if size >= 1 else 1,
             turned_away=load.turned_away,
             recovered=recovered,
+            drained=_drained(made, load.accepted, over),
+            drains_within=scenario.drains_within,
             ended=ended,
             crashes=tuple(made.fleet.crashes),
             loses=scenario.loses,
@@ -131,6 +145,19 @@ def _recovered(made: Cluster, load: Load) -> float | None:
                 return round(time.monotonic() - started, 1)
         time.sleep(0.05)
     return None
+
+
+def _drained(made: Cluster, accepted: Sequence[str], over: float) -> tuple[float, float]:
+    """See `Result`."""
+    journeys = [made.client.ledger.journey(one) for one in accepted]
+    last = [
+        max(float(one.get(ENDED + hop, 0.0)) for hop in DRAINED)
+        for one in journeys
+        if float(one.get("submitted", 0.0)) <= over
+    ]
+    late = [at - over for at in last if at > over]
+    p50, p99 = np.percentile(late or [0.0], (50, 99))
+    return round(float(p50), 1), round(float(p99), 1)
 
 
 def _ended(made: Cluster, started: float, loses: bool) -> float | None:

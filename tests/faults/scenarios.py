@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 
-from tests.faults import breaking, breaking_backup, breaking_concepts, breaking_memory, breaking_queues
+from tests.faults import breaking, breaking_backup, breaking_concepts, breaking_memory, breaking_queues, breaking_store
 from tests.faults.clock import no_clock
 from tests.faults.cluster import Setup
 from tests.faults.disk import no_disk
@@ -39,6 +39,13 @@ SCENARIOS = (
         breaking.ending(signal.SIGKILL),
         Setup(latency=0.05, line=0.005, sweeper=False),
         loses=True,
+    ),
+    Scenario(
+        "kill -9, defaults",
+        "the same with concepts, and the lease that is not set: a lost message waits for no lease",
+        breaking.ending(signal.SIGKILL),
+        Setup(latency=0.05, line=0.005, lease=None, concepts=True),
+        drains_within=40,
     ),
     Scenario("SIGTERM", "every kind of worker in turn, every few seconds", breaking.ending(signal.SIGTERM), quick=True),
     Scenario(
@@ -96,11 +103,42 @@ SCENARIOS = (
         most=500,
     ),
     Scenario("Redis full", "its folder has no room for 30 s", breaking.fill_disk, Setup(disk="redis"), missing=no_disk),
-    Scenario("store away", "for 30 s", breaking.store_away, missing=not_ours),
+    Scenario("store away", "for 30 s", breaking_store.store_away, missing=not_ours),
+    Scenario(
+        "store slow",
+        "half a second each way for 30 s, then so slow that no call ends in time",
+        breaking_store.slow_store,
+        Setup(store_line=True),
+        strikes=2,
+        load_goes_on=True,
+    ),
+    Scenario(
+        "store full",
+        "a real Qdrant's disk has no room for 30 s",
+        breaking_store.fill_store,
+        Setup(disk="store"),
+        missing=lambda: no_server() or no_disk(),
+        load_goes_on=True,
+    ),
+    Scenario(
+        "store key",
+        "a real Qdrant refuses the key, then lets it read alone",
+        breaking_store.refuse_key,
+        strikes=2,
+        missing=no_server,
+        load_goes_on=True,
+    ),
+    Scenario(
+        "store killed, moving",
+        "a real Qdrant by kill -9 in the middle of a move to another encoder",
+        breaking_store.kill_store_while_it_moves,
+        missing=no_server,
+        load_goes_on=True,
+    ),
     Scenario(
         "store killed",
         "a real Qdrant by kill -9, and started again, over and over",
-        breaking.kill_store,
+        breaking_store.kill_store,
         quick=True,
         strikes=breaking.ROUNDS,
         missing=no_server,

@@ -46,7 +46,7 @@ BACK_WITHIN, ENDS_WITHIN = 120.0, 300.0  # seconds
 def soak(folder: Path, minutes: float, rate: float, rounds: int = ROUNDS, burst: int = BURST) -> Soaked:
     """Run a deployment whose data and logs are in `folder` for so many minutes, or longer if restarts take longer."""
     quarter = minutes * 60 / 4
-    with cluster(folder, Setup(latency=LATENCY, embedded=True), None) as made:
+    with cluster(folder, Setup(latency=LATENCY, embedded=True, short=minutes < 1), None) as made:
         load = Load(made.client)
         pace = Pace(made.client, load, rate)
         with pace.kept(), watched(made.fleet, lambda: pace.now) as looks:

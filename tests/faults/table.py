@@ -14,12 +14,12 @@ from tests.faults.verdict import failings
 
 COLUMNS = (
     "", "tasks", "answered", "graded", "stored", "dead", "lost", "twice", "untold", "lessons", "in flight", "struck",
-    "crashes", "recovers, s", "all ended, s", "",
+    "crashes", "recovers, s", "drained p50", "p99, s", "all ended, s", "",
 )  # fmt: skip
 
 people = Console()
 if not people.is_terminal:
-    people = Console(width=160)
+    people = Console(width=180)
 progress = Console(stderr=True, soft_wrap=True)
 
 
@@ -53,5 +53,8 @@ def row(result: Result) -> list[str]:
         found.submitted, found.answered, found.graded, found.stored, sum(found.dead.values()), found.lost,
         found.duplicates, found.untold, found.lessons, result.in_flight, result.struck or 0, len(result.crashes),
     )  # fmt: skip
-    times = ("–" if seconds is None else f"{seconds:.1f}" for seconds in (result.recovered, result.ended))
+    times = (
+        "–" if seconds is None else f"{seconds:.1f}"
+        for seconds in (result.recovered, *(result.drained or (None, None)), result.ended)
+    )
     return [result.name, *(f"{number:,}" for number in numbers), *times, verdict]

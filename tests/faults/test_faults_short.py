@@ -10,6 +10,7 @@ from tests.faults.count import Count
 from tests.faults.run import Result, forget, run
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.verdict import failings
+from tests.faults.worker_process import ROOT
 from tests.support.qdrant_server import NAMED
 
 TASKS, SIZE = 60, 0.2
@@ -41,6 +42,14 @@ def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name:
     forget(result)
 
 
+def test_the_page_on_failure_has_a_row_for_each_scenario_and_says_what_it_breaks() -> None:
+    page = (ROOT / "docs" / "failure.md").read_text(encoding="utf-8")
+
+    rows = [line.split(" | ")[:2] for line in page.split("| fault |")[1].split("\n\n")[0].splitlines()[2:]]
+
+    assert [[name.removeprefix("| "), breaks] for name, breaks in rows] == [[one.name, one.breaks] for one in SCENARIOS]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -70,6 +79,14 @@ def test_a_run_fails_for_each_thing_that_must_not_be(wrong: dict[str, object]) -
 @pytest.mark.parametrize("wrong", [{"crashes": ("scorer ended by itself with status 1",)}, {"recovered": None}])
 def test_a_run_fails_where_a_worker_crashes_or_nothing_works_again(wrong: dict[str, object]) -> None:
     assert len(failings(replace(GOOD, **wrong))) == 1
+
+
+def test_a_run_fails_where_what_was_under_way_takes_longer_than_it_may() -> None:
+    in_time = replace(GOOD, drained=(11.0, 40.0), drains_within=40.0)
+
+    assert failings(in_time) == []
+    assert len(failings(replace(in_time, drained=(11.0, 74.0)))) == 1
+    assert failings(replace(in_time, drained=(11.0, 74.0), drains_within=None)) == []
 
 
 @pytest.mark.parametrize("empty", [{"struck": 0}, {"struck": 1, "strikes": 2}, {"in_flight": 0}, {"loses": True}])

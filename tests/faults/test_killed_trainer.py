@@ -14,7 +14,7 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import derived_id
-from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.lessons.lesson_log import LessonLog
 from tests.faults.worker_process import start_memshare
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for

@@ -87,7 +87,7 @@ def test_every_memory_is_compared_once_though_the_worker_that_compares_is_killed
     model = Model()
     model.latency = 60.0
     settings = Settings(data=redis_folder, model="openai:scripted")
-    workers, more = [["memory"], ["scorer"]], {"MEMSHARE_CONCEPTS_WAIT": "5"}
+    workers, more = [["memory"], ["scorer"]], {"MEMSHARE_CONCEPTS_WAIT": "20"}
     with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
         facts = [f"The museum of the town has {number} rooms." for number in range(21)]
         deployment.client.memories.add([NewMemory(pool="facts", answer=one, new_pool=True) for one in facts])
@@ -123,7 +123,7 @@ def test_every_sub_question_is_one_memory_though_the_worker_that_grades_and_sett
                 reply = planned(coordinate(f"A part of {told['question']}"), RESPOND)
             case "Response":
                 reply = answered(f"An answer to {told['question']}")
-            case "Judgement":
+            case "AnswerJudgement":
                 reply = judged(True)
             case "Ranges" if told["prompt"].startswith("A part of"):
                 held.append(told["prompt"])

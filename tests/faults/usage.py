@@ -12,13 +12,14 @@ from statistics import fmean
 import psutil
 import redis
 
-from memshare_broker.delivery.keys import DEAD, JOURNEY
+from memshare_broker.delivery.keys import DEAD, JOURNEY, TRACE
 from tests.faults.fleet import Fleet
 
 LOOK_EVERY = 0.5  # seconds
 ROUNDS = 100  # of counting what comes and goes
 KEPT = (
     JOURNEY,
+    TRACE,
     "celery-task-meta-",
     "memshare:lesson",
     "memshare:retriever",
@@ -32,7 +33,7 @@ KEPT = (
     DEAD,
 )
 """What is to stay: of each journey its result and trace, of each pool its lessons, credits, lift and conflicts."""
-OF_A_JOURNEY = (JOURNEY, "celery-task-meta-")
+OF_A_JOURNEY = (JOURNEY, TRACE, "celery-task-meta-")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ def failings(result: Result) -> list[str]:
         return [f"the fault struck {result.struck} of {result.strikes} times, so that the run proves nothing"]
     if result.loses:
         return [] if found.lost else ["no message was lost without the sweeper, so that the run proves nothing"]
+    _, drained = result.drained or (0.0, 0.0)
     died = sum(found.dead.values()) - found.refused - (found.hostile if result.hostile else 0)
     wrong = {
         f"{found.unended} accepted tasks have neither an answer nor a dead letter": found.unended,
@@ -33,5 +34,8 @@ def failings(result: Result) -> list[str]:
         f"{found.named_twice} memories got concepts twice": found.named_twice,
         f"workers crashed: {', '.join(result.crashes)}": result.crashes,
         "no task went all the way again after the fault": result.recovered is None,
+        f"what was under way ended {drained} s after the fault, not within {result.drains_within} s": (
+            result.drains_within is not None and drained > result.drains_within
+        ),
     }
     return [sentence for sentence, is_wrong in wrong.items() if is_wrong]

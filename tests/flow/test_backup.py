@@ -18,12 +18,13 @@ import pytest
 import redis
 
 from memshare.client.client import Client
+from memshare.client.last_backup import LastBackup, last_backup
 from memshare.operate.backup.archive import POOL, open_archive
 from memshare.operate.own_redis import connected
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.encoder_name import BUNDLED
 from memshare_memory.memory import Memory
 from memshare_memory.pool.restoring import RESTORING
 from memshare_memory.recall.adapter import PublishedAdapter
@@ -49,6 +50,8 @@ class Backed:
     """How often each of them had been credited by then, at the least."""
     later: list[str]
     """Tasks that were submitted when it was done."""
+    noted: LastBackup
+    """What the deployment has noted of it."""
 
 
 def settings_of(terminal: Terminal) -> Settings:
@@ -121,12 +124,14 @@ def backed(tmp_path_factory: pytest.TempPathFactory) -> Backed:
         with submitting(client) as sent:
             wait_for(lambda: len(sent) > 10, 60, "some load")
             said = terminal.json("backup", str(folder))
+            noted = last_backup(direct)
+            assert noted is not None
             there = len(sent)
             wait_for(lambda: len(sent) > there + 10, 60, "more load")
         later = submit(client, 5, 50_000)
         until_all_ended(client)
     end(process)
-    return Backed(terminal, Path(said["file"]), said, before, credited, later)
+    return Backed(terminal, Path(said["file"]), said, before, credited, later, noted)
 
 
 @pytest.fixture
@@ -184,6 +189,9 @@ def test_a_backup_is_for_its_owner_alone_and_takes_the_place_of_nothing(backed: 
 def test_a_folder_for_backups_is_made_and_the_file_in_it_is_dated(backed: Backed, tmp_path: Path) -> None:
     assert re.fullmatch(r"memshare-\d{8}-\d{6}\.zip", backed.file.name)
     assert backed.file.parent.name == "backups"
+    with open_archive(backed.file) as archive:
+        assert backed.noted.at == archive.manifest.made
+    assert (Path(backed.noted.file), backed.noted.size) == (backed.file, backed.file.stat().st_size)
 
     (tmp_path / "notes").write_text("mine")
     refused = backed.terminal.run("backup", str(tmp_path / "notes"), code=2).stderr

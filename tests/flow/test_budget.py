@@ -63,21 +63,21 @@ def test_tasks_over_a_cap_wait_while_others_go_on_until_it_is_raised(
         prompts = [f"A limerick about harbour {number}" for number in range(4)]
         late = [client.submit("poem", prompt, kind="limerick").id for prompt in prompts]
         other = client.submit("plan", "A plan to learn Latin", kind="study", submitter="bob").id
-        wait_for(lambda: {one.id for one in client.ledger.parked()} >= set(late), 30, "the tasks to wait")
+        wait_for(lambda: {one.id for one in client.ledger.parked.all()} >= set(late), 30, "the tasks to wait")
         assert deployment.settled(other).outcome == "stored"
         assert [client.journey(task).state for task in late] == ["queued"] * 4
         assert [asked(deployment, prompt) for prompt in prompts] == [0] * 4
-        assert {one.hold for one in client.ledger.parked()} == {POEM.hold}
+        assert {one.hold for one in client.ledger.parked.all()} == {POEM.hold}
         assert usage.used([("agent", "poem")])[0] == used
         wait_for(lambda: usage.used([("agent", "plan")])[0].calls == 2, 10, "the other agent's calls to be counted")
 
         # Then they end once it is raised, each asked once, and no try is counted.
         budget.set(POEM, Cap(tokens=10**6))
-        assert client.ledger.lift(POEM.hold) == 4
+        assert client.ledger.parked.lift(POEM.hold) == 4
         assert {deployment.settled(task).state for task in late} == {"settled"}
         assert [asked(deployment, prompt) for prompt in prompts] == [1] * 4
         assert client.ledger.failed() == {}
-        assert client.ledger.parked() == []
+        assert client.ledger.parked.all() == []
 
         # And a message that comes again is not counted again.
         wait_for(lambda: usage.today()["model"]["openai:scripted"].calls == len(chat.requests), 10, "all to be counted")
@@ -109,15 +109,15 @@ def test_a_rate_limit_of_all_workers_makes_tasks_wait_and_none_fails(
         client = deployment.client
         tasks = [client.submit(agent, f"Task {number}").id for number in range(5) for agent in ("poem", "plan")]
 
-        wait_for(lambda: len(client.ledger.parked()) + answered(deployment, tasks) == 10, 60, "all to end or to wait")
+        wait_for(lambda: len(client.ledger.parked.all()) + answered(deployment, tasks) == 10, 60, "all of them")
 
         assert answered(deployment, tasks) == len(chat.requests) == 6
-        assert {one.hold for one in client.ledger.parked()} == {"rate openai:scripted"}
+        assert {one.hold for one in client.ledger.parked.all()} == {"rate openai:scripted"}
         assert client.ledger.failed() == {}
         assert client.dead_letters.all() == []
         # The same wait, cut short: what the window took is forgotten, as a minute later.
         for key in redis_client.scan_iter("memshare:rate*"):
             redis_client.delete(key)
-        assert client.ledger.lift("rate openai:scripted") == 4
+        assert client.ledger.parked.lift("rate openai:scripted") == 4
         wait_for(lambda: answered(deployment, tasks) == 10, 30, "every task to end")
         assert len(chat.requests) == 10

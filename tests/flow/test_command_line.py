@@ -95,19 +95,21 @@ def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal:
 def test_two_opposite_statements_are_a_conflict_that_a_person_decides(terminal: Terminal) -> None:
     about = "When is the castle closed?"
     added = [
-        terminal.json("know", "add", f"The castle is closed on {day}.", "--about", about, "--pool", "logic")["id"]
+        terminal.json("memories", "add", f"The castle is closed on {day}.", "--about", about, "--pool", "logic")["id"]
         for day in ("Mondays", "Tuesdays")
     ]
     pairs = wait_for(lambda: terminal.json("memories", "conflicts", "--pool", "logic"), 20, "the conflict")
     assert {one["id"] for one in pairs[0]["memories"]} == set(added)
-    assert "castle" in terminal.run("know", "why", added[0]).stdout.split("Contradicted")[1]
+    assert "castle" in terminal.run("memories", "show", added[0]).stdout.split("Contradicted")[1]
 
     terminal.run("memories", "conflicts", "--confirm", *(one[:8] for one in added))
     assert len(terminal.json("memories", "conflicts", "--pool", "logic")) == 1
+    terminal.run("memories", "conflicts", "--right", added[1], added[0])
+    assert [one["right"] for one in terminal.json("memories", "conflicts")] == [added[1]]
     assert terminal.json("memories", "conflicts", "--dismiss", *added)["contradict"] is False
     assert terminal.json("memories", "conflicts", "--pool", "logic") == []
     for one in added:
-        terminal.run("know", "delete", one)
+        terminal.run("memories", "forget", one, "--yes")
 
 
 def test_a_conversation_is_submitted_from_a_file_and_shown_whole(terminal: Terminal) -> None:
@@ -132,29 +134,29 @@ def test_a_conversation_is_submitted_from_a_file_and_shown_whole(terminal: Termi
 
 def test_knowledge_is_added_changed_explained_and_deleted(terminal: Terminal) -> None:
     about = "When is the lamp museum open?"
-    known = terminal.json("know", "add", "It opens at nine.", "--about", about, "--pool", "logic")["id"]
+    known = terminal.json("memories", "add", "It opens at nine.", "--about", about, "--pool", "logic")["id"]
 
     def found() -> list[str]:
         hits = terminal.json("memories", "search", about, "--pool", "logic", "-k", "1")
         return [hit["memory"]["answer"] for hit in hits]
 
     assert found() == ["It opens at nine."]
-    changed = terminal.json("know", "update", known, "It opens at ten.")
+    changed = terminal.json("memories", "edit", known, "--answer", "It opens at ten.")
     assert (changed["id"], found()) == (known, ["It opens at ten."])
-    why = terminal.json("know", "why", known)
+    why = terminal.json("memories", "show", known)
     assert [revision["answer"] for revision in why["history"]] == ["It opens at nine."]
     assert why["credibility"] == {"p": pytest.approx(1), "credits": 0}
-    assert "Until" in terminal.run("know", "why", known).stdout
+    assert "until" in terminal.run("memories", "show", known).stdout
 
     handbook = terminal.data / "handbook.txt"
     handbook.write_text("Lamps are cleaned\non Fridays.\n\nShoes are not.\n")
-    ids = terminal.json("know", "import", str(handbook), "--pool", "logic")["ids"]
-    assert terminal.json("know", "import", str(handbook), "--pool", "logic")["ids"] == ids
+    assert terminal.json("memories", "import", str(handbook), "--pool", "logic")["new"] == 2
+    assert terminal.json("memories", "import", str(handbook), "--pool", "logic")["new"] == 0
     page = terminal.data / "page.html"
     page.write_text("<html><body><nav>Home</nav><article><p>Brass lamps are polished with lemon, every other week."
                     "</p></article></body></html>")  # fmt: skip
-    assert len(terminal.json("know", "import", str(page), "--pool", "logic")["ids"]) == 1
-    assert {one["answer"] for one in terminal.json("know", "list", "--pool", "logic")} == {
+    assert terminal.json("memories", "import", str(page), "--pool", "logic")["imported"] == 1
+    assert {one["answer"] for one in terminal.json("memories", "list", "--pool", "logic", "--kind", "knowledge")} == {
         "Brass lamps are polished with lemon, every other week.",
         "It opens at ten.",
         "Lamps are cleaned on Fridays.",
@@ -164,7 +166,7 @@ def test_knowledge_is_added_changed_explained_and_deleted(terminal: Terminal) ->
     assert [len(best), best[0]["credibility"]["p"]] == [2, pytest.approx(1)]
     assert terminal.json("memories", "conflicts") == []
 
-    assert terminal.json("know", "delete", known)["deleted"] == [known]
+    assert terminal.json("memories", "forget", known, "--yes")["forgotten"] == [known]
     assert found() != ["It opens at ten."]
 
 
@@ -195,9 +197,7 @@ def test_a_wrong_line_imports_nothing(terminal: Terminal) -> None:
         (["submit", "poem", "x", "--out", "results.jsonl"], "--file"),
         (["memories", "search", " ", "--pool", "poem"], "empty"),
         (["memories", "add", " ", "--pool", "poem"], "empty"),
-        (["know", "add", " ", "--pool", "poem"], "empty"),
-        (["know", "import", "no-such-file.txt", "--pool", "poem"], "no-such-file"),
-        (["know", "import", "no-document.zip", "--pool", "poem"], ".pdf"),
+        (["memories", "import", "no-such-file.txt", "--pool", "poem"], "no-such-file"),
         (["memories", "conflicts", "--pool", "nowhere"], "poem"),
         (["memories", "list", "--pool", "nowhere"], "poem"),
         (["memories", "export", "x.jsonl", "--pool", "nowhere"], "poem"),
@@ -218,12 +218,15 @@ def test_an_unknown_word_of_an_option_is_refused_with_those_that_there_are(termi
     assert done.stdout == ""
 
 
-def test_a_second_up_and_a_second_owner_of_the_pool_are_told_who_is_there(terminal: Terminal) -> None:
-    assert "runs already" in terminal.run("up", "--flower-port", "0", "--port", "0", code=1).stderr
-    assert "is open already" in terminal.run("worker", "memory", code=1).stderr.splitlines()[-1]
+def test_a_second_up_is_told_where_the_first_one_runs(terminal: Terminal) -> None:
+    refused = terminal.run("up", "--flower-port", "0", "--port", "0", code=1).stderr
+
+    assert str(terminal.data) in refused
 
 
-def test_everything_is_still_there_after_up_was_ended_and_started_again(tmp_path: Path) -> None:
+def test_everything_is_there_after_up_was_started_again_and_no_process_once_it_was_ended_or_killed(
+    tmp_path: Path,
+) -> None:
     terminal = Terminal(tmp_path)
     process = terminal.up()
     memory = terminal.json("memories", "add", "Ink.", "--pool", "logic", "--prompt", "What is dark when it works?")[
@@ -238,12 +241,6 @@ def test_everything_is_still_there_after_up_was_ended_and_started_again(tmp_path
 
     assert terminal.json("trace", task_id) == before
     assert terminal.json("memories", "show", memory)["answer"] == "Ink."
-    end(process)
-
-
-def test_nothing_is_left_behind_when_up_is_killed(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    process = terminal.up()
     assert len(children_of(tmp_path)) >= 3
 
     process.kill()

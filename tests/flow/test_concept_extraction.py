@@ -171,11 +171,11 @@ def test_a_cap_holds_concepts_and_what_is_forgotten_meanwhile_is_not_asked_about
     kept, gone = (add(deployment, f"A capped {word}", "capped", submitter="spender") for word in ("otter", "lynx"))
 
     def held() -> bool:
-        return {one.hold for one in deployment.client.ledger.parked() if one.queue == "concepts"} == {
+        return {one.hold for one in deployment.client.ledger.parked.all() if one.queue == "concepts"} == {
             "submitter spender"
         }
 
-    wait_for(lambda: held() and len(deployment.client.ledger.parked()) == 2, 20, "both to be held back")
+    wait_for(lambda: held() and len(deployment.client.ledger.parked.all()) == 2, 20, "both to be held back")
     assert asked_about(deployment, "capped") == []
     deployment.client.memories.forget(Forget(ids=(gone,)))
     terminal.run("budget", "set", "--submitter", "spender", "--none")

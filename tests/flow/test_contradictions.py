@@ -30,11 +30,15 @@ def model(body: dict[str, Any]) -> Answer:
     asked = json.loads(body["messages"][-1]["content"])
     if "pairs" not in asked:
         return well(body)
-    verdicts = {
-        name: {"claims": "Two days.", "contradicts": {days(asked["texts"][one]["answer"]) for one in pair} == BOTH}
-        for name, pair in asked["pairs"].items()
-    }
-    return Answer(text=json.dumps(verdicts))
+    verdicts = [
+        {
+            "pair": int(number),
+            "claims": "Two days.",
+            "contradicts": {days(asked["texts"][one]["answer"]) for one in pair} == BOTH,
+        }
+        for number, pair in asked["pairs"].items()
+    ]
+    return Answer(text=json.dumps({"comparisons": verdicts}))
 
 
 BOTH = {("Monday",), ("Tuesday",)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,15 @@ from memshare.evaluation.request import request_of
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
+from tests.support.deployment import patient
 from tests.support.evaluate_process import WITHIN, command, consistent, number_of
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1_200)
+
+MODEL, JUDGE = "openai:scripted", "openai:judge"
+OPTIONS = ("--items", "5", "--judge", JUDGE)
+MORE = {"MEMSHARE_TRIES": "1", "MEMSHARE_LABELS": "logprobs"}
+"""With more tries, what is announced is six times as much."""
 
 
 def grumpy(body: dict[str, Any]) -> Answer:
@@ -34,33 +41,70 @@ def grumpy(body: dict[str, Any]) -> Answer:
     return consistent(body | {"messages": body["messages"][:-2]})
 
 
-def test_all_experiments_end_within_the_calls_that_were_announced_also_where_no_reply_fits_at_once(
-    tmp_path: Path,
-) -> None:
-    # With more tries, what is announced is six times as much.
-    more = {"MEMSHARE_TRIES": "1", "MEMSHARE_LABELS": "logprobs"}
+@dataclass(frozen=True)
+class Ended:
+    """A run of all experiments: where it is, what it found, and how many calls each model got."""
+
+    folder: Path
+    results: list[dict[str, Any]]
+    made: Counter[str]
+
+    def calls(self, experiment: str) -> dict[str, int]:
+        run: dict[str, Any] = json.loads((self.folder / "out" / experiment / "run.json").read_text())
+        return dict(run["calls"])
+
+    def overall(self, experiment: str) -> list[dict[str, Any]]:
+        """The rows of all kinds together."""
+        [found] = [one for one in self.results if one["experiment"] == experiment]
+        return [row for row in found["rows"] if row["kind"] == "all"]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Ended:  # noqa: ARG001
+    folder = tmp_path_factory.mktemp("all")
     with serving(grumpy) as chat:
-        model, judge = "openai:scripted", "openai:judge"
-        process = command(chat, tmp_path, "out", model, "--items", "5", "--judge", judge, what="all", **more)
-        found, said = process.communicate(timeout=2 * WITHIN)
+        process = command(chat, folder, "out", MODEL, *OPTIONS, what="all", **MORE)
+        found, said = process.communicate(timeout=patient(2 * WITHIN))
         assert process.returncode == 0, said
         made = Counter(f"openai:{body['model']}" for body in chat.requests)
+    return Ended(folder, [json.loads(line) for line in found.splitlines()], made)
 
-    results = [json.loads(line) for line in found.splitlines()]
-    assert [one["experiment"] for one in results] == list(EXPERIMENTS)
-    assert all(row["judge"] for one in results for row in one["rows"])
-    settings = Settings(model=model, tries=1, labels="logprobs")
+
+def test_all_experiments_end_within_the_calls_that_were_announced_also_where_no_reply_fits_at_once(
+    ended: Ended, tmp_path: Path
+) -> None:
+    assert [one["experiment"] for one in ended.results] == list(EXPERIMENTS)
+    assert all(row["judge"] for one in ended.results for row in one["rows"])
+    settings = Settings(model=MODEL, tries=1, labels="logprobs")
     requests = [
         request_of(
-            one, [] if one.bundled else [tmp_path / "data.jsonl"], settings, 7, 5,
-            models=(model,), out=tmp_path / "none", judge=judge,
+            one, [] if one.bundled and not one.bundled.split else [ended.folder / "data.jsonl"], settings, 7, 5,
+            models=(MODEL,), out=tmp_path / "none", judge=JUDGE,
         )
         for one in EXPERIMENTS.values()
     ]  # fmt: skip
     rehearsals = rehearse(requests, settings)
     for name, one in zip(EXPERIMENTS, rehearsals, strict=True):
-        calls = json.loads((tmp_path / "out" / name / "run.json").read_text())["calls"]
-        assert all(calls[each] <= one.most[each] for each in calls), (name, calls, one.most)
-    assert made == sum((Counter(json.loads((tmp_path / "out" / name / "run.json").read_text())["calls"])
-                        for name in EXPERIMENTS), Counter())  # fmt: skip
-    assert made[model] > sum(one.tasks for one in rehearsals)
+        assert ended.calls(name).keys() <= one.calls.keys(), name
+    assert ended.made == sum((Counter(ended.calls(name)) for name in EXPERIMENTS), Counter())
+    assert ended.made[MODEL] > sum(one.tasks for one in rehearsals)
+
+
+def test_what_changes_over_an_experiment_has_a_row_each_time(ended: Ended) -> None:
+    assert [row["phase"] for row in ended.overall("growth-ms")] == ["", "20 %", "40 %", "60 %", "80 %", "100 %"]
+    assert [row["condition"] for row in ended.overall("knowledge")] == ["0 memories", "added", "changed", "deleted"]
+    assert ended.overall("pools")[-1]["condition"] == "one integrated pool, one rubric"
+
+
+def test_all_tables_of_a_paper_are_one_page_and_what_was_measured_is_not_paid_for_again(ended: Ended) -> None:
+    with serving(grumpy) as chat:
+        process = command(chat, ended.folder, "out", MODEL, "ms", *OPTIONS, what="paper", **MORE)
+        found, said = process.communicate(timeout=patient(WITHIN))
+        assert process.returncode == 0, said
+
+        assert chat.requests == []
+    assert [json.loads(one)["experiment"] for one in found.splitlines()] == ["memories", "growth-ms", "pools"]
+    assert "tokens of prompts" not in said
+    page = (ended.folder / "out" / "ms.html").read_text()
+    assert "Three memories are best." in page
+    assert "not finished" not in page

@@ -67,7 +67,7 @@ def ended(running: Deployment, hostile: Sequence[Shape]) -> set[Shape]:
         or shape.raw.decode(errors="backslashreplace") in kept
         or any(shape.mark in text for text in kept)
         or {"answer", "cancelled"} & ledger.journey(shape.mark).keys()
-        or ledger.waits(shape.mark)
+        or ledger.parked.why(shape.mark)
     }
 
 
@@ -113,7 +113,7 @@ def test_a_thousand_tasks_for_later_leave_room_for_others_and_run_when_their_tim
                 body = {"prompt": f"later {number}"}
                 other.send_task("agents.poem", [body], queue="poem", countdown=countdown, producer=producer)
         assert running.client.submit("poem", "now").get(timeout=60)["answer"]
-        wait_for(lambda: len(ledger.parked()) == LATER, 60, "all of them to wait beside their queue")
+        wait_for(lambda: len(ledger.parked.all()) == LATER, 60, "all of them to wait beside their queue")
         assert not redis_client.exists(UNACKED), "no worker holds them"
 
         process = running.processes[("poem",)]
@@ -124,7 +124,7 @@ def test_a_thousand_tasks_for_later_leave_room_for_others_and_run_when_their_tim
         assert running.client.submit("poem", "after a restart").get(timeout=60)["answer"]
         assert not any("later" in body["messages"][-1]["content"] for body in chat.requests)
 
-        for one in ledger.parked():
+        for one in ledger.parked.all():
             redis_client.zadd(PARKED, {one.id: 0})  # their time has come
         wait_for(lambda: len(asked_later(running)) == LATER, 120, "all of them to be answered")
     other.close()

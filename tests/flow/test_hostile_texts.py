@@ -29,7 +29,7 @@ def ids(terminal: Terminal) -> dict[str, str]:
     terminal.run("memories", "import", str(file))
     terminal.run("budget", "set", "--submitter", NAME, "--tokens", "1000000")
     known = terminal.run(
-        "know", "add", "\u202eClosed on [/] Mondays.\x9b", "--about", "[/]\x1b[2J", "--pool", "reasoning"
+        "memories", "add", "\u202eClosed on [/] Mondays.\x9b", "--about", "[/]\x1b[2J", "--pool", "reasoning"
     )
     task = terminal.run("submit", "poem", "-", "--submitter", NAME, stdin=f"{HOSTILE} again").stdout.strip()
     terminal.settled(task)
@@ -60,8 +60,8 @@ COMMANDS = {
     "memories stats": (["memories", "stats"], "poem"),
     "memories forget": (["memories", "forget", "{memory}", "--dry-run"], NAME),
     "memories check": (["memories", "check"], ""),
-    "know list": (["know", "list"], r"\u202eClosed on [/] Mondays."),
-    "know why": (["know", "why", "{known}"], r"\u202eClosed on [/] Mondays.\x9b"),
+    "memories list of statements": (["memories", "list", "--kind", "knowledge"], r"\u202eClosed on [/] Mondays."),
+    "memories show of a statement": (["memories", "show", "{known}"], r"\u202eClosed on [/] Mondays.\x9b"),
     "trace": (["trace", "{task}"], SHOWN),
     "result": (["result", "{task}"], ""),
     "trace of a dead letter": (["trace", "{dead}"], f"It refuses: [/] [red]lamp[/red] {SHOWN}"[:30]),
@@ -118,7 +118,7 @@ def test_tables_can_be_read_on_a_terminal_of_eighty_columns(terminal: Terminal, 
     narrow = Terminal(terminal.data)
     narrow.environment["COLUMNS"] = "80"
 
-    for words in (["dead", "list"], ["memories", "list", "--pool", "poem"], ["budget", "show"], ["know", "list"]):
+    for words in (["dead", "list"], ["memories", "list", "--pool", "poem"], ["budget", "show"]):
         lines = narrow.see(*words).splitlines()
         assert max(map(len, lines)) <= 80
     [heads, first, *_] = narrow.see("dead", "list").splitlines()

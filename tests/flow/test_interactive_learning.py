@@ -15,15 +15,17 @@ from typing import Any
 import pytest
 import redis
 
+from memshare.demo.student_server import comparisons
 from memshare_broker.connection import connect
 from memshare_broker.delivery.keys import journey_key
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
-from memshare_memory.curate.requests import Forget
+from memshare_memory.curate.requests import Forget, NewMemory
 from memshare_scorer.rubric import BUNDLED
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
+from tests.support.grades import AGREES
 
 QUEUES = ("ada", "bob", "scorer", "memory")
 AGENT = """
@@ -54,13 +56,13 @@ class Model:
             return Answer(text=f"Reply of {worth} to {said}, worth {worth}.", delay=self.delay)
         asked = json.loads(said)
         if "pairs" in asked:  # which of these memories contradict each other
-            nothing = {"claims": "They speak of different things.", "contradicts": False}
-            return Answer(text=json.dumps(dict.fromkeys(asked["pairs"], nothing)))
+            return Answer(text=json.dumps(comparisons(asked, AGREES)))
         if "criteria" not in asked:
             return Answer(text=json.dumps({"question": f"Verse {asked['round']} on {asked['answer'].split()[0]}"}),
                           delay=self.delay)  # fmt: skip
         share = float(re.findall(r"worth (\d+)\.$", asked["answer"])[0]) / 100
-        ranges = {one["name"]: dict.fromkeys(("low", "high"), share * one["points"]) for one in asked["criteria"]}
+        criteria = asked["criteria"].items()
+        ranges = {name: dict.fromkeys(("low", "high"), share * points) for name, (points, _) in criteria}
         return Answer(text=json.dumps(ranges), delay=self.delay)
 
 
@@ -184,7 +186,7 @@ def test_learning_that_is_stopped_and_killed_goes_on_and_pays_for_nothing_twice(
 
 
 def ended(deployment: Deployment, ids: dict[str, str]) -> list[str]:
-    return [name for name, one in deployment.client.kept(list(ids)).items() if one.ended]
+    return [name for name, one in deployment.client.outcomes(list(ids)).items() if one.ended]
 
 
 def test_a_standard_answer_becomes_a_trusted_seed_of_no_task_and_its_journey_says_how(
@@ -223,6 +225,28 @@ def test_agents_answer_with_the_memories_there_are_but_those_that_give_it_away_i
         assert all(len(one) == 6 for one in shown), "three memories each"
         assert not any(text in one for one in shown for text in (asked, ANSWERS["First"]))
     assert not turns("Verse 3 on First")
+
+
+def test_a_memory_that_has_the_standard_answer_to_another_question_is_not_shown(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    given = {
+        "Verse number 1 on First": ANSWERS["First"].upper(),
+        "Verse 1 about First": "Snow, worth 80.",
+    }
+    ids = deployment.client.memories.add(
+        [NewMemory(pool="verse", kind="ode", prompt=one, answer=given[one], new_pool=True) for one in given]
+    )
+    before = len(deployment.chat.requests)
+
+    figures(deployment, "learn", answers_file(tmp_path), "--agent", "ada", "--kind", "ode", "--rounds", "1")
+
+    bodies = [one for one in deployment.chat.requests[before:] if "response_format" not in one]
+    shown = {turn["content"] for body in bodies for turn in body["messages"][1:-1]
+             if body["messages"][-1]["content"] == "Verse 1 on First"}  # fmt: skip
+    assert "Snow, worth 80." in shown
+    assert ANSWERS["First"].upper() not in shown
+    deployment.client.memories.forget(Forget(ids=tuple(ids)))
 
 
 def test_the_second_round_is_told_the_question_of_the_first(deployment: Deployment, tmp_path: Path) -> None:

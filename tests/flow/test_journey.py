@@ -1,5 +1,6 @@
 """The whole journey, on real workers: all in one process on the embedded engine, and one process a queue."""
 
+import gc
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -52,6 +53,14 @@ def deployment(
 @pytest.fixture(autouse=True)
 def good_model() -> None:
     CHAT.script = lambda _: Answer()
+
+
+@pytest.fixture
+def app(deployment: Deployment) -> Iterator[Celery]:
+    """Another Celery client, whose results are gone before their Redis is: one that comes after it fails."""
+    url = kombu_url(deployment.settings.redis)
+    yield Celery("somebody-else", broker=url, backend=url, set_as_current=False)
+    gc.collect()
 
 
 def graded(share: float) -> Callable[[dict], Answer]:
@@ -146,9 +155,7 @@ def test_the_same_pair_is_stored_once_with_its_better_score(deployment: Deployme
     assert deployment.client.memories.get(first.memory_id).score == pytest.approx(95)
 
 
-def test_any_celery_client_can_submit(deployment: Deployment) -> None:
-    url = kombu_url(deployment.settings.redis)
-    app = Celery("somebody-else", broker=url, backend=url, set_as_current=False)
+def test_any_celery_client_can_submit(deployment: Deployment, app: Celery) -> None:
     body = {"prompt": "A sonnet about a canal", "kind": "sonnet"}
 
     answer = app.send_task("agents.poem", [body], queue="poem").get(timeout=30)
@@ -230,11 +237,8 @@ def test_what_the_provider_refuses_is_a_dead_letter_that_can_be_retried(deployme
     ],
 )
 def test_a_malformed_message_becomes_a_dead_letter(
-    deployment: Deployment, task: str, args: list, serializer: str, reason: str
+    deployment: Deployment, app: Celery, task: str, args: list, serializer: str, reason: str
 ) -> None:
-    url = kombu_url(deployment.settings.redis)
-    app = Celery("somebody-else", broker=url, backend=url, set_as_current=False)
-
     submitted = app.send_task(task, args, queue="poem", serializer=serializer)
 
     letters = deployment.client.dead_letters
@@ -247,10 +251,8 @@ def test_a_malformed_message_becomes_a_dead_letter(
     assert still["answer"]
 
 
-def test_a_redelivered_message_hands_on_the_answer_and_asks_nobody(deployment: Deployment) -> None:
+def test_a_redelivered_message_hands_on_the_answer_and_asks_nobody(deployment: Deployment, app: Celery) -> None:
     task_id = str(uuid4())
-    url = kombu_url(deployment.settings.redis)
-    app = Celery("somebody-else", broker=url, backend=url, set_as_current=False)
     prompt = f"A riddle about {task_id}"
 
     answers = []

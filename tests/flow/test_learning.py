@@ -15,7 +15,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.lessons.lesson_log import LessonLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.oracle import Oracle

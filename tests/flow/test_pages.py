@@ -142,7 +142,8 @@ def reader(home: Path) -> Iterator[Reader]:
 def test_what_a_page_says_to_type_works(reader: Reader, page: Path) -> None:
     terminal = reader.terminal
     about = f"What does {page.name} say?"
-    reader.meant["5d1e…"] = terminal.run("know", "add", "Type it.", "--about", about, "--pool", "logic").stdout.strip()
+    added = terminal.run("memories", "add", "Type it.", "--about", about, "--pool", "logic")
+    reader.meant["5d1e…"] = added.stdout.strip()
 
     for block in blocks_of(page):
         if block.is_run:

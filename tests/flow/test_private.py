@@ -1,4 +1,4 @@
-"""Private text is private: what a whole deployment writes, and what its command line takes out, as others see it."""
+"""Private text is private: what a deployment writes, what its commands take out, and how its processes are listed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tests.support.nobody import seen_by_nobody
 from tests.support.terminal import Terminal, end
 
 PROMPT = "a limerick that is nobody's business"
+PASSWORD = "only-for-this-test"
 
 
-def test_nobody_else_reads_a_prompt_of_a_deployment_nor_an_export_of_it() -> None:
+def test_nobody_else_reads_a_prompt_of_a_deployment_nor_an_export_of_it_nor_the_password_of_flower() -> None:
     before = os.umask(0o022)
     try:
         with tempfile.TemporaryDirectory(prefix="open-") as name:
@@ -22,8 +23,12 @@ def test_nobody_else_reads_a_prompt_of_a_deployment_nor_an_export_of_it() -> Non
             (folder / "data").mkdir()
             (folder / "beside").write_text(PROMPT)
             terminal = Terminal(folder / "data")
+            terminal.environment["MEMSHARE_FLOWER_AUTH"] = f"me:{PASSWORD}"
             running = terminal.up()
             try:
+                listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+                assert "memshare worker" in listed
+                assert PASSWORD not in listed
                 submitted = terminal.json("submit", "poem", PROMPT, "--kind", "limerick", "--wait")
                 terminal.settled(submitted["task_id"])
                 terminal.run("memories", "add", "--pool", "poem", "--prompt", PROMPT, "An answer")
@@ -38,15 +43,3 @@ def test_nobody_else_reads_a_prompt_of_a_deployment_nor_an_export_of_it() -> Non
             assert [one for one in open_to_others if not one.is_symlink()] == []
     finally:
         os.umask(before)
-
-
-def test_the_password_of_flower_is_in_no_list_of_processes(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_FLOWER_AUTH"] = "me:only-for-this-test"
-    running = terminal.up()
-    try:
-        shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    finally:
-        end(running)
-    assert "memshare worker" in shown
-    assert "only-for-this-test" not in shown

@@ -1,4 +1,7 @@
-"""What is purged is on the disk no more: neither in the pool's files nor in those of Redis, whatever was done."""
+"""What is purged is on the disk no more: neither in the pool's files nor in those of Redis, whatever was done.
+
+Of a pool on a server no point has it; the server rewrites its files later.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from qdrant_client import QdrantClient
 
 from memshare_broker.connection import connect
 from memshare_broker.delivery.packed_json import unpack
 from memshare_broker.redis_server import socket_url
+from memshare_memory.stores.server.server_collection import ALIAS
+from tests.support.qdrant_server import emptied
 from tests.support.terminal import Terminal, end
 
 SECRET = "zebracorn"
@@ -36,31 +42,25 @@ def _whole(client: redis.Redis, key: str) -> str:
     return str(values) + "".join(json.dumps(unpack(one)) for one in values if one.startswith(b"\x01"))
 
 
+def bring_in_and_forget(terminal: Terminal) -> tuple[str, str]:
+    """The id of one that was forgotten, and of one that a task was shown: both have the secret, and another has not."""
+    add = ("memories", "add", "--pool", "poem", "--kind", "limerick", "--submitter", "eve", "An animal.", "--prompt")
+    terminal.run(*add, f"What is a {SECRET}?")
+    [forgotten] = [one["id"] for one in terminal.json("memories", "list")]
+    terminal.run("memories", "forget", forgotten, "--yes")
+    terminal.run(*add, f"Write about a {SECRET}")
+    [shown] = [one["id"] for one in terminal.json("memories", "list")]
+    terminal.run(*add, "Write about a horse")
+    submitted = terminal.json("submit", "poem", f"About a {SECRET}", "--kind", "limerick", "--reuse", "--wait")
+    terminal.settled(submitted["task_id"])
+    return forgotten, shown
+
+
 def test_a_purged_text_is_in_no_file_of_the_data_folder(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_WITHHOLD"] = "0"
     running = terminal.up()
     try:
-        add = (
-            "memories",
-            "add",
-            "--pool",
-            "poem",
-            "--kind",
-            "limerick",
-            "--submitter",
-            "eve",
-            "An animal.",
-            "--prompt",
-        )
-        terminal.run(*add, f"What is a {SECRET}?")
-        [forgotten] = [one["id"] for one in terminal.json("memories", "list")]
-        terminal.run("memories", "forget", forgotten, "--yes")
-        terminal.run(*add, f"Write about a {SECRET}")
-        [shown] = [one["id"] for one in terminal.json("memories", "list")]
-        terminal.run(*add, "Write about a horse")
-        submitted = terminal.json("submit", "poem", f"About a {SECRET}", "--kind", "limerick", "--reuse", "--wait")
-        terminal.settled(submitted["task_id"])
+        forgotten, shown = bring_in_and_forget(terminal)
         with closing(connect(socket_url(tmp_path))) as client:
             assert keys_with(client, SECRET)
         before = {name.split("/")[0] for name in files_with(tmp_path, SECRET)}
@@ -82,3 +82,26 @@ def test_a_purged_text_is_in_no_file_of_the_data_folder(tmp_path: Path) -> None:
         assert files_with(tmp_path, SECRET) == []
     finally:
         end(again)
+
+
+def test_on_a_server_no_point_has_a_purged_text_and_the_command_says_what_follows_later(tmp_path: Path) -> None:
+    with emptied() as url, closing(QdrantClient(url=url, check_compatibility=False)) as server:
+        terminal = Terminal(tmp_path)
+        terminal.environment["MEMSHARE_QDRANT_URL"] = url
+        running = terminal.up()
+        try:
+            forgotten, shown = bring_in_and_forget(terminal)
+            assert SECRET in str(server.scroll(ALIAS, limit=100, with_payload=True))
+
+            purged = terminal.run("memories", "purge", shown, forgotten, "--yes")
+
+            assert "Qdrant" in purged.stderr
+            points, _ = server.scroll(ALIAS, limit=100, with_payload=True)
+            assert len(points) == 1
+            assert SECRET not in str(points)
+            with closing(connect(socket_url(tmp_path))) as client:
+                assert keys_with(client, SECRET) == []
+            assert files_with(tmp_path, SECRET) == []
+            assert terminal.json("memories", "search", "a horse", "--pool", "poem")
+        finally:
+            end(running)

@@ -20,7 +20,7 @@ from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.reviews.card_store import CardStore
-from memshare_concepts.reviews.learner import Learner
+from memshare_concepts.reviews.learner import ReviewLearner
 from memshare_concepts.summaries.summary import Summaries
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.curate.requests import Forget
@@ -142,7 +142,7 @@ def test_three_due_memories_of_a_cluster_are_asked_by_one_question_and_all_are_c
     deployment: Deployment,
 ) -> None:
     person = shelf(deployment, "Bo")
-    clusters = Learner.of(deployment.client.memories, person, POOL, deployment.settings.data).clusters
+    clusters = ReviewLearner.of(deployment.client.memories, person, POOL, deployment.settings.data).clusters
     number, _ = Counter(clusters.values()).most_common(1)[0]
     three = [one for one, cluster in clusters.items() if cluster == number][:3]
     for days_ago in (40, 38):
@@ -179,9 +179,9 @@ def test_how_fast_somebody_forgets_is_fitted_from_400_reviews_on(deployment: Dep
 
     assert (fitted["reviews"], fitted["used"]) == (800, True)
     assert fitted["fitted_loss"] < fitted["usual_loss"]
-    assert Learner.of(deployment.client.memories, person, POOL, deployment.settings.data).scheduler.parameters == tuple(
-        fitted["parameters"]
-    )
+    assert ReviewLearner.of(
+        deployment.client.memories, person, POOL, deployment.settings.data
+    ).scheduler.parameters == tuple(fitted["parameters"])
 
 
 def test_who_has_used_up_their_cap_grades_themselves_and_gets_no_answer(deployment: Deployment) -> None:

@@ -103,7 +103,6 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
         teach(client, np.stack([vector.dense for vector in vectors[: len(PROMPTS)]]))
     terminal = Terminal(settings.data)
     terminal.environment["OMP_NUM_THREADS"] = "1"  # two processes compute at the same time
-    terminal.environment["MEMSHARE_CONSOLIDATE"] = "false"  # there are enough lessons for it to begin by itself
     return terminal
 
 
@@ -159,9 +158,16 @@ def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Termi
     assert after["version"] == undone[0]["version"] != before["version"]
 
 
-def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_from(
+def test_a_trial_says_what_consolidation_brings_and_agents_answer_while_the_encoder_is_changed(
     terminal: Terminal, client: Client
 ) -> None:
+    before = terminal.json("retriever", "status")
+    trial = terminal.json("retriever", "consolidate", "--pool", "logic", "--dry-run")
+    tried = terminal.json("retriever", "status")
+    assert tried.pop("consolidation") == before.pop("consolidation") | {"trial": trial}
+    assert tried == before
+    assert [one.name for one in (terminal.data / "encoders").iterdir()] == ["lock"]
+
     command = [sys.executable, "-m", "memshare", "retriever", "consolidate", "--pool", "logic", "--json"]
     process = subprocess.Popen(
         command, cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -182,11 +188,15 @@ def test_agents_answer_while_the_encoder_is_trained_and_while_it_is_gone_back_fr
     assert done["encoder"].startswith(f"{BUNDLED}@")
     for figure in (done["first_helps"], done["held_out_ndcg"]):
         assert figure["after"] >= figure["before"] - figure["error"]
+    assert trial["accepted"]
+    for name in ("lessons", "first_helps", "held_out_ndcg", "probe_ndcg"):
+        assert trial[name] == pytest.approx(done[name], abs=1e-3), name
     assert answers > 10
     assert found(client)[0] == PROMPTS[0]
     assert client.memories.get(late).answer == "Foam."
     status = terminal.json("retriever", "status")
     assert (status["encoder"], status["encoder_before"]) == (done["encoder"], BUNDLED)
+    assert status["consolidation"]["trial"] is None
     assert status["pools"]["logic"]["lessons"]["carried_over"] == TAUGHT_LOGIC
 
     later = added(client, "Riddle about the sea, please.")

@@ -37,7 +37,7 @@ def model(body: dict[str, Any]) -> Answer:
         return Answer(text=json.dumps({"judgements": judged, "criteria": taken}))
     if "domain" in asked:
         return Answer(text=json.dumps({"criteria": criteria(PROPOSALS[drafts(asked["domain"]) % 2])}))
-    ranges = {one["name"]: dict.fromkeys(("low", "high"), 0.9 * one["points"]) for one in asked["criteria"]}
+    ranges = {name: dict.fromkeys(("low", "high"), 0.9 * points) for name, (points, _) in asked["criteria"].items()}
     return Answer(text=json.dumps(ranges))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from memshare.evaluation.data import Item
-from memshare.evaluation.queues import Pair, Settled
-from memshare.evaluation.real_queues import RealQueues
-from memshare.evaluation.settling import entry_of
+from memshare.demo.student_server import comparisons, labels
+from memshare.evaluation.data import DataItem
+from memshare.evaluation.queues import AnsweredItem, Settled
+from memshare.evaluation.real_queues import RealQueues, entry_of
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
@@ -21,7 +22,7 @@ from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, empty
-from tests.support.grades import agreeing
+from tests.support.grades import AGREES
 
 POOL, OTHER = "made-for-it", "made-for-it-too"
 SUBJECTS = ("lamp", "river", "candle", "clock", "needle", "map", "bell", "road", "boat", "tree", "coat")
@@ -31,22 +32,23 @@ def half_help(body: dict[str, Any]) -> Answer:
     """Every other example helps; nothing contradicts anything."""
     asked = json.loads(body["messages"][-1]["content"])
     if "pairs" in asked:
-        nothing = {"claims": "They speak of different things.", "contradicts": False}
-        return Answer(json.dumps(dict.fromkeys(asked["pairs"], nothing)))
+        return Answer(json.dumps(comparisons(asked, AGREES)))
     assert "criteria" not in asked, "the grade is known"
-    labels = {name: 100 * (place % 2) for place, name in enumerate(asked["examples"])}
-    return Answer(json.dumps(labels | agreeing(asked)))
+    places = itertools.count()
+    return Answer(json.dumps(labels(asked, lambda _prompt, _example: 100 * (next(places) % 2), AGREES)))
 
 
 def settled(pool: str, number: int, total: float = 90.0, shown: tuple[UUID, ...] = ()) -> Settled:
     subject = SUBJECTS[number]
-    item = Item(id=subject, agent="poem", kind="limerick", prompt=f"A limerick about a {subject}", answer="There was")
+    item = DataItem(
+        id=subject, agent="poem", kind="limerick", prompt=f"A limerick about a {subject}", answer="There was"
+    )
     score = Score(
         total=total, threshold=80, accepted=total >= 80, criteria={}, rubric="poem", rubric_version="1", model="m",
         usage=Usage(),
     )  # fmt: skip
     seen = tuple(Shown(id=one, similarity=0.5) for one in shown)
-    return Settled(pool, "poem", "poem", Pair(item, f"There was a {subject} in Ware.", total, "m", score, seen))
+    return Settled(pool, "poem", "poem", AnsweredItem(item, f"There was a {subject} in Ware.", total, "m", score, seen))
 
 
 def test_the_message_that_settles_a_pair_is_the_same_each_time_and_another_for_another_step() -> None:
@@ -75,7 +77,7 @@ def test_pairs_are_remembered_and_learnt_from_once(redis_folder: Path, tmp_path:
 
             stats = deployment.client.memories.stats()
             assert {pool: stats.by_pool[pool] for pool in (POOL, OTHER)} == {POOL: 3, OTHER: 3}
-            lessons = [body for body in chat.requests if "examples" in body["messages"][-1]["content"]]
+            lessons = [body for body in chat.requests if "tasks" in body["messages"][-1]["content"]]
             assert len(lessons) == 2
 
             # 2. An answer that is not accepted changes no memory, and a pair that it was shown is counted alone.

@@ -12,12 +12,14 @@ from uuid import UUID
 import pytest
 
 from memshare.client.journey import Journey
+from memshare.demo.student_server import comparisons
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty, wait_for
+from tests.support.grades import AGREES
 from tests.support.terminal import Terminal
 
 MODEL = "openai:scripted"
@@ -39,8 +41,7 @@ class Chat:
             return Answer(text=f"Reply to: {last}")
         asked = json.loads(last)
         if "pairs" in asked:
-            nothing = {"claims": "They speak of different things.", "contradicts": False}
-            return Answer(text=json.dumps(dict.fromkeys(asked["pairs"], nothing)))
+            return Answer(text=json.dumps(comparisons(asked, AGREES)))
         return Answer()  # a good grade
 
 

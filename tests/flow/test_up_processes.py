@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,7 +17,7 @@ import psutil
 import pytest
 
 from memshare_broker.redis_server import socket_url
-from tests.support.chat_server import serving
+from tests.support.chat_server import ChatServer, serving
 from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal, end
 
@@ -51,13 +53,28 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
-    return Terminal(tmp_path / "data")
+@dataclass(frozen=True)
+class Small:
+    """A `memshare up` with a model, that neither learns nor names concepts."""
+
+    terminal: Terminal
+    up: subprocess.Popen[str]
+    chat: ChatServer
 
 
-def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None:
-    port = free_port()
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
+    terminal = Terminal(tmp_path_factory.mktemp("small"))
+    with serving() as chat:
+        terminal.environment |= {"OPENAI_BASE_URL": chat.url, "MEMSHARE_MODEL": "openai:scripted"}
+        terminal.environment["MEMSHARE_LEARN"] = "false"
+        up = terminal.up()
+        yield Small(terminal, up, chat)
+        end(up)
+
+
+def test_each_part_is_a_process_and_is_revived_alone(tmp_path: Path) -> None:
+    terminal, port = Terminal(tmp_path / "data"), free_port()
     terminal.environment["MEMSHARE_CONCEPTS"] = "true"
     up = terminal.up("--port", str(port), agents=AGENTS)
     before = processes(up)
@@ -79,7 +96,9 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
 
     [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
     assert terminal.settled(task_id)["state"] == "settled"
-    [statement] = terminal.run("know", "add", "Herons wade through shallow water.").stdout.split()
+    [statement] = terminal.run(
+        "memories", "add", "Herons wade through shallow water.", "--pool", "reasoning"
+    ).stdout.split()
     memory = ("memories", "show", statement)
     wait_for(lambda: terminal.json(*memory)["concepts"], 20, "its concepts to be named")
     with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
@@ -87,23 +106,19 @@ def test_each_part_is_a_process_and_is_revived_alone(terminal: Terminal) -> None
     end(up)
 
 
-def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(terminal: Terminal) -> None:
-    terminal.environment["MEMSHARE_LEARN"] = "false"
+def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(small: Small) -> None:
+    there = processes(small.up)
 
-    up = terminal.up()
-
-    there = processes(up)
     assert "scorer" in there
     assert "trainer" not in there
     assert "scorer concepts" not in there
-    terminal.run("know", "add", "Herons wade through shallow water.")
-    refused = terminal.run("concepts", "extract", "--yes", code=1)
+    small.terminal.run("memories", "add", "Herons wade through shallow water.", "--pool", "reasoning")
+    refused = small.terminal.run("concepts", "extract", "--yes", code=1)
     assert "`memshare worker concepts`" in refused.stderr
-    end(up)
 
 
-def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(terminal: Terminal, tmp_path: Path) -> None:
-    up = terminal.up()
+def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(small: Small, tmp_path: Path) -> None:
+    terminal = small.terminal
     other = Terminal(tmp_path / "other")
     other.environment["MEMSHARE_REDIS_URL"] = socket_url(terminal.data)
     other.environment["MEMSHARE_SECRET_FILE"] = str(terminal.data / "secret")
@@ -113,31 +128,26 @@ def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(term
     assert str(terminal.data) in refused.stderr
     assert str(other.data) in refused.stderr
     assert "MEMSHARE_DATA" in refused.stderr
-    end(up)
 
 
-def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_it_was(terminal: Terminal) -> None:
-    up = terminal.up()
+def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_it_was(small: Small) -> None:
+    terminal, before = small.terminal, small.terminal.json("memories", "stats")
 
     refused = terminal.run("worker", "memory", code=1)
 
     assert "is open already" in refused.stderr
-    assert terminal.json("memories", "stats")["total"] == 0
+    assert terminal.json("memories", "stats") == before
     assert "belongs to the pool" not in (terminal.data / "logs" / "memory.log").read_text()
-    end(up)
 
 
-def test_a_second_terminal_asks_the_model_of_the_deployment(terminal: Terminal) -> None:
+def test_a_second_terminal_asks_the_model_of_the_deployment(small: Small) -> None:
     question = "Which lamp is red?"
-    second = Terminal(terminal.data)
+    second = Terminal(small.terminal.data)
     for name in ("MEMSHARE_MODEL", "OPENAI_BASE_URL"):
         del second.environment[name]
-    with serving() as chat:
-        terminal.environment |= {"OPENAI_BASE_URL": chat.url, "MEMSHARE_MODEL": "openai:scripted"}
-        up = terminal.up()
-        second.run("memories", "add", "The lamp by the sea.", "--pool", "poem")
-        second.run("answer", question, code=None)  # what the script replies may cite nothing
-        end(up)
-        asked = [body["model"] for body in chat.requests if question in json.dumps(body)]
 
+    second.run("memories", "add", "The lamp by the sea.", "--pool", "poem")
+    second.run("answer", question, "--pool", "poem", code=None)  # what the script replies may cite nothing
+
+    asked = [body["model"] for body in small.chat.requests if question in json.dumps(body)]
     assert set(asked) == {"scripted"}

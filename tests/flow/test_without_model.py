@@ -58,7 +58,7 @@ def test_an_answer_is_a_memorys_word_for_word_and_everywhere_it_is_said_whose(te
 
 
 def test_the_reasoning_agent_quotes_too_and_takes_no_steps(terminal: Terminal) -> None:
-    terminal.run("know", "add", "Herons wade through shallow water.", "--submitter", "ada")
+    terminal.run("memories", "add", "Herons wade through shallow water.", "--pool", "reasoning", "--submitter", "ada")
 
     told = terminal.json("submit", "reasoning", "Where do herons wade?", "--wait")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.grades import ranges
+from tests.support.grades import judged, ranges
 from tests.support.schema_value import schema_value
 
 
@@ -94,6 +94,6 @@ def _position(logprobs: Mapping[str, float]) -> dict[str, Any]:
 def _default_text(body: dict[str, Any]) -> str:
     wanted = body.get("response_format") or {}
     if wanted.get("type") == "json_schema":
-        return json.dumps(ranges(body, 0.9) or schema_value(wanted["json_schema"]["schema"]))
+        return json.dumps(ranges(body, 0.9) or judged(body) or schema_value(wanted["json_schema"]["schema"]))
     asked = [turn["content"] for turn in body["messages"] if turn["role"] == "user"]
     return f"Reply to: {asked[-1]}"

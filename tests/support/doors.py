@@ -13,7 +13,7 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import door_app
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.listening import listen
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.door.server import DoorServer
 from memshare_memory.door.service import Service
 from memshare_memory.pool.known_pools import KnownPools
@@ -23,7 +23,7 @@ from memshare_memory.pool.pool import Pool
 @contextmanager
 def open_door(settings: Settings, pool: Pool, client: redis.Redis) -> Iterator[MemoryClient]:
     """Serve the pool where the settings say while the block runs, and ask it."""
-    recalls = Recalls(pool)
+    recalls = RecallBatches(pool)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     service = Service(pool, Curate(pool, client), Forgetting(pool, client), KnownPools(client, lambda: pool().store))
     door = DoorServer(door_app(service, recalls, token), listen(settings))

@@ -13,6 +13,7 @@ from typing import Any
 from memshare.operate.supervisor import processors
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer
+from tests.support.grades import judged
 from tests.support.schema_value import schema_value
 
 WITHIN = 240  # seconds
@@ -45,10 +46,13 @@ def consistent(body: dict[str, Any]) -> Answer:
     if wanted.get("type") != "json_schema":
         shown = [turn["content"] for turn in body["messages"] if turn["role"] == "assistant"]
         return Answer(f"{last} is like {shown[0] if shown else 'nothing'}", delay=0.02)
-    value = schema_value(wanted["json_schema"]["schema"])
+    value = judged(body) or schema_value(wanted["json_schema"]["schema"])
     if "question" in value:
         value["question"] = f"Which limerick is number {number_of(last):.6f}?"
-    elif "criteria" not in json.loads(last):  # labels, comparisons, and the steps of the engine
+    elif "tasks" in json.loads(last):
+        for one in (label for name, of in value.items() if name != "rivals" for label in of):
+            one["percent"] = round(100 * number_of(f"{one['text']}{last}"))
+    elif "criteria" not in json.loads(last):  # comparisons, and the steps of the engine
         value |= {name: round(100 * number_of(name + last)) for name, one in value.items() if type(one) is int}
     else:
         share = number_of(json.loads(last)["answer"])

@@ -9,9 +9,9 @@ from typing import Any
 from memshare.evaluation.charts import draw
 from memshare.evaluation.data import FileReport
 from memshare.evaluation.experiment import NO_MEMORIES
-from memshare.evaluation.folder import Folder, Run
+from memshare.evaluation.folder import Folder, RunCost
 from memshare.evaluation.lab import Measured
-from memshare.evaluation.result import Result, rows_of
+from memshare.evaluation.result import ExperimentResult, rows_of
 from memshare.evaluation.tables import markdown
 from memshare_broker.wire.messages import derived_id
 
@@ -52,7 +52,7 @@ def cell(
     ]
 
 
-def result_of(measured: Sequence[Measured], **more: Any) -> Result:
+def result_of(measured: Sequence[Measured], **more: Any) -> ExperimentResult:
     values: dict[str, Any] = {
         "experiment": "memories",
         "title": "More memories in the prompt",
@@ -70,16 +70,16 @@ def result_of(measured: Sequence[Measured], **more: Any) -> Result:
         "versions": {"python": "3.11"},
         "rows": rows_of(measured, NO_MEMORIES, with_judge=any(one.judged is not None for one in measured)),
     }
-    return Result(**values | more)
+    return ExperimentResult(**values | more)
 
 
-def write_experiment(folder: Path, measured: Sequence[Measured], **more: Any) -> Result:
+def write_experiment(folder: Path, measured: Sequence[Measured], **more: Any) -> ExperimentResult:
     """The folder of a finished experiment, under its name."""
     result = result_of(measured, **more)
     path = folder / result.experiment
     path.mkdir(parents=True)
     draw(result, path)
-    run = Run(
+    run = RunCost(
         started=1_700_000_000,
         seconds=75.4,
         calls={"openai:one": 1234},

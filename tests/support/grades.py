@@ -5,19 +5,33 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from memshare.demo.student_server import comparisons, labels
+
+CONTRADICTS = {"claims": "They are about the same thing.", "contradicts": True}
+AGREES = {"claims": "They are about different things.", "contradicts": False}
+"""What is said of two memories that do not contradict each other."""
+
 
 def ranges(body: dict[str, Any], share: float) -> dict[str, dict[str, float]] | None:
     """This share of each criterion's points; None where a request asks for something else."""
-    try:
-        criteria = json.loads(body["messages"][1]["content"])["criteria"]
-    except (ValueError, LookupError, TypeError):
+    criteria = _document(body).get("criteria")
+    if criteria is None:
         return None
-    return {one["name"]: {"low": share * one["points"], "high": share * one["points"]} for one in criteria}
+    return {name: {"low": share * points, "high": share * points} for name, (points, _) in criteria.items()}
 
 
-def agreeing(document: dict[str, Any]) -> dict[str, Any]:
-    """No rival that a request for labels names contradicts anything."""
-    return {
-        name: {"claims": "They are about different things.", "contradicts": False}
-        for name in document.get("rivals", ())
-    }
+def judged(body: dict[str, Any]) -> dict[str, list[Any]] | None:
+    """Every example helps, and all that is compared contradicts; None where a request asks for something else."""
+    document = _document(body)
+    if "pairs" in document:
+        return comparisons(document, CONTRADICTS)
+    return labels(document, lambda _prompt, _example: 0, CONTRADICTS) if "tasks" in document else None
+
+
+def _document(body: dict[str, Any]) -> dict[str, Any]:
+    """The JSON document of a request, empty where it has none."""
+    try:
+        found = json.loads(body["messages"][1]["content"])
+    except (ValueError, LookupError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}

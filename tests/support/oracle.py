@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from memshare.demo.student_server import labels
 from tests.support.chat_script import Answer
-from tests.support.grades import agreeing
+from tests.support.grades import AGREES
 
 
 class Oracle:
@@ -28,11 +29,10 @@ class Oracle:
         document = body["messages"][-1]["content"]
         if "response_format" not in body:
             return Answer(text=self._book.get(document))
-        if "example_1" not in body["response_format"]["json_schema"]["schema"]["properties"]:
+        if "task_1" not in body["response_format"]["json_schema"]["schema"]["properties"]:
             return Answer()
-        lesson = json.loads(document)
-        labels = {
-            name: 90 if (self._form(example["prompt"]) == self._form(lesson["prompt"])) is self.inverted else 10
-            for name, example in lesson["examples"].items()
-        }
-        return Answer(text=json.dumps(labels | agreeing(lesson)), delay=self._delay)
+        said = labels(json.loads(document), self._misleads, AGREES)
+        return Answer(text=json.dumps(said), delay=self._delay)
+
+    def _misleads(self, prompt: str, example: tuple[str, str]) -> int:
+        return 90 if (self._form(example[0]) == self._form(prompt)) is self.inverted else 10

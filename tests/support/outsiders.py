@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memshare import Memory
-from memshare.integrations.langgraph import Sharing, sharing_nodes
+from memshare.integrations.langgraph import SharingState, sharing_nodes
 from tests.support.agents_sdk import agents_sdk
 
 MODEL = "scripted"
@@ -48,7 +48,7 @@ def langgraph_agent(memory: Memory, chat_url: str) -> Outsider:
             )
         return {"messages": [AIMessage(reply.choices[0].message.content or "")]}
 
-    builder = StateGraph(Sharing)
+    builder = StateGraph(SharingState)
     for name, node in (("recall", recall), ("answer", answer), ("offer", offer)):
         builder.add_node(name, node)
     for edge in ((START, "recall"), ("recall", "answer"), ("answer", "offer"), ("offer", END)):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 IMAGE = "qdrant/qdrant:v1.19.0"
 
 
 class NoContainer(Exception):
     """There is no Docker daemon here, or it cannot get the image."""
+
+
+def has_engine() -> bool:
+    """Whether Docker seems to run here; it may still have no image."""
+    return "DOCKER_HOST" in os.environ or Path("/var/run/docker.sock").exists()
 
 
 @contextmanager

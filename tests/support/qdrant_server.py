@@ -15,6 +15,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ from tests.support import qdrant_container, qdrant_stand_in
 
 NAMED = os.environ.get("MEMSHARE_TEST_QDRANT_URL")  # before a test takes the settings of the machine away
 READY_WITHIN = 60.0  # seconds
-STAND_IN, FROM_PATH = "its stand-in", "a server from the PATH"
+STAND_IN, FROM_PATH, OF_VARIABLE = "its stand-in", "a server from the PATH", "the server of MEMSHARE_TEST_QDRANT_URL"
 
 
 class Place(NamedTuple):
@@ -40,6 +41,7 @@ class Place(NamedTuple):
     url: str
 
 
+_emptied = threading.Lock()
 _in_use: list[str] = []
 seen: set[str] = set()
 """What the test that runs now has had for a Qdrant, in words; `begin_test` forgets that of the test before."""
@@ -52,10 +54,22 @@ def begin_test() -> None:
 
 
 @contextmanager
+def in_use(what: str) -> Iterator[None]:
+    """Every test that runs while the block does has this for a Qdrant."""
+    _in_use.append(what)
+    seen.add(what)
+    try:
+        yield
+    finally:
+        _in_use.remove(what)
+
+
+@contextmanager
 def emptied() -> Iterator[str]:
     """A Qdrant with nothing of memshare's in it, at the address that is yielded; one test of a process has it."""
-    assert not _in_use, "another fixture of this process has it"
+    assert _emptied.acquire(blocking=False), "another fixture of this process has it"
     with ExitStack() as held:
+        held.callback(_emptied.release)
         place = real()
         if place is None:
             url = held.enter_context(qdrant_stand_in.serving())
@@ -64,27 +78,28 @@ def emptied() -> Iterator[str]:
             if url == NAMED:
                 held.enter_context(FileLock(_lock_of(url)))  # other test processes use it, too
             empty(url)
-        _in_use.append(place.what if place else STAND_IN)
-        seen.update(_in_use)
-        held.callback(_in_use.pop)
+        held.enter_context(in_use(place.what if place else STAND_IN))
         yield url
 
 
 def is_there() -> bool:
-    """Whether a real server is named, or can be started from the PATH."""
-    return bool(NAMED or shutil.which("qdrant"))
+    """Whether a real server is named, or can be started from the PATH or in a container."""
+    return bool(NAMED or shutil.which("qdrant") or (qdrant_container.has_engine() and real()))
 
 
 @functools.cache
 def real() -> Place | None:
     """The real server of this process, started if need be; None where there is none."""
     if NAMED:
-        return Place("the server of MEMSHARE_TEST_QDRANT_URL", NAMED)
+        return Place(OF_VARIABLE, NAMED)
     running = ExitStack()
     atexit.register(running.close)
     if shutil.which("qdrant"):
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="memshare-qdrant-")))
-        return Place(FROM_PATH, running.enter_context(QdrantProcess(folder).running()).url)
+        process = QdrantProcess(folder)
+        process.start()
+        running.callback(process.send_signal, signal.SIGKILL)
+        return Place(FROM_PATH, process.url)
     with suppress(qdrant_container.NoContainer):
         return Place("a server in a container", running.enter_context(qdrant_container.running()))
     return None
@@ -99,14 +114,19 @@ def empty(url: str) -> None:
 
 
 class QdrantProcess:
-    """The `qdrant` of the PATH with a folder of its own, on a port that stays the same when it is started again."""
+    """The `qdrant` of the PATH with a folder of its own, on a port that stays the same when it is started again.
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    `options` are of its command line; `environment` counts from the next start on.
+    """
+
+    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
         self._folder = folder
         self._port, grpc_port = _free_port(), _free_port()
         scheme = "https" if "QDRANT__TLS__CERT" in environment else "http"
         self.url = f"{scheme}://127.0.0.1:{self._port}"
-        self._environment = {
+        self._options = options
+        self.environment = environment
+        self._own = {
             "QDRANT__SERVICE__HOST": "127.0.0.1",
             "QDRANT__SERVICE__HTTP_PORT": str(self._port),
             "QDRANT__SERVICE__GRPC_PORT": str(grpc_port),
@@ -115,18 +135,16 @@ class QdrantProcess:
             "QDRANT__STORAGE__WAL__WAL_CAPACITY_MB": "1",
             "QDRANT__TELEMETRY_DISABLED": "true",
             "QDRANT__LOG_LEVEL": "WARN",
-            **environment,
         }
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, and return when it answers."""
-        seen.add(FROM_PATH)
         with (self._folder / "qdrant.log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["qdrant", "--disable-telemetry"],
+                ["qdrant", "--disable-telemetry", *self._options],
                 cwd=self._folder,
-                env=os.environ | self._environment,
+                env=os.environ | self._own | self.environment,
                 stdout=log,
                 stderr=log,
                 preexec_fn=ends_with_parent(signal.SIGKILL),
@@ -142,6 +160,10 @@ class QdrantProcess:
         assert self._process is not None
         return self._process.pid
 
+    def has_ended(self) -> bool:
+        """Whether it ended, by a signal or by itself."""
+        return self._process is None or self._process.poll() is not None
+
     def send_signal(self, sig: int) -> None:
         """Send it a signal; one that ends it has done so when this returns."""
         assert self._process is not None
@@ -154,7 +176,8 @@ class QdrantProcess:
         """It runs while the block does."""
         self.start()
         try:
-            yield self
+            with in_use(FROM_PATH):
+                yield self
         finally:
             self.send_signal(signal.SIGKILL)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from memshare_agents.reasoning.sources import Link, Page, Passage, Sources
+from memshare_agents.reasoning.sources import Passage, SearchLink, SourcePage, Sources
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 
@@ -14,10 +14,13 @@ from memshare_broker.wire.messages import derived_id
 class Shelf:
     """A library, a browser and a web search in one: a document is found when it has a word of the query."""
 
-    def __init__(self, documents: Mapping[str, str], links: Sequence[Link] = ()) -> None:
+    def __init__(self, documents: Mapping[str, str], links: Sequence[SearchLink] = ()) -> None:
         self.documents = documents
         self.links = links
         self.opened: list[str] = []
+
+    def require_indexed(self) -> Mapping[str, object]:
+        return self.documents
 
     def search(self, text: str, k: int = 5, documents: Sequence[str] = ()) -> list[Any]:
         words = text.casefold().split()
@@ -27,20 +30,20 @@ class Shelf:
             if any(word in told.casefold() for word in words) and (not documents or name in documents)
         ][:k]
 
-    def read(self, source: str) -> Page:
+    def read(self, source: str) -> SourcePage:
         self.opened.append(source)
         if source not in self.documents:
             raise BadInput(f"There is no document {source!r}.")
-        return Page(source=source, title=source, text=self.documents[source])
+        return SourcePage(source=source, title=source, text=self.documents[source])
 
 
 class Links:
     """A search engine that always gives the same links."""
 
-    def __init__(self, *links: Link) -> None:
+    def __init__(self, *links: SearchLink) -> None:
         self._links = links
 
-    def search(self, _query: str, k: int) -> list[Link]:
+    def search(self, _query: str, k: int) -> list[SearchLink]:
         return list(self._links[:k])
 
 

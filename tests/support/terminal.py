@@ -13,8 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from memshare.client.client import Client
+from memshare_broker.settings import Settings
 from tests.support import prepared_python
-from tests.support.deployment import ROOT, wait_for
+from tests.support.deployment import ROOT, patient
 from tests.support.inventing_model.chat import served
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[(2K|1A)|\r(?!\n)")
@@ -34,6 +36,7 @@ class Terminal:
             **served(),
             "MEMSHARE_CONCEPTS": "false",  # a process and a message more; who wants them turns them on
             "MEMSHARE_CONCEPTS_WAIT": "0",  # and does not wait
+            "MEMSHARE_CONSOLIDATE": "false",  # it trains for half a minute, and moves the pool to another encoder
             "MEMSHARE_WITHHOLD": "0",  # tests name the memories that are shown
             "COLUMNS": "200",
         }
@@ -48,10 +51,11 @@ class Terminal:
         self, *words: str, code: int | None = 0, stdin: str | None = None, within: float = WITHIN
     ) -> subprocess.CompletedProcess[str]:
         """What a command said; `code` is the exit code that it must have, None for any."""
-        prepared = prepared_python.run(words, self.environment, within) if stdin is None else None
+        prepared = prepared_python.run(words, self.environment, patient(within)) if stdin is None else None
         done = prepared or subprocess.run(
             [sys.executable, "-m", "memshare", *words],
-            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=within, check=False,
+            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=patient(within),
+            check=False,
         )  # fmt: skip
         assert code in (None, done.returncode), f"{words}: {done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
@@ -72,7 +76,7 @@ class Terminal:
                 while part := screen.read(65_536):
                     sent += part
         text = sent.decode()
-        assert process.wait(60) == code, f"{words}: {text}"
+        assert process.wait(patient(60)) == code, f"{words}: {text}"
         assert "Traceback" not in text
         return COLOURS.sub("", text).replace("\r\n", "\n")
 
@@ -93,16 +97,17 @@ class Terminal:
         return process
 
     def settled(self, task_id: str) -> dict[str, Any]:
-        def ended() -> dict[str, Any] | None:
-            journey = self.json("trace", task_id)
-            return journey if journey["state"] in ("settled", "dead") else None
-
-        return wait_for(ended, 60, f"task {task_id} to end")
+        """What `trace` says of a task once it has ended; asked over and over, commands would take a processor."""
+        own = Settings(data=self.data, redis_url=self.environment.get("MEMSHARE_REDIS_URL"), model="offline")
+        with contextlib.closing(Client(own)) as client:
+            client.wait(task_id, patient(60))
+        journey: dict[str, Any] = self.json("trace", task_id)
+        return journey
 
 
 def end(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(patient(60)) == 0
     process.communicate()
 
 

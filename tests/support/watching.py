@@ -9,11 +9,11 @@ from celery import Celery
 from celery.bootsteps import RUN
 
 from memshare_broker.app import make_app
-from memshare_broker.runtime.watch import Pulse, Watch
+from memshare_broker.runtime.watch import Pulse, WorkerWatch
 from memshare_broker.settings import Settings
 
 
-def watch_of(settings: Settings, *pulses: Pulse, app: Celery | None = None) -> Watch:
+def watch_of(settings: Settings, *pulses: Pulse, app: Celery | None = None) -> WorkerWatch:
     """It is not started yet."""
     consumer: Any = SimpleNamespace(
         hostname="w@host",
@@ -21,4 +21,4 @@ def watch_of(settings: Settings, *pulses: Pulse, app: Celery | None = None) -> W
         pool=SimpleNamespace(active=True),
         connection=SimpleNamespace(connected=True),
     )
-    return Watch(app or make_app(settings=settings), settings, consumer, [], pulses)
+    return WorkerWatch(app or make_app(settings=settings), settings, consumer, [], pulses)

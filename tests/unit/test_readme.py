@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from memshare_broker.settings import Settings
-from memshare_memory.door.methods import METHODS
+from memshare_memory.door.client import METHODS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -45,6 +46,14 @@ def test_the_page_of_settings_has_each_of_them_in_its_own_words() -> None:
         row = f"| `MEMSHARE_{name.upper()}` | {field.description} | {default} |"
         assert row in rows, f"add this row to docs/settings.md: {row}"
     assert len(rows) == len(Settings.model_fields)
+
+
+@pytest.mark.parametrize("part", Settings.__bases__[:-1], ids=lambda part: part.__name__)
+def test_the_page_of_settings_has_a_section_for_each_part_of_them(part: type[BaseModel]) -> None:
+    [heading] = re.findall(r"\*(.+)\*", part.__doc__ or "")
+    section = text_of(ROOT / "docs" / "settings.md").split(f"## {heading}\n")[1].split("\n## ")[0]
+
+    assert re.findall(r"`MEMSHARE_([A-Z_]+)` \|", section) == [name.upper() for name in part.model_fields]
 
 
 @each_page

@@ -36,7 +36,7 @@ from memshare_broker.wire.secret import open_signer
 from memshare_llm.limits import usage_writer
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.pool import owner
 from memshare_memory.pool.pool import Pool
 from memshare_trainer.consolidation import consolidation_state
@@ -136,7 +136,7 @@ def _is_released(made: Deployment) -> Check:
     later = Entry(id="t1", task="agents.poem", queue="poem", body={}, journey="t1", stage="answer")
     ledger.begin(later, "life")
     ledger.park(later, NotYet("Later.", 0, hold="its time"))
-    return lambda: not ledger.parked()
+    return lambda: not ledger.parked.all()
 
 
 def _events(made: Deployment) -> Iterator[tuple[Check, Callable[[], Check]]]:
@@ -171,7 +171,7 @@ def _claim(made: Deployment) -> Iterator[tuple[Check, Callable[[], Check]]]:
 
 
 def _recalls(made: Deployment) -> Iterator[tuple[Check, Callable[[], Check]]]:
-    recalls = Recalls(made.pool)
+    recalls = RecallBatches(made.pool)
     request = RecallRequest(pool="poem", text="lamp", k=1)
 
     def ask() -> bool:

@@ -33,11 +33,15 @@ class Compared(BaseModel):
     pairs: dict[str, tuple[str, str]]
 
 
-def contradict(task: str) -> dict[str, dict[str, Any]]:
+def contradict(task: str) -> dict[str, list[dict[str, Any]]]:
     """A comparison of each two memories; `ValidationError` if `task` is another one."""
     asked = Compared.model_validate_json(task)
     texts = asked.texts
-    return {name: compared(texts[one].answer, texts[other].answer) for name, (one, other) in asked.pairs.items()}
+    verdicts = [
+        {"pair": int(number), **compared(texts[one].answer, texts[other].answer)}
+        for number, (one, other) in asked.pairs.items()
+    ]
+    return {"comparisons": verdicts}
 
 
 def compared(one: str, other: str) -> dict[str, Any]:

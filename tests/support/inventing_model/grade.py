@@ -28,17 +28,10 @@ _MEASURES = {
 _REASON = re.compile(r"\b(?:because|since|so|therefore|if|then|until|before|after)\b|因|故|所以|则")
 
 
-class Criterion(BaseModel):
-    """One criterion of a rubric."""
-
-    name: str
-    points: float
-
-
 class GradedPair(BaseModel):
     """The task of a grading conversation, as the scorer writes it."""
 
-    criteria: list[Criterion]
+    criteria: dict[str, tuple[float, str]]
     kind: str | None = None
     prompt: str
     answer: str
@@ -48,13 +41,13 @@ def grade(task: str) -> dict[str, dict[str, float]]:
     """A low and a high per criterion, wider where its measures disagree; `ValidationError` if `task` is another one."""
     pair = GradedPair.model_validate_json(task)
     measures, ranges = measure(pair.kind, pair.prompt, pair.answer), {}
-    for criterion in pair.criteria:
-        names = next(names for parts, names in _MEASURES.items() if re.search(parts, criterion.name))
+    for name, (points, _) in pair.criteria.items():
+        names = next(names for parts, names in _MEASURES.items() if re.search(parts, name))
         found = [measures[name] for name in names]
         share = fmean(found) * (0.5 + 0.5 * measures["coverage"])  # off the topic, form earns less
         half = 0.03 + 0.1 * pstdev(found)
         low, high = max(0.0, share - half), min(1.0, share + half)
-        ranges[criterion.name] = {"low": low * criterion.points, "high": high * criterion.points}
+        ranges[name] = {"low": low * points, "high": high * points}
     return ranges
 
 

@@ -19,27 +19,39 @@ class ShownExample(BaseModel):
     answer: str
 
 
-class Lesson(BaseModel):
-    """The task of a labelling conversation, as the trainer writes it."""
+class Task(BaseModel):
+    """A task whose examples, given by number, are judged."""
 
     prompt: str
     answer: str
-    examples: dict[str, ShownExample]
-    rivals: dict[str, str] = {}
+    examples: list[int]
+    rivals: list[int] = []
 
 
-def label(task: str) -> dict[str, Any]:
+class Lessons(BaseModel):
+    """The document of a labelling conversation, as the trainer writes it."""
+
+    texts: dict[int, ShownExample]
+    tasks: dict[str, Task]
+
+
+def label(document: str) -> dict[str, Any]:
     """A percentage per example, 0 where it leads to the very answer, and whether rivals among them contradict it.
 
-    `ValidationError` if `task` is another one.
+    `ValidationError` if the document is another one.
     """
-    lesson, labels = Lesson.model_validate_json(task), dict[str, Any]()
-    for name, example in lesson.examples.items():
-        written = answer([Example(example.prompt or "", example.answer)], lesson.prompt)
-        likeness = (_same_form(written, lesson.answer) + _same_words(written, lesson.answer)) / 2
-        labels[name] = round(100 * (1 - likeness))
-    rivals = {name: compared(lesson.answer, lesson.examples[one].answer) for name, one in lesson.rivals.items()}
-    return labels | rivals
+    lessons, labels, rivals = Lessons.model_validate_json(document), dict[str, Any](), []
+    for name, task in lessons.tasks.items():
+        labels[name] = [{"text": one, "percent": _percent(task, lessons.texts[one])} for one in task.examples]
+        rivals += [
+            {"task": name, "text": one, **compared(task.answer, lessons.texts[one].answer)} for one in task.rivals
+        ]
+    return labels | ({"rivals": rivals} if rivals else {})
+
+
+def _percent(task: Task, example: ShownExample) -> int:
+    written = answer([Example(example.prompt or "", example.answer)], task.prompt)
+    return round(100 - 50 * (_same_form(written, task.answer) + _same_words(written, task.answer)))
 
 
 def _same_form(one: str, other: str) -> float:

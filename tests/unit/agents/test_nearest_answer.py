@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.nearest_answer import nearest_answer
+from memshare_agents.answering import nearest_answer
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 import redis
 
-from memshare_agents.question import LONGEST
+from memshare_agents.prompt import LONGEST
 from memshare_agents.roster import load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE

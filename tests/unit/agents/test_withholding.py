@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from memshare_agents.withholding import withhold_one
+from memshare_agents.answering import withhold_one
 from memshare_memory.door.messages import Found
 from tests.support.memories import remembered
 

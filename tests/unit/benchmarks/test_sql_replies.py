@@ -12,7 +12,7 @@ from benchmarks.claims import KnowsThePairs
 from benchmarks.support.counts import CountedChat, Tally, kind_of
 from benchmarks.support.replies import Replies
 from memshare.demo.student_server import IGNORANCE, SqlExpert
-from memshare.demo.text_to_sql import Question, Questions, read_questions
+from memshare.demo.text_to_sql import Questions, SqlQuestion, read_questions
 from memshare_agents.prompt import build_prompt
 from memshare_broker.wire.messages import Turn
 from memshare_concepts.extraction import hierarchies_schema
@@ -21,7 +21,7 @@ from memshare_memory.memory import Memory
 from memshare_scorer.contradiction import comparisons_schema
 from memshare_scorer.criterion import Criterion
 from memshare_scorer.grading import ranges_schema
-from memshare_trainer.labels import percentages_schema
+from memshare_trainer.percentages import labels_schema
 
 RIGHT = Criterion(name="right", points=100, description="The rows.")
 
@@ -37,15 +37,15 @@ def replies(library: Questions) -> Replies:
 
 
 @pytest.fixture
-def task(library: Questions) -> Question:
+def task(library: Questions) -> SqlQuestion:
     return library.of("test")[0]
 
 
-def same_query(library: Questions, task: Question) -> Question:
+def same_query(library: Questions, task: SqlQuestion) -> SqlQuestion:
     return next(one for one in library.of("train") if one.query == task.query)
 
 
-def other_query(library: Questions, task: Question) -> Question:
+def other_query(library: Questions, task: SqlQuestion) -> SqlQuestion:
     return next(one for one in library.of("train") if one.query != task.query and one.types == task.types)
 
 
@@ -62,66 +62,69 @@ def document(value: object, schema: type[BaseModel]) -> dict[str, Any]:
     return request(turns, schema)
 
 
-def prompted(task: Question, *best_first: Question) -> dict[str, Any]:
+def prompted(task: SqlQuestion, *best_first: SqlQuestion) -> dict[str, Any]:
     memories = [Memory(id=uuid4(), pool="sql", prompt=one.text, answer=one.sql, created=0) for one in best_first]
     return request(build_prompt("Write SQL.", memories, [Turn(role="user", content=task.text)]))
 
 
-def test_the_best_memory_is_copied_first(replies: Replies, library: Questions, task: Question) -> None:
+def test_the_best_memory_is_copied_first(replies: Replies, library: Questions, task: SqlQuestion) -> None:
     right, wrong = same_query(library, task), other_query(library, task)
     assert replies.reply(prompted(task, right, wrong)) == task.sql
     assert replies.reply(prompted(task, wrong, right)) != task.sql
     assert replies.reply(prompted(task)) == IGNORANCE
 
 
-def test_a_program_grades_and_gives_all_points_or_none(replies: Replies, library: Questions, task: Question) -> None:
+def test_a_program_grades_and_gives_all_points_or_none(replies: Replies, library: Questions, task: SqlQuestion) -> None:
     schema = ranges_schema((RIGHT,))
     for answer, points in ((task.sql, 100), (other_query(library, task).sql, 0), (IGNORANCE, 0)):
-        criteria = [{"name": "right", "points": 100}]
+        criteria = {"right": [100, "The rows."]}
         reply = replies.reply(document({"criteria": criteria, "prompt": task.text, "answer": answer}, schema))
         assert schema.model_validate_json(reply).model_dump() == {"right": {"low": points, "high": points}}
 
 
 def test_a_candidate_misleads_where_its_copy_would_be_wrong(
-    replies: Replies, library: Questions, task: Question
+    replies: Replies, library: Questions, task: SqlQuestion
 ) -> None:
     right, wrong = same_query(library, task), other_query(library, task)
-    examples = {
-        "example_1": {"prompt": right.text, "answer": right.sql},
-        "example_2": {"prompt": wrong.text, "answer": wrong.sql},
-        "example_3": {"prompt": right.text, "answer": wrong.sql},
+    texts = {
+        "1": {"prompt": right.text, "answer": right.sql},
+        "2": {"prompt": wrong.text, "answer": wrong.sql},
+        "3": {"prompt": right.text, "answer": wrong.sql},
     }
-    asked = {"prompt": task.text, "answer": task.sql, "examples": examples}
-    reply = json.loads(replies.reply(document(asked, percentages_schema(3))))
-    assert reply == {"example_1": 5, "example_2": 95, "example_3": 95}
+    tasks = {"task_1": {"prompt": task.text, "answer": task.sql, "examples": [3, 1, 2]}}
+    schema = labels_schema({"task_1": [1, 2, 3]})
+    reply = schema.model_validate_json(replies.reply(document({"texts": texts, "tasks": tasks}, schema)))
+    labels = [{"text": 3, "percent": 95}, {"text": 1, "percent": 5}, {"text": 2, "percent": 95}]
+    assert reply.model_dump() == {"task_1": labels}
 
 
 def test_what_else_the_product_asks_for_gets_a_reply_that_fits(replies: Replies) -> None:
     pair = {"prompt": "A?", "answer": "SELECT 1"}
     compared = comparisons_schema(2)
     reply = compared.model_validate_json(
-        replies.reply(
-            document(
-                {"texts": {"text_1": pair}, "pairs": dict.fromkeys(("pair_1", "pair_2"), ["text_1"] * 2)}, compared
-            )
-        )
+        replies.reply(document({"texts": {"1": pair}, "pairs": dict.fromkeys(("1", "2"), ["1"] * 2)}, compared))
     )
-    assert [one["contradicts"] for one in reply.model_dump().values()] == [False, False]
+    assert [one["contradicts"] for one in reply.model_dump()["comparisons"]] == [False, False]
     named = hierarchies_schema(2)
     asked = document({"memories": {"memory_1": pair, "memory_2": pair}, "examples": []}, named)
     assert named.model_validate_json(replies.reply(asked))
 
 
 def test_each_kind_of_request_is_told_by_its_schema() -> None:
-    schemas = (ranges_schema((RIGHT,)), percentages_schema(20), comparisons_schema(1), hierarchies_schema(1))
+    schemas = (
+        ranges_schema((RIGHT,)),
+        labels_schema({"task_1": [1]}, [("task_1", 1)]),
+        comparisons_schema(1),
+        hierarchies_schema(1),
+    )
     assert [kind_of(one.model_json_schema()) for one in schemas] == ["grade", "label", "compare", "concepts"]
     assert kind_of(None) == "answer"
     assert kind_of({"properties": {"else": {}}}) == "other"
 
 
-def test_calls_and_tokens_are_counted_by_kind_with_their_schemas(replies: Replies, task: Question) -> None:
+def test_calls_and_tokens_are_counted_by_kind_with_their_schemas(replies: Replies, task: SqlQuestion) -> None:
     schema = ranges_schema((RIGHT,))
-    body = document({"criteria": [], "prompt": task.text, "answer": task.sql}, schema)
+    body = document({"criteria": {}, "prompt": task.text, "answer": task.sql}, schema)
     reply = replies.reply(body)
     replies.reply(prompted(task))
     characters = sum(len(turn["content"]) for turn in body["messages"]) + len(reply)
@@ -133,7 +136,7 @@ def test_calls_and_tokens_are_counted_by_kind_with_their_schemas(replies: Replie
 
 def test_a_model_that_is_asked_without_a_server_is_counted_alike() -> None:
     tally, schema = Tally(), comparisons_schema(1)
-    asked = json.dumps({"texts": {"a": {"answer": "A"}, "b": {"answer": "B"}}, "pairs": {"pair_1": ["a", "b"]}})
+    asked = json.dumps({"texts": {"a": {"answer": "A"}, "b": {"answer": "B"}}, "pairs": {"1": ["a", "b"]}})
     turns = [Turn(role="system", content="Compare."), Turn(role="user", content=asked)]
 
     reply = CountedChat(KnowsThePairs([]), tally).reply(turns, schema)

@@ -5,18 +5,18 @@ from collections import Counter
 import pytest
 
 from benchmarks.sql.world import PEOPLE, world
-from memshare.demo.student import CUT, Grader, Student
-from memshare.demo.text_to_sql import Query, Question, Questions, read_questions
+from memshare.demo.student_server import CUT, Grader, Student
+from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
 
-COURSES = Query(
+COURSES = SqlQuery(
     0, 'SELECT t FROM c WHERE d = "department0" AND n = number0', {"department0": "department", "number0": "number"}, {}
 )
-TEACHERS = Query(1, "SELECT p FROM c WHERE n = number0", {"number0": "number"}, {})
+TEACHERS = SqlQuery(1, "SELECT p FROM c WHERE n = number0", {"number0": "number"}, {})
 
 
-def asked(query: Query, *values: str, slots: tuple[str, ...] = ()) -> Question:
+def asked(query: SqlQuery, *values: str, slots: tuple[str, ...] = ()) -> SqlQuestion:
     names = slots or tuple(query.types)
-    return Question("train", f"{query.number}: {' '.join(values)}?", query, names, values)
+    return SqlQuestion("train", f"{query.number}: {' '.join(values)}?", query, names, values)
 
 
 TASK = asked(COURSES, "EECS", "280")
@@ -80,7 +80,7 @@ def test_without_a_database_an_answer_is_right_by_its_text() -> None:
     ],
 )
 def test_with_a_database_an_answer_is_right_by_its_rows(answer: str, right: bool) -> None:
-    query = Query(0, "SELECT title FROM books WHERE id < number0 ORDER BY id", {"number0": "number"}, {})
+    query = SqlQuery(0, "SELECT title FROM books WHERE id < number0 ORDER BY id", {"number0": "number"}, {})
     database = "CREATE TABLE books (id, title); INSERT INTO books VALUES (1, 'A'), (2, 'B'), (3, 'C');"
     task = asked(query, "3")
     assert Grader(Questions("books", (task,), database)).right(task, answer) is right

@@ -7,7 +7,7 @@ import redis
 
 from memshare_broker.presence import PREFIX, Presence, announce, present
 
-WORKER = {"node": "new@host", "pid": 1, "life": "l", "queues": ["poem"]}
+WORKER = {"node": "new@host", "pid": 1, "incarnation": "l", "queues": ["poem"]}
 CARD = {"name": "poem", "kinds": ["limerick"], "pool": "poem", "model": "m"}
 
 
@@ -17,7 +17,7 @@ def test_a_worker_of_a_newer_release_is_there_though_it_tells_more_of_itself(red
 
     (worker,) = present(redis_client)
 
-    assert (worker.node, worker.life, worker.agents[0].kinds) == ("new@host", "l", ("limerick",))
+    assert (worker.node, worker.incarnation, worker.agents[0].kinds) == ("new@host", "l", ("limerick",))
 
 
 @pytest.mark.parametrize("text", ["{}", "no JSON", json.dumps(WORKER | {"pid": "many"})])
@@ -25,7 +25,7 @@ def test_a_worker_that_cannot_be_read_does_not_hide_the_others(
     text: str, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     redis_client.set(PREFIX + "new@host", text)
-    announce(redis_client, Presence(node="w@host", pid=1, life="l", queues=("poem",)))
+    announce(redis_client, Presence(node="w@host", pid=1, incarnation="l", queues=("poem",)))
 
     assert [worker.node for worker in present(redis_client)] == ["w@host"]
     assert "'new@host'" in caplog.text

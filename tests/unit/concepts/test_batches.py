@@ -18,7 +18,7 @@ from memshare_broker.errors import NotYet, TryAgain
 from memshare_broker.wire.extractions import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_concepts.tasks import Extracting
-from memshare_llm.batches import MOST, Batches
+from memshare_llm.batches import GATHER_AGAIN, MOST, Batches
 from memshare_llm.chat import RefusedReply, Reply
 from memshare_llm.limits.metered import unmetered
 from memshare_memory.door.client import MemoryClient
@@ -188,6 +188,26 @@ def test_a_batch_whose_worker_was_killed_is_begun_again_and_one_that_is_under_wa
 
     assert named(make(wait=0), second).concepts["0"] == ("Elk",)
     assert len(chat.conversations) == 1
+
+
+def test_what_had_waited_long_enough_when_its_worker_was_killed_waits_for_its_batch_alone(
+    make: Callable[..., Extracting],
+    tasks: Callable[..., list[ExtractTask]],
+    ledger: Ledger,
+    redis_client: redis.Redis,
+) -> None:
+    first, second = tasks("Owl", "Elk")
+    batches: Batches[ExtractTask, Extracted] = Batches(EXTRACT, "concepts", redis_client, ledger, 0)
+    wait(make(), [second])
+    [waiting] = redis_client.keys("memshare:concepts_waiting:*")
+    redis_client.zincrby(waiting, -50, second.model_dump_json())
+    batches.gather(first)  # and then its worker is killed
+
+    assert wait(make(), [first, second]) == [pytest.approx(60, abs=2), pytest.approx(10, abs=2)]
+    redis_client.zincrby(waiting, -50, second.model_dump_json())
+    batches.gather(first)
+
+    assert wait(make(), [second]) == [pytest.approx(GATHER_AGAIN, abs=1)]
 
 
 def test_what_is_forgotten_while_it_waits_is_not_asked_about(

@@ -6,10 +6,9 @@ from uuid import UUID
 import pytest
 
 from memshare_concepts.aliases import Aliases
-from memshare_concepts.common import in_common
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.graph.weights import similarity
-from memshare_concepts.pool_graph import PoolConcepts
+from memshare_concepts.pool_graph import PoolConcepts, in_common
 from memshare_memory.memory import Memory
 
 SAILING, ROWING, BAKING, ALONE = (UUID(int=number) for number in range(4))

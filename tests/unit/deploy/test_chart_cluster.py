@@ -77,7 +77,7 @@ def test_an_agent_may_grow_to_some_hundred_tasks_a_second() -> None:
     ("key", "rolls"),
     [
         ("redis-password", QUEUES | {"serve", "flower", "metrics", "redis"}),
-        ("OPENAI_API_KEY", QUEUES),
+        ("OPENAI_API_KEY", QUEUES | {"serve"}),
         ("qdrant-api-key", {"memory", "trainer", "qdrant"}),
         ("flower-basic-auth", {"flower"}),
     ],

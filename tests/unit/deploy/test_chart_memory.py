@@ -53,15 +53,21 @@ def test_the_memory_service_is_ready_when_it_answers_and_alive_by_its_heartbeat(
         assert inner["lifecycle"]["preStop"]  # the Service forgets the pod before the door closes
 
 
-def test_only_what_has_encoder_and_pool_runs_the_full_image_and_knows_qdrant() -> None:
+def test_only_what_has_encoder_and_pool_runs_its_image_and_knows_qdrant() -> None:
     found = {**workers({}), **{name: of_kind({}, "Deployment")[name] for name in ("serve", "flower", "metrics")}}
 
-    assert {name for name, one in found.items() if container(one)["image"].endswith("-full")} == HAVE_POOL
+    tags = {
+        name: container(one)["image"].rpartition("-")[2]
+        for name, one in found.items()
+        if "-" in container(one)["image"]
+    }
+    assert tags == {"memory": "memory", "trainer": "full"}
     assert {name for name, one in found.items() if "MEMSHARE_QDRANT_URL" in environment(one)} == HAVE_POOL
     assert {name for name, one in found.items() if "MEMSHARE_QDRANT_API_KEY" in environment(one)} == HAVE_POOL
-    tagged = workers({"image": {"tag": "2", "fullTag": "2-cuda"}})
+    tagged = workers({"image": {"tag": "2", "memoryTag": "2-served", "fullTag": "2-cuda"}})
     assert container(tagged["poem"])["image"] == "memshare:2"
-    assert container(tagged["memory"])["image"] == "memshare:2-cuda"
+    assert container(tagged["memory"])["image"] == "memshare:2-served"
+    assert container(tagged["trainer"])["image"] == "memshare:2-cuda"
 
 
 @pytest.mark.parametrize("values", [{}, TLS], ids=["the chart's Qdrant", "another Qdrant"])

@@ -123,14 +123,14 @@ def test_only_workers_get_the_keys_of_models_and_the_token_of_the_memory_service
 
 
 @pytest.mark.parametrize("profile", ["embedded", "qdrant"])
-def test_only_what_has_the_pool_gets_to_qdrant_and_has_the_full_image(profile: str) -> None:
-    heavy = {"memory", "trainer"}
+def test_only_what_has_the_pool_gets_to_qdrant_and_has_its_image(profile: str) -> None:
+    heavy = {"memory": "memory", "trainer": "full"}
     found = services(profile) | workers(profile)
 
     for name in QUEUES | {"serve", "flower", "metrics"}:
         asks_qdrant = profile == "qdrant" and name in heavy
-        assert found[name]["build"]["target"] == ("full" if name in heavy else "light")
-        assert found[name]["image"].endswith("-full}") is (name in heavy)
+        assert found[name]["build"]["target"] == heavy.get(name, "light")
+        assert found[name]["image"].endswith(f"-{heavy.get(name)}}}") is (name in heavy)
         assert ("qdrant" in found[name]["depends_on"]) is asks_qdrant
         assert ("MEMSHARE_QDRANT_URL" in found[name]["environment"]) is asks_qdrant
 

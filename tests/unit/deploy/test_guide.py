@@ -15,6 +15,7 @@ from memshare.cli.lazy_commands import load
 from memshare.cli.main import app
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
+from tests.faults.scenarios import SCENARIOS
 from tests.unit.deploy.chart import DEPLOY
 from tests.unit.deploy.queries import rules
 from tests.unit.deploy.test_compose import workers
@@ -44,6 +45,20 @@ def test_every_link_leads_to_a_file() -> None:
     assert len(links) > 5
     for link in links:
         assert (DEPLOY / link).exists(), link
+
+
+def test_every_test_that_is_said_to_have_seen_a_claim_is_there() -> None:
+    [table] = re.findall(r"^\| claim \|.*?\n\n", GUIDE, re.M | re.S)
+    named = re.findall(r"`(tests/[\w/*.]+)`", table)
+    faults = {
+        one for some in re.findall(r"tests\.faults --only ([^`]+)", table) for one in re.findall(r'"([^"]+)"', some)
+    }
+
+    assert len(named) > 20
+    for pattern in named:
+        assert list(DEPLOY.parent.glob(pattern)), pattern
+    assert faults
+    assert faults <= {scenario.name for scenario in SCENARIOS}
 
 
 def test_every_command_that_the_guide_and_the_alerts_name_is_there() -> None:

@@ -37,15 +37,9 @@ def copied() -> set[str]:
 
 
 def extras_of(image: str) -> set[str]:
-    """The extras that an image installs, and those that they bring along."""
-    stage, named = "", {}
-    with DOCKERFILE.open("rb") as file:
-        for one in DockerfileParser(fileobj=file).structure:
-            if one["instruction"] == "FROM":
-                stage = one["value"].split()[-1]
-            elif found := re.search(r'"\.\[(.*?)\]"', one["value"]):
-                named[stage] = found[1].split(",")
-    return {one for extra in named[f"build-{image}"] for one in (extra, *BRINGS.get(extra, ()))}
+    """The extras that an image's packages are locked for, and those that they bring along."""
+    [named] = re.findall(rf'^lock {image} "(.*?)"', (DOCKERFILE.parent / "lock").read_text(), re.M)
+    return {one for extra in named.split() for one in (extra, *BRINGS.get(extra, ()))}
 
 
 def sent_to_the_build(path: str) -> bool:
@@ -79,11 +73,11 @@ def test_nothing_else_is_sent_to_the_build(path: str) -> None:
     assert not sent_to_the_build(path)
 
 
-def test_both_images_are_slim_and_run_as_nobody() -> None:
+def test_all_images_are_slim_and_run_as_nobody() -> None:
     found = stages()
     arguments = dict(value.partition("=")[::2] for value in instructions("ARG"))
 
-    assert found["light"] == found["full"] == "base"
+    assert found["light"] == found["memory"] == found["full"] == "base"
     assert {base for base in found.values() if base not in found} == {"${BASE}"}
     assert re.fullmatch(r"python:3\.\d+-slim", arguments["BASE"])
     assert instructions("USER") == ["10001:10001"]
@@ -104,8 +98,10 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
 
     assert not light & heavy
     assert heavy <= {module for extra in extras_of("full") for module in MODULES.get(extra, ())}
-    assert stages()["build-light"] == "${BASE}"
-    for image in ("light", "full"):
+    served = {module for extra in extras_of("memory") for module in MODULES.get(extra, ())}
+    assert served & heavy == {"onnxruntime", "tokenizers", "qdrant_client", "qdrant_edge"}
+    assert stages()["build-light"] == stages()["build-memory"] == "build"
+    for image in ("light", "memory", "full"):
         assert f"--from=build-{image} /opt/memshare /opt/memshare" in instructions("COPY")
 
 
@@ -130,11 +126,11 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
                 "memshare_concepts.reviews.card",
             ],
         ),
+        ("memory", ["memshare.worker", "memshare_memory.worker", "memshare.cli.run.backup"]),
         (
             "full",
             [
                 "memshare.worker",
-                "memshare_memory.worker",
                 "memshare_trainer.worker",
                 "memshare.cli.learn.retriever_status",
                 "memshare_concepts.gaps.gaps",
@@ -156,12 +152,29 @@ def test_what_an_image_runs_needs_no_package_that_it_lacks(image: str, modules: 
     assert done.returncode == 0, done.stderr
 
 
-def test_the_full_image_has_the_export_where_the_memory_service_looks_for_it() -> None:
-    [exports] = [value for value in instructions("COPY") if "/exports" in value]
+@pytest.mark.parametrize(
+    ("image", "queues"), [("light", ["poem", "scorer", "concepts"]), ("memory", ["memory"]), ("full", ["trainer"])]
+)
+def test_an_image_has_what_serving_its_queues_asks_for(image: str, queues: list[str]) -> None:
+    there = {module for extra in extras_of(image) for module in MODULES.get(extra, ())}
+    missing = {module for brought in MODULES.values() for module in brought} - there
+    code = (
+        f"from tests.support.light_install import hide; hide({missing!r})\n"
+        f"from memshare.cli.run.worker import require_for; require_for({queues!r})"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_has_the_encoder_has_its_export_where_the_memory_service_looks_for_it() -> None:
+    exports, as_trainers = [value for value in instructions("COPY") if "/exports" in value]
     variables = dict(one.partition("=")[::2] for value in instructions("ENV") for one in value.split())
 
     assert exports.split()[-1] == f"{variables['MEMSHARE_DATA']}/exports"
     assert "--chown=10001:10001" in exports
+    assert exports == as_trainers
 
 
 def test_torch_is_the_one_that_the_tests_run_unless_told_otherwise() -> None:
@@ -171,6 +184,20 @@ def test_torch_is_the_one_that_the_tests_run_unless_told_otherwise() -> None:
     assert arguments["TORCH"] in constraints
     assert arguments["TORCH_INDEX"] == ""
     assert "://" not in DOCKERFILE.read_text()
+
+
+@pytest.mark.parametrize("image", ["light", "memory", "full"])
+def test_a_change_of_the_sources_installs_no_package_again_and_a_mirrors_configuration_stays_outside(
+    image: str,
+) -> None:
+    text = DOCKERFILE.read_text().replace("\\\n", "")
+    [stage] = re.findall(rf"^FROM build AS build-{image}\n(.*?)(?=^FROM )", text, re.M | re.S)
+    downloads = [line for line in stage.splitlines() if "pip install" in line and "--no-index" not in line]
+
+    assert stage.index("--require-hashes") < stage.index("COPY --from=wheel")
+    assert "COPY src" not in stage
+    assert downloads
+    assert all("--mount=type=secret,id=pip,target=/etc/pip.conf" in line for line in downloads)
 
 
 def healthy(heartbeat: Path) -> bool:
@@ -195,6 +222,6 @@ def test_a_program_that_the_image_runs_is_in_it() -> None:
     installed = " ".join(instructions("RUN"))
 
     assert re.search(r"apt-get install [^&]*\btini\b", installed)
-    assert installed.count("pip install -c constraints.txt") == 2
-    assert all("otel" in extras_of(image) for image in ("light", "full"))
+    assert installed.count("pip install --no-compile --no-deps --require-hashes") == 3
+    assert all("otel" in extras_of(image) for image in ("light", "memory", "full"))
     assert "flower" in extras_of("light")

@@ -1,8 +1,9 @@
-"""`memshare serve` in the chart and in compose: a member of the deployment, without its models' keys, behind tokens."""
+"""`memshare serve` in the chart and in compose: a member of the deployment, with its models' keys, behind tokens."""
 
 from __future__ import annotations
 
 import shlex
+from itertools import pairwise
 
 import pytest
 import typer
@@ -13,7 +14,7 @@ from memshare.client.address import PORT
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
 from memshare_broker.settings import Settings
-from tests.unit.deploy.chart import ALL_OFF, ALL_ON, Object, container, environment, of_kind, render
+from tests.unit.deploy.chart import ALL_OFF, ALL_ON, OWN_AGENT, Object, container, environment, of_kind, render
 from tests.unit.deploy.test_compose import COMPOSE, compose
 
 KEYS = {"OPENAI_API_KEY", "MISTRAL_API_KEY"}
@@ -31,7 +32,7 @@ def test_its_service_leads_to_the_port_that_it_listens_on() -> None:
     options = dict(zip(inner["args"][1::2], inner["args"][2::2], strict=True))
 
     assert inner["args"][0] == "serve"
-    assert options == {"--host": "0.0.0.0", "--port": str(PORT)}
+    assert options | {"--agent": ""} == {"--host": "0.0.0.0", "--port": str(PORT), "--agent": ""}
     assert {port["targetPort"]: PORT} == {one["name"]: one["containerPort"] for one in inner["ports"]}
     assert service["spec"]["selector"].items() <= workload["spec"]["template"]["metadata"]["labels"].items()
     assert "serve" in of_kind({}, "PodDisruptionBudget")
@@ -40,7 +41,7 @@ def test_its_service_leads_to_the_port_that_it_listens_on() -> None:
     assert "serve" not in of_kind(ALL_OFF, "Deployment")
 
 
-def test_it_signs_and_asks_as_the_workers_do_and_has_no_key_of_a_model() -> None:
+def test_it_signs_and_asks_as_the_workers_do_and_has_the_keys_by_which_it_answers_questions() -> None:
     found, worker = (environment(of_kind(ALL_ON, "Deployment")[name]) for name in ("serve", "poem"))
     composed = compose()["services"]
 
@@ -51,8 +52,38 @@ def test_it_signs_and_asks_as_the_workers_do_and_has_no_key_of_a_model() -> None
         f"MEMSHARE_{name.upper()}" for name in Settings.model_fields
     }
     assert set(composed["serve"]["environment"]) >= MEMBER
-    assert not KEYS & (set(found) | set(composed["serve"]["environment"]))
+    assert set(composed["serve"]["environment"]) >= KEYS
+    assert {name: found[name] for name in {*KEYS, "OPENAI_BASE_URL"}} == {
+        name: worker[name] for name in {*KEYS, "OPENAI_BASE_URL"}
+    }
+    assert not KEYS & set(environment(of_kind({"models": {"secret": ""}}, "Deployment")["serve"]))
     assert not [name for name in {*found, *composed["serve"]["environment"]} if "QDRANT" in name]
+
+
+def agents_of(values: Object) -> list[str]:
+    words = container(of_kind(values, "Deployment")["serve"])["args"]
+    return [word for before, word in pairwise(words) if before == "--agent"]
+
+
+def test_it_knows_which_agents_the_release_runs() -> None:
+    assert agents_of({}) == ["logic", "plan", "poem", "reasoning"]
+    assert agents_of(OWN_AGENT) == ["free_verse", "haiku", "logic", "plan", "reasoning"]
+
+
+def test_it_is_the_door_of_several_deployments_that_a_secret_names() -> None:
+    values: Object = {"serve": {"deploymentsSecret": "deployments"}}
+    workload = of_kind(values, "Deployment")["serve"]
+    [volume] = [one for one in workload["spec"]["template"]["spec"]["volumes"] if one["name"] == "deployments"]
+    [mount] = [one for one in container(workload)["volumeMounts"] if one["name"] == "deployments"]
+    policies = of_kind(values, "NetworkPolicy")
+    [rule] = policies["egress-deployments"]["spec"]["egress"]
+
+    assert volume["secret"] == {"secretName": "deployments"}
+    assert environment(workload)["MEMSHARE_DEPLOYMENTS"] == f"{mount['mountPath']}/deployments.toml"
+    assert agents_of(values) == []  # the file says it
+    assert rule["to"][0]["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "memshare"}
+    assert [one["port"] for one in rule["ports"]] == [6379, 8077]
+    assert "egress-deployments" not in of_kind({}, "NetworkPolicy")
 
 
 def test_it_reaches_redis_and_the_memory_service_and_only_who_is_named_reaches_it() -> None:

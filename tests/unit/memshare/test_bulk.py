@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.cli.ask.bulk import Line, answers, read_tasks, submit_all
-from memshare.cli.ask.results_file import results_file
+from memshare.cli.ask.bulk import TaskLine, answers, read_tasks, submit_all
+from memshare.cli.ask.submit_file import results_file
 from memshare.client.client import BULK, Client
+from memshare.client.routed_client import RoutedClient
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
@@ -36,8 +37,8 @@ def written(folder: Path, *lines: object) -> Path:
     return file
 
 
-def read(client: Client, file: Path, run: str = "run", **defaults: Any) -> list[Line]:
-    lines, faults = read_tasks(client, file, defaults, run)
+def read(client: Client, file: Path, run: str = "run", **defaults: Any) -> list[TaskLine]:
+    lines, faults = read_tasks(RoutedClient({}, client), file, defaults, run)
     assert faults == []
     return lines
 
@@ -47,7 +48,7 @@ def tell(redis_client: redis.Redis, task_id: str, result: dict[str, Any], status
     redis_client.set(f"celery-task-meta-{task_id}", json.dumps(meta))
 
 
-def answer(redis_client: redis.Redis, line: Line) -> None:
+def answer(redis_client: redis.Redis, line: TaskLine) -> None:
     tell(redis_client, line.task_id, {"task_id": line.task_id, "answer": f"Of line {line.number}: ü"})
 
 
@@ -71,11 +72,11 @@ def test_other_words_another_agent_and_another_run_are_other_tasks(client: Clien
 
 def test_tasks_that_were_submitted_before_are_not_submitted_again(client: Client, tmp_path: Path) -> None:
     file = written(tmp_path, *TASKS)
-    list(submit_all(client, read(client, file)[:4], BULK))
+    list(submit_all(RoutedClient({}, client), read(client, file)[:4], BULK))
     assert client.ledger.open_messages() == {"poem": 4}
 
-    list(submit_all(client, read(client, file), BULK))
-    list(submit_all(client, read(client, file), BULK))
+    list(submit_all(RoutedClient({}, client), read(client, file), BULK))
+    list(submit_all(RoutedClient({}, client), read(client, file), BULK))
 
     assert client.ledger.open_messages() == {"poem": 6}
 
@@ -84,7 +85,7 @@ def test_results_come_when_they_are_there_and_not_in_the_order_of_the_lines(
     client: Client, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     lines = read(client, written(tmp_path, *TASKS[:3]))
-    results = answers(client, lines, BULK, patience=20)
+    results = answers(RoutedClient({}, client), lines, BULK, patience=20)
 
     found = []
     for line in reversed(lines):
@@ -101,7 +102,7 @@ def test_what_has_no_answer_after_the_patience_is_left_open(
     lines = read(client, written(tmp_path, *TASKS[:3]))
     answer(redis_client, lines[1])
 
-    assert [one["line"] for one in answers(client, lines, BULK, patience=0.3)] == [2]
+    assert [one["line"] for one in answers(RoutedClient({}, client), lines, BULK, patience=0.3)] == [2]
     assert client.ledger.open_messages() == {"poem": 3}
 
 
@@ -113,7 +114,7 @@ def test_results_come_while_a_full_queue_still_takes_no_more(
         lines = read(client, written(tmp_path, *TASKS[:4]))
         answer(redis_client, lines[0])
 
-        found = [one["line"] for one in answers(client, lines, BULK, patience=0.5)]
+        found = [one["line"] for one in answers(RoutedClient({}, client), lines, BULK, patience=0.5)]
 
     assert found == [1]
     assert client.ledger.open_messages() == {"poem": 2}
@@ -126,7 +127,7 @@ def test_a_task_that_was_given_up_is_an_error_of_its_line(
     error = {"exc_type": "GiveUp", "exc_module": "memshare_broker.errors", "exc_message": ["It refuses."]}
     tell(redis_client, line.task_id, error, "FAILURE")
 
-    assert list(answers(client, [line], BULK, patience=5)) == [
+    assert list(answers(RoutedClient({}, client), [line], BULK, patience=5)) == [
         {"line": 1, "task_id": line.task_id, "error": "It refuses."}
     ]
 
@@ -153,7 +154,7 @@ def test_wrong_lines_are_named_with_what_is_wrong(client: Client, tmp_path: Path
         {"agent": "poem", "prompt": "\x1b[2J", "colour": "red"},
     )
 
-    lines, faults = read_tasks(client, file, {}, "run")
+    lines, faults = read_tasks(RoutedClient({}, client), file, {}, "run")
 
     assert [line.number for line in lines] == [1]
     assert [fault.removeprefix(f"{file}:").split(":")[0] for fault in faults] == [str(n) for n in range(2, 10)]
@@ -189,7 +190,7 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(
     file.write_bytes(raw)
 
     with pytest.raises(BadInput, match=expected):
-        read_tasks(client, file, {"agent": "poem"}, "run")
+        read_tasks(RoutedClient({}, client), file, {"agent": "poem"}, "run")
 
 
 def test_a_byte_order_mark_and_the_line_ends_of_other_systems_are_taken(client: Client, tmp_path: Path) -> None:
@@ -257,8 +258,8 @@ def test_submitting_with_a_full_queue_waits_for_room(
     narrow = settings.model_copy(update={"queue_limit": 2})
     with closing(Client(narrow)) as client:
         lines = read(client, written(tmp_path, *TASKS[:3]))
-        told: list[Line] = []
-        thread = threading.Thread(target=lambda: told.extend(submit_all(client, lines, BULK)))
+        told: list[TaskLine] = []
+        thread = threading.Thread(target=lambda: told.extend(submit_all(RoutedClient({}, client), lines, BULK)))
         thread.start()
         wait_for(lambda: len(client.ledger.open_messages()) and client.ledger.open_messages()["poem"] == 2, 20, "two")
         redis_client.delete("memshare:open:poem")

@@ -98,7 +98,7 @@ def test_an_unknown_agent_is_refused_with_the_known_ones(client: Client) -> None
 
 def test_an_agent_that_only_a_worker_knows_can_be_submitted_to(client: Client, redis_client: redis.Redis) -> None:
     card = AgentCard(name="cook", kinds=("soup",), pool="kitchen", model="offline")
-    announce(redis_client, Presence(node="far", pid=1, life="a", queues=("cook",), agents=(card,)))
+    announce(redis_client, Presence(node="far", pid=1, incarnation="a", queues=("cook",), agents=(card,)))
 
     assert client.check("cook", {"prompt": "Leeks", "kind": "soup"}).kind == "soup"
     assert sorted(client.agents()) == ["cook", "logic", "plan", "poem", "reasoning"]

@@ -62,7 +62,7 @@ def bury(ledger: Ledger, redis_client: redis.Redis, buried: Entry, reason: str) 
 
 
 def test_an_unknown_id_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(BadInput, match=r"No task has the id 't1'\. Traces are kept for some days only"):
+    with pytest.raises(BadInput, match=r"No task has the id 't1'\. Tasks are known for some days only"):
         read_journey(ledger, "t1")
 
 
@@ -90,7 +90,7 @@ def test_a_journey_ends_with_an_answer_that_could_not_be_verified(ledger: Ledger
     ledger.open(entry("answer"))
     verdict = Step(number=1, parent=None, depth=0, operator="discriminate", arguments="", said="", verified=verified)
 
-    record(ledger, "answer", ANSWER.model_copy(update={"steps": (verdict,)}))
+    record(ledger, "answer", ANSWER.model_copy(update={"steps": (verdict,), "verified": verified}))
 
     assert read_journey(ledger, "t1").ended is not verified
 

@@ -64,12 +64,12 @@ def test_the_help_imports_no_command_no_celery_and_no_redis() -> None:
 
 
 def test_a_command_imports_no_other_one() -> None:
-    loaded = modules_after("from memshare.cli.lazy_commands import load\nload('report')")
+    loaded = modules_after("from memshare.cli.lazy_commands import load\nload('agents')")
 
     assert {name for name in loaded if name.startswith("memshare.cli.")} == {
         "memshare.cli.lazy_commands",
-        "memshare.cli.learn",
-        "memshare.cli.learn.report",
+        "memshare.cli.begin",
+        "memshare.cli.begin.agents",
         "memshare.cli.options",
     }
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import redis
 
-from memshare.files.merge_lines import MergeLine, adopt, gone_with, merge_lines, names_of
+from memshare.files.merge_lines import MergeLine, adopt, merge_lines, names_of
 from memshare_broker.settings import Settings
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions
@@ -139,32 +137,3 @@ def test_a_file_whose_merges_go_in_a_circle_makes_those_that_make_none(redis_cli
 
     assert (done["made"], done["there"], done["refused"]) == (2, 1, [])
     assert Decisions(redis_client, POOL).aliases().key("A lamp") == "c lamp"
-
-
-@pytest.mark.parametrize(
-    ("gone", "left", "taken"),
-    [(["Net"], [], True), (["Net"], ["net"], False), (["Mesh"], ["Net"], True), (["Boat"], ["Net"], False)],
-)
-def test_a_merge_goes_from_a_file_with_the_last_memory_that_has_one_of_its_names(
-    gone: Sequence[str], left: Sequence[str], taken: bool
-) -> None:
-    [line] = lines(("Net", "Mesh"))
-    removed, kept = (names_of([with_concepts(*names)]) for names in (gone, left))
-
-    assert gone_with([line], removed, kept) == ([line] if taken else [])
-
-
-def test_a_purge_takes_merges_that_tell_of_what_is_gone_out_of_exported_files(
-    terminal: Terminal, memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    secret, other = with_concepts("Divorce"), with_concepts("Lamp", "Boat", prompt="A shoe")
-    memory.restore([secret, other])
-    decided(redis_client, ("Divorce", "Law"), ("Boat", "Lamp"))
-    file = tmp_path / "cards.jsonl"
-    terminal.run("memories", "export", str(file))
-    assert "Divorce" in file.read_text()
-
-    terminal.run("memories", "purge", str(secret.id), "--yes")
-
-    assert [json.loads(line).get("merge") for line in file.read_text().splitlines()] == [None, "Boat"]
-    assert not any(name in file.read_text() for name in ("Divorce", "Law"))

@@ -26,7 +26,7 @@ from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.bandit_arms import Arms, Credit
 from memshare_memory.recall.credibility import Arm, as_shown
 from memshare_memory.recall.retriever import adapter_key, version_key
-from memshare_trainer.lesson_log import RETRIEVERS
+from memshare_trainer.lessons.lesson_log import RETRIEVERS
 
 Values = dict[tuple[str, ...], float]
 
@@ -89,7 +89,7 @@ def test_a_queue_is_told_by_what_waits_is_set_aside_and_is_oldest(ledger: Ledger
     redis_client.zadd("memshare:since:poem", {"t1": time.time() - 100})
     redis_client.rpush("poem", "message")
     redis_client.rpush("poem\x06\x166", "message", "message")
-    announce(redis_client, Presence(node="w@host", pid=1, life="l", queues=("poem", "scorer")))
+    announce(redis_client, Presence(node="w@host", pid=1, incarnation="l", queues=("poem", "scorer")))
 
     found = scrape(redis_client)
 

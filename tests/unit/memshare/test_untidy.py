@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from memshare.cli.curate.nearly_same import Thin, duplicates, never_of_use, thin
+from memshare_concepts.nearly_same import Thin, duplicates, never_of_use, thin
 from memshare_memory.door.messages import Credibility, JudgedMemory
 from memshare_memory.memory import Memory
 from tests.support.memories import at, remembered

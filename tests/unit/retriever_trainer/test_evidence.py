@@ -11,13 +11,13 @@ import redis
 
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer import replay_buffer
-from memshare_trainer.change import Change, Update
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.learner import Learner
-from memshare_trainer.lesson_log import EVIDENCE_KEPT, LessonLog
-from memshare_trainer.replay_buffer import is_held_out_evidence
+from memshare_trainer.learning import replay_buffer
+from memshare_trainer.learning.learner import Learner
+from memshare_trainer.learning.replay_buffer import is_held_out_evidence
+from memshare_trainer.lessons.change import LessonChange, Update
+from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT, LessonLog
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, let_wait, notice, word
 
 SUBMITTERS = ("ada", "bob", "cleo", "mallory")
@@ -262,7 +262,7 @@ def test_one_persons_many_words_take_the_place_of_nobody_elses_that_are_kept(red
         let_wait(redis_client, *said)
         update = Update(at=0, memory_id=None, counted=0, lesson=Lesson(outcome="learnt", reason="a test"))
         with log.lease() as fence:
-            log.commit(fence, f"{number}", Change(update, log.standings(), evidence=log.waiting()))
+            log.commit(fence, f"{number}", LessonChange(update, log.standings(), evidence=log.waiting()))
 
     assert log.waiting() == {}
     assert Counter(one.by for one in log.evidence()) == {"bob": 20, "cleo": 20, "mallory": EVIDENCE_KEPT - 40}

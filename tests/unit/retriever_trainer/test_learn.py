@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.metrics import read_field
-from memshare_broker.wire.comparisons import CompareTask
+from memshare_broker.wire.comparisons import ComparedPairs, CompareTask
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModel
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.recall.adapter import Adapter
-from memshare_memory.recall.conflicts import Conflicts
-from memshare_memory.recall.retriever import Retriever, retriever_key
-from memshare_trainer import reservoir
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.standings import retriever_key
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lesson_log import LessonLog
-from memshare_trainer.rollback import roll_back
+from memshare_trainer.learning.rollback import roll_back
+from memshare_trainer.lessons import reservoir
+from memshare_trainer.lessons.lesson_log import LessonLog
+from tests.support.judge import LabelsByAnswer
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, make_worse
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.word_encoder import WordEncoder
@@ -104,6 +105,16 @@ def test_a_message_that_comes_twice_is_labelled_and_counted_once(
     assert teach(learn, lesson(1)) == first
     assert log.head().counted == 1
     assert len(labeller.asked) == 1
+
+
+def test_that_a_lesson_was_done_is_known_for_as_long_as_its_journey(
+    learn: LearnStage, redis_client: redis.Redis
+) -> None:
+    task = lesson(0)
+    teach(learn, task)
+
+    [marker] = redis_client.scan_iter("memshare:lesson:*")
+    assert 86_000 < redis_client.ttl(marker) <= 86_400
 
 
 def test_without_something_to_tell_apart_there_is_no_update_and_it_says_so(
@@ -378,21 +389,23 @@ def with_rival(number: int) -> LessonTask:
     return task.model_copy(update={"rivals": (task.candidates[0].id,)})
 
 
-def test_what_labels_say_of_rivals_is_noted_and_in_the_record(redis_client: redis.Redis) -> None:
+def test_what_labels_say_of_rivals_is_sent_to_the_memory_service_and_in_the_record(redis_client: redis.Redis) -> None:
     task = with_rival(1)
-    said: dict[str, object] = {f"example_{number}": 10 for number in range(1, 9)}
-    chat = ScriptedChat(said | {"rival_1": {"claims": "Two days.", "contradicts": True}})
+    chat = LabelsByAnswer(lambda _answer: 10, {"claims": "Two days.", "contradicts": True})
     stage = LearnStage(redis_client, Labeller(chat), kept=200, keep_days=1)
 
     outcomes = [stage.run(task.journey, task) for _ in range(2)]
 
     assert task.memory_id is not None
-    assert Conflicts(redis_client).rivals("poem", [task.memory_id]) == {task.memory_id: {task.rivals[0]: False}}
     for outcome in outcomes:
         assert isinstance(outcome.record, Lesson)
         assert outcome.record.compared is not None
         assert outcome.record.compared.contradicted == {task.rivals[0]: "Two days."}
-        assert outcome.followings == ()
+        [sent] = outcome.followings
+        assert sent.hop is NOTE_COMPARED
+        assert sent.body == ComparedPairs(
+            journey=task.journey, pool="poem", compared=outcome.record.compared, others=task.rivals
+        )
 
 
 def test_where_the_labels_say_nothing_of_rivals_the_scorer_is_asked(
@@ -411,7 +424,7 @@ def test_where_the_labels_say_nothing_of_rivals_the_scorer_is_asked(
 
 def test_calls_in_a_row_that_taught_nothing_are_counted(redis_client: redis.Redis) -> None:
     def all_help(number: int) -> None:
-        chat = ScriptedChat({f"example_{place}": 10 for place in range(1, 9)})
+        chat = LabelsByAnswer(lambda _answer: 10)
         LearnStage(redis_client, Labeller(chat), kept=200, keep_days=1).run(f"journey-{number}", lesson(number))
 
     key = retriever_key("poem", ENCODER, "in_vain")

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer.adapter_state import PRIOR, State
-from memshare_trainer.example import Example, compare_adapters, scores
-from memshare_trainer.learning import DECAY, SCALE, SINGLE, TEMPERATURE, step
-from memshare_trainer.words import Words
+from memshare_trainer.learning.adapter_state import PRIOR, State
+from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
+from memshare_trainer.learning.words import Words
+from memshare_trainer.lessons.example import Example, compare_adapters, scores
 
 DIMENSION = 6
 

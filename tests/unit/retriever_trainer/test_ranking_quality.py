@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from memshare_trainer.figure import Figure
-from memshare_trainer.ranking_quality import Array, Comparison, compare
+from memshare_trainer.lessons.figure import Figure
+from memshare_trainer.lessons.ranking_quality import Array, RankingComparison, compare
 
 GAINS = np.array([0.9, 0.1, 0.0], dtype=np.float32)
 BEST_FIRST = np.array([3, 2, 1], dtype=np.float32)
@@ -58,9 +58,9 @@ def test_one_figure_that_falls_makes_a_ranking_worse_though_the_other_rises() ->
     rises, falls = Figure(before=0.5, after=0.6, error=0.05), Figure(before=0.5, after=0.4, error=0.05)
     stays = Figure(before=0.5, after=0.46, error=0.05)
 
-    assert Comparison(rises, falls, 9).worse
-    assert Comparison(falls, rises, 9).worse
-    assert not Comparison(rises, stays, 9).worse
+    assert RankingComparison(rises, falls, 9).worse
+    assert RankingComparison(falls, rises, 9).worse
+    assert not RankingComparison(rises, stays, 9).worse
 
 
 def test_candidates_that_tie_do_not_look_ranked() -> None:

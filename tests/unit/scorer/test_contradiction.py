@@ -6,16 +6,15 @@ from uuid import uuid4
 import pytest
 import redis
 
-from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import NotYet
-from memshare_broker.wire.comparisons import Compared, CompareTask, Said
+from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask, Said
 from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_scorer.contradiction import LONGEST, TOGETHER, compare
-from memshare_scorer.tasks import Comparing
+from memshare_scorer.tasks import CompareStage
 from tests.support.scripted_chat import ScriptedChat
 
 ABOUT = "When is the museum closed?"
@@ -30,13 +29,14 @@ def a_task(answer: str, *others: str) -> CompareTask:
     return CompareTask(journey="j", pool="poem", memory=said(answer), others=tuple(map(said, others)))
 
 
-def comparing(chat: Chat, client: redis.Redis, wait: float = 0) -> Comparing:
+def comparing(chat: Chat, client: redis.Redis, wait: float = 0) -> CompareStage:
     batches: Batches[CompareTask, Compared] = Batches(COMPARE, "comparisons", client, Ledger(client, 1), wait)
-    return Comparing(chat, Conflicts(client), batches)
+    return CompareStage(chat, batches)
 
 
-def verdicts(*contradicts: bool) -> dict[str, object]:
-    return {f"pair_{at}": {"claims": f"Why {at}.", "contradicts": one} for at, one in enumerate(contradicts, 1)}
+def verdicts(*contradicts: bool) -> dict[str, list[dict[str, object]]]:
+    found = [{"pair": at, "claims": f"Why {at}.", "contradicts": one} for at, one in enumerate(contradicts, 1)]
+    return {"comparisons": found[::-1]}
 
 
 def test_one_question_is_asked_for_all_that_may_contradict_and_the_reason_comes_before_the_verdict() -> None:
@@ -48,54 +48,45 @@ def test_one_question_is_asked_for_all_that_may_contradict_and_the_reason_comes_
     assert (found.compared, found.usage.prompt_tokens) == (2, 10)
     [(_, asked)] = chat.conversations
     document = json.loads(asked.content)
-    assert document["texts"]["text_1"] == {"prompt": ABOUT, "answer": MONDAYS}
-    assert document["pairs"] == {"pair_1": ["text_1", "text_2"], "pair_2": ["text_1", "text_3"]}
-    assert len(document["texts"]["text_3"]["answer"]) < LONGEST + 10
+    assert document["texts"]["1"] == {"prompt": ABOUT, "answer": MONDAYS}
+    assert document["pairs"] == {"1": ["1", "2"], "2": ["1", "3"]}
+    assert len(document["texts"]["3"]["answer"]) < LONGEST + 10
     [schema] = chat.schemas
     assert schema is not None
-    assert list(schema.model_json_schema()["$defs"]["Comparison"]["properties"]) == ["claims", "contradicts"]
+    assert list(schema.model_json_schema()["$defs"]["PairVerdict"]["properties"]) == ["pair", "claims", "contradicts"]
 
 
-def test_what_was_compared_is_noted_of_each_pair(redis_client: redis.Redis) -> None:
-    task, conflicts = a_task(MONDAYS, TUESDAYS, "It has a café."), Conflicts(redis_client)
+def test_a_pair_that_is_left_out_or_said_twice_sends_the_reply_back() -> None:
+    one, right = verdicts(True), verdicts(True, False)
+    twice = {"comparisons": [*one["comparisons"]] * 2}
+    for wrong in (one, twice, verdicts(True, False, True)):
+        chat, task = ScriptedChat(wrong, right), a_task(MONDAYS, TUESDAYS, "It has a café.")
+
+        assert compare(chat, [task])["j"].contradicted == {task.others[0].id: "Why 1."}
+
+        assert len(chat.conversations) == 2
+
+
+def test_what_was_compared_is_sent_to_the_memory_service_and_written_by_nobody_else(redis_client: redis.Redis) -> None:
+    task = a_task(MONDAYS, TUESDAYS, "It has a café.")
 
     outcome = comparing(ScriptedChat(verdicts(True, False)), redis_client).run("j", task)
 
-    assert isinstance(outcome.record, Compared)
-    assert outcome.ended == "contradicts"
-    assert conflicts.rivals("poem", [task.memory.id]) == {task.memory.id: {task.others[0].id: False}}
-    assert conflicts.judged("poem", task.memory.id) == {one.id for one in task.others}
-
-
-def test_what_two_memories_claim_is_noted_until_one_is_dropped(redis_client: redis.Redis) -> None:
-    task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
-
-    compared = comparing(ScriptedChat(verdicts(True)), redis_client).run("j", task).record
-
-    [found] = conflicts.pairs("poem")
-    assert found.claims == compared.contradicted[task.others[0].id] != ""
-    conflicts.drop("poem", [task.others[0].id])
-    assert conflicts.pairs("poem") == []
-    assert redis_client.keys("memshare:claims:*") == []
-
-
-def test_a_persons_word_stands_against_a_models(redis_client: redis.Redis) -> None:
-    task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
-    conflicts.judge("poem", task.memory.id, task.others[0].id, "dismissed")
-
-    comparing(ScriptedChat(verdicts(True)), redis_client).run("j", task)
-
-    assert conflicts.pairs("poem") == []
+    [sent] = outcome.followings
+    assert (sent.hop, outcome.ended) == (NOTE_COMPARED, "contradicts")
+    others = tuple(one.id for one in task.others)
+    assert sent.body == ComparedPairs(journey="j", pool="poem", compared=outcome.record, others=others)
+    assert redis_client.keys("memshare:conflicts:*") == []
 
 
 def test_without_a_model_nothing_is_said_of_any_pair(redis_client: redis.Redis) -> None:
-    task, conflicts = a_task(MONDAYS, TUESDAYS), Conflicts(redis_client)
+    task = a_task(MONDAYS, TUESDAYS)
 
     outcome = comparing(NoModel(), redis_client).run("j", task)
 
     assert isinstance(outcome.record, Compared)
     assert (outcome.record.compared, outcome.record.contradicted, outcome.ended) == (0, {}, "no model")
-    assert conflicts.judged("poem", task.memory.id) == set()
+    assert outcome.followings == ()
 
 
 def several(count: int, submitter: str = "ada") -> list[CompareTask]:
@@ -110,7 +101,7 @@ def several(count: int, submitter: str = "ada") -> list[CompareTask]:
     ]
 
 
-def wait(stage: Comparing, tasks: list[CompareTask]) -> None:
+def wait(stage: CompareStage, tasks: list[CompareTask]) -> None:
     for task in tasks:
         with pytest.raises(NotYet):
             stage.run(task.journey, task)
@@ -131,7 +122,6 @@ def test_ten_memories_of_one_submitter_are_compared_in_one_call_that_shows_each_
     for task, record in zip((tasks[-1], *tasks[:-1]), records, strict=True):
         assert isinstance(record, Compared)
         assert (record.memory_id, record.contradicted.keys()) == (task.memory.id, {task.others[0].id})
-        assert Conflicts(redis_client).judged("poem", task.memory.id) == {one.id for one in task.others}
     assert sum(one.usage.prompt_tokens for one in records if isinstance(one, Compared)) == 10
 
 
@@ -161,5 +151,3 @@ def test_a_comparison_whose_worker_was_killed_while_it_asked_is_made_again_by_th
     redis_client.delete("memshare:lives")  # as the sweeper does when the worker is gone
     for task in (second, first):
         assert comparing(chat, redis_client).run(task.journey, task).ended == "contradicts"
-
-    assert Conflicts(redis_client).judged("poem", second.memory.id) == {one.id for one in second.others}

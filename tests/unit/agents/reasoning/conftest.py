@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from memshare_agents.reasoning.budget import Limits
+from memshare_agents.reasoning.budget import RunLimits
 from memshare_agents.reasoning.engine import Engine
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.registry import OPERATORS
@@ -29,7 +29,7 @@ def knowledge(memory: MemoryClient) -> Knowledge:
 @pytest.fixture
 def make_engine(knowledge: Knowledge) -> MakeEngine:
     def make(chat: Chat, found_in: Sources | None = None, operators: Any = OPERATORS, **limits: float) -> Engine:
-        return Engine(operators, Limits(**limits), lambda _: chat, knowledge, found_in or sources())
+        return Engine(operators, RunLimits(**limits), lambda _: chat, knowledge, found_in or sources())
 
     return make
 

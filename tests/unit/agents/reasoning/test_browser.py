@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare_agents.reasoning.browser import Summary
-from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.browser import PageSummary
+from memshare_agents.reasoning.engine import Engine, EngineRun
 from memshare_agents.reasoning.short_term import tokens_of
 from memshare_agents.reasoning.sources import Sources
 from memshare_broker.wire.messages import Turn, Usage
@@ -24,7 +24,7 @@ PAGE = "The mill stands in Ulm.\nIt was built by Ada Korn."
 
 def read(
     make_engine: MakeEngine, found_in: Sources, *replies: Any, source: str = "mill.html", question: str = "mill.html?"
-) -> tuple[Run, ScriptedChat]:
+) -> tuple[EngineRun, ScriptedChat]:
     chat = ScriptedChat(planned(browse(source, "who built it"), RESPOND, CHECK), *replies, *END)
     return make_engine(chat, found_in, context=1_000).run(question, "Answer."), chat
 
@@ -92,7 +92,7 @@ class Shortener(ScriptedChat):
     pieces: list[str]
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        if schema is not Summary:
+        if schema is not PageSummary:
             return super().reply(turns, schema)
         self.pieces.append(json.loads(turns[-1].content)["piece"])
         return Reply(text=json.dumps({"summary": f"Piece {len(self.pieces)}."}), model=self.name, usage=Usage())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.budget import Budget, Limits, Paid, UsedUp
+from memshare_agents.reasoning.budget import Paid, RunBudget, RunLimits, UsedUp
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply, UselessReply
 from tests.support.scripted_chat import ScriptedChat
@@ -12,7 +12,7 @@ ASKED = (Turn(role="user", content="Well?"),)
 
 def test_no_call_begins_once_the_tokens_are_used_up() -> None:
     chat = ScriptedChat("a", "b", "c")  # 15 tokens each
-    paid = Paid(chat, budget := Budget(Limits(tokens=30)))
+    paid = Paid(chat, budget := RunBudget(RunLimits(tokens=30)))
 
     paid.reply(ASKED)
     paid.reply(ASKED)
@@ -26,7 +26,7 @@ def test_no_call_begins_once_the_tokens_are_used_up() -> None:
 def test_no_call_begins_once_the_time_is_over() -> None:
     now = 100.0
     chat = ScriptedChat("a", "b")
-    paid = Paid(chat, Budget(Limits(seconds=60), clock=lambda: now))
+    paid = Paid(chat, RunBudget(RunLimits(seconds=60), clock=lambda: now))
 
     paid.reply(ASKED)
     now = 160.0
@@ -41,7 +41,7 @@ def test_a_useless_reply_is_paid_for_too() -> None:
         def reply(self, *_: object) -> Reply:
             raise UselessReply("cut off", "cut off", Usage(completion_tokens=7))
 
-    paid = Paid(Useless(), budget := Budget(Limits()))
+    paid = Paid(Useless(), budget := RunBudget(RunLimits()))
 
     with pytest.raises(UselessReply):
         paid.reply(ASKED)
@@ -50,7 +50,7 @@ def test_a_useless_reply_is_paid_for_too() -> None:
 
 
 def test_each_step_has_its_own_account_and_all_share_one_budget() -> None:
-    chat, budget = ScriptedChat("a", "b"), Budget(Limits())
+    chat, budget = ScriptedChat("a", "b"), RunBudget(RunLimits())
     first, second = Paid(chat, budget), Paid(chat, budget)
 
     first.reply(ASKED)

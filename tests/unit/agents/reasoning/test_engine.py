@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memshare_agents.reasoning.engine import Engine, Run
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.engine import Engine, EngineRun
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.registry import OPERATORS
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Usage
@@ -33,11 +33,11 @@ MILL = {"mill.html": "The mill was built by Ada Korn.", "korn.pdf": "Ada Korn wa
 QUESTION = "Where was the builder of the mill born?"
 
 
-def run(engine: Engine) -> Run:
+def run(engine: Engine) -> EngineRun:
     return engine.run(QUESTION, "Answer briefly.")
 
 
-def tree(found: Run) -> list[tuple[int, int | None, int, str]]:
+def tree(found: EngineRun) -> list[tuple[int, int | None, int, str]]:
     return [(step.number, step.parent, step.depth, step.operator) for step in found.steps]
 
 
@@ -407,9 +407,9 @@ class Sum(Arguments):
 def test_a_new_operator_takes_part_once_it_is_registered(make_engine: MakeEngine) -> None:
     seen: list[str] = []
 
-    def add(arguments: Sum, context: Context) -> Result:
+    def add(arguments: Sum, context: Context) -> OperatorResult:
         seen.append(context.question)
-        return Result(said=f"The sum is {sum(arguments.numbers)}.")
+        return OperatorResult(said=f"The sum is {sum(arguments.numbers)}.")
 
     operators = {**OPERATORS, "adder": Operator("adder", "Adds numbers.", Sum, add)}
     chat = ScriptedChat(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.engine import Engine, EngineRun
 from memshare_agents.reasoning.grounds import judged_in, learnt_in, parts_in, shown_in
 from memshare_broker.wire.messages import Learnt
 from memshare_memory.memory import Memory
@@ -44,7 +44,7 @@ def find(word: str) -> dict[str, object]:
     return search(word, "memory", words=[word])
 
 
-def run(make_engine: MakeEngine, *replies: object, **limits: float) -> Run:
+def run(make_engine: MakeEngine, *replies: object, **limits: float) -> EngineRun:
     return make_engine(ScriptedChat(*replies), sources(MILL), **limits).run("What is it?", "Answer.")
 
 
@@ -52,7 +52,7 @@ def shares(found: tuple[object, ...]) -> dict[object, float | None]:
     return {one.id: one.share for one in found}  # type: ignore[attr-defined]
 
 
-def verdicts(found: Run) -> list[tuple[float, dict[object, float | None]]]:
+def verdicts(found: EngineRun) -> list[tuple[float, dict[object, float | None]]]:
     return [(one.verdict, shares(one.shown)) for one in judged_in(found)]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, Result
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.plan import calls_in, plan_schema
 from memshare_agents.reasoning.registry import OPERATORS
 from memshare_llm.providers.strict_schema import strict_schema
@@ -70,8 +70,8 @@ class Sum(Arguments):
     numbers: list[int]
 
 
-def add(arguments: Sum, _context: Context) -> Result:
-    return Result(said=str(sum(arguments.numbers)))
+def add(arguments: Sum, _context: Context) -> OperatorResult:
+    return OperatorResult(said=str(sum(arguments.numbers)))
 
 
 def test_a_registered_operator_is_one_that_can_be_planned() -> None:

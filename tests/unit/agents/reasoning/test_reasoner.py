@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare_agents.reasoning.budget import Limits
+from memshare_agents.reasoning.budget import RunLimits
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
@@ -44,7 +44,7 @@ DOCUMENTS = {"mill.html": "The mill was built by Ada Korn."}
 
 
 def answering(memory: MemoryClient, chat: Chat, chats: dict[str, Chat] | None = None, **limits: float) -> AnswerStage:
-    reasoner = Reasoner(Limits(**limits), chat, chats or {}, sources(DOCUMENTS))  # type: ignore[arg-type]
+    reasoner = Reasoner(RunLimits(**limits), chat, chats or {}, sources(DOCUMENTS))  # type: ignore[arg-type]
     return AnswerStage(AGENT, chat, memory, 1_000, reasoner=reasoner)
 
 

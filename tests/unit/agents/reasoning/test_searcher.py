@@ -8,7 +8,7 @@ import pytest
 
 from memshare_agents.reasoning.engine import Engine
 from memshare_agents.reasoning.knowledge import Knowledge, SortedConditions
-from memshare_agents.reasoning.sources import Link, Sources
+from memshare_agents.reasoning.sources import SearchLink, Sources
 from memshare_broker.errors import TryAgain
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall
@@ -115,7 +115,7 @@ def test_a_task_that_wants_no_memories_gets_none(recall: Recall, memory: MemoryC
 
 
 def test_the_web_is_searched_where_it_is_set_up(found: Callable[..., Any]) -> None:
-    web = Links(Link(url="https://example.org/lamp", title="Lamps", snippet="All about lamps."))
+    web = Links(SearchLink(url="https://example.org/lamp", title="Lamps", snippet="All about lamps."))
 
     assert found(search("lamp", "web"), sources(web=web)) == (["All about lamps."], "web: 1 found")
     assert found(search("lamp", "web"), sources()) == ([], "web: 0 found")
@@ -123,7 +123,7 @@ def test_the_web_is_searched_where_it_is_set_up(found: Callable[..., Any]) -> No
 
 def test_a_place_that_is_out_of_order_leaves_the_others(found: Callable[..., Any]) -> None:
     class Broken(Links):
-        def search(self, _query: str, _k: int) -> list[Link]:
+        def search(self, _query: str, _k: int) -> list[SearchLink]:
             raise TryAgain("The search engine did not answer.")
 
     texts, said = found(search("mill", "web", "documents"), sources({"a.html": "A mill."}, web=Broken()))

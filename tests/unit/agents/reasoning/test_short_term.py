@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.short_term import DECAY, THRESHOLD, Item, ShortTerm, cut, tokens_of
+from memshare_agents.reasoning.short_term import DECAY, THRESHOLD, ShortTerm, ShortTermItem, cut, tokens_of
 
 
-def item(text: str, **more: object) -> Item:
-    return Item("memory", text, **more)  # type: ignore[arg-type]
+def item(text: str, **more: object) -> ShortTermItem:
+    return ShortTermItem("memory", text, **more)  # type: ignore[arg-type]
 
 
 def faded(memory: ShortTerm, steps: int) -> ShortTerm:
@@ -53,14 +53,16 @@ def test_what_is_found_again_is_restored_and_not_held_twice() -> None:
 
 
 def test_answers_to_sub_questions_and_failed_answers_do_not_fade() -> None:
-    memory = faded(ShortTerm(1_000).hold([Item("failed answer", "Paris"), item("a"), Item("answer", "Rome")]), 30)
+    memory = faded(
+        ShortTerm(1_000).hold([ShortTermItem("failed answer", "Paris"), item("a"), ShortTermItem("answer", "Rome")]), 30
+    )
 
     assert [one.text for one in memory.items] == ["Paris", "Rome"]
 
 
 def test_where_room_is_short_answers_are_shown_before_what_was_found_and_the_rest_is_named() -> None:
     found = [item(f"found {number} {'x' * 600}") for number in range(4)]
-    memory = ShortTerm(1_000).hold([Item("answer", "y" * 600, about="a part"), *found])
+    memory = ShortTerm(1_000).hold([ShortTermItem("answer", "y" * 600, about="a part"), *found])
 
     shown = [one.text[:7] for one in memory.shown()]
 
@@ -72,7 +74,7 @@ def test_where_room_is_short_answers_are_shown_before_what_was_found_and_the_res
 @pytest.mark.parametrize("room", [1_000, 1_001, 4_000])
 def test_what_is_shown_fits_in_the_room_however_much_there_is(letter: str, room: int) -> None:
     many = [item(f"{number} " + letter * 40 * number, title=letter * number * 30) for number in range(80)]
-    failed = [Item("failed answer", f"{number}{letter * 5_000}", title=letter * 5_000) for number in range(9)]
+    failed = [ShortTermItem("failed answer", f"{number}{letter * 5_000}", title=letter * 5_000) for number in range(9)]
 
     shown = ShortTerm(room).hold([*many, *failed]).shown()
 

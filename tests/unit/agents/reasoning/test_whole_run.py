@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare_agents.reasoning.engine import Engine, Run
+from memshare_agents.reasoning.engine import Engine, EngineRun
 from tests.support.inventing_model.chat import InventingChat
 from tests.support.shelf import sources
 
@@ -19,7 +19,7 @@ PAGES = {
 }
 
 
-def run(make_engine: MakeEngine, question: str, pages: dict[str, str] | None = None, **limits: float) -> Run:
+def run(make_engine: MakeEngine, question: str, pages: dict[str, str] | None = None, **limits: float) -> EngineRun:
     return make_engine(InventingChat(), sources(PAGES if pages is None else pages), **limits).run(question, "Answer.")
 
 

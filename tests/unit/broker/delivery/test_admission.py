@@ -14,11 +14,11 @@ from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import Hop
-from memshare_broker.delivery.ledger import IdTaken, Ledger
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.delivery.sweeper import sweep
-from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.errors import BadInput, GiveUp, IdTaken
 from memshare_broker.presence import Presence, announce, require_same_secret, withdraw
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import MemoriesCredited
@@ -154,7 +154,7 @@ def test_rubbish_under_the_id_of_an_open_message_strikes_nothing_off(ledger: Led
 
 
 def test_a_worker_with_another_secret_than_one_that_is_there_does_not_start(redis_client: redis.Redis) -> None:
-    there = Presence(node="poem@far", pid=1, life="l", queues=("poem",), secrets=THEIRS.fingerprints)
+    there = Presence(node="poem@far", pid=1, incarnation="l", queues=("poem",), secrets=THEIRS.fingerprints)
     announce(redis_client, there)
 
     with pytest.raises(BadInput, match=r"'poem@far'.*MEMSHARE_SECRET"):
@@ -181,7 +181,9 @@ def test_a_secret_is_replaced_in_an_order_in_which_nobody_refuses_another(
     redis_client: redis.Redis, there: str, starting: str, *, fits: bool
 ) -> None:
     running, own = (Signer(tuple(key.encode() for key in keys.split(","))) for keys in (there, starting))
-    announce(redis_client, Presence(node="poem@far", pid=1, life="l", queues=("poem",), secrets=running.fingerprints))
+    announce(
+        redis_client, Presence(node="poem@far", pid=1, incarnation="l", queues=("poem",), secrets=running.fingerprints)
+    )
 
     if fits:
         require_same_secret(redis_client, own)

@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from memshare_broker.delivery.entry import Cancelled, Committed, Entry, Outgoing, Result
+from memshare_broker.delivery.entry import Cancellation, CeleryResult, Committed, Entry, Outgoing
 from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import NotYet, QueueFull
@@ -62,7 +62,7 @@ def test_messages_that_follow_none_are_sent_once_and_not_where_they_are_open_or_
 def test_nothing_is_sent_of_a_journey_that_was_cancelled(ledger: Ledger, redis_client: redis.Redis) -> None:
     first = entry()
     ledger.open(first)
-    ledger.cancel(first, Cancelled(at=1, why="nobody wants it"))
+    ledger.cancel(first, Cancellation(at=1, why="nobody wants it"))
 
     ledger.send([sent(entry("t2", "extract"))])
 
@@ -203,15 +203,15 @@ def test_a_parked_message_waits_beside_its_queue_until_its_time_has_come(ledger:
         ledger.begin(entry(name), "incarnation")
         ledger.park(entry(name), NotYet("The cap is reached.", wait, hold="agent poem"))
 
-    assert [(one.id, one.queue, one.why) for one in ledger.parked()] == [
+    assert [(one.id, one.queue, one.why) for one in ledger.parked.all()] == [
         ("t2", "poem", "The cap is reached."),
         ("t1", "poem", "The cap is reached."),
     ]
     assert ledger.open_messages() == {"poem": 2}
-    assert [one.id for one in ledger.release(10)] == ["t2"]
-    assert ledger.release(10) == []
-    assert ledger.waits("t2") is None
-    assert ledger.waits("t1").hold == "agent poem"
+    assert [one.id for one in ledger.parked.release(10)] == ["t2"]
+    assert ledger.parked.release(10) == []
+    assert ledger.parked.why("t2") is None
+    assert ledger.parked.why("t1").hold == "agent poem"
 
 
 def test_what_is_lifted_goes_on_at_once_and_nothing_else(ledger: Ledger) -> None:
@@ -219,20 +219,20 @@ def test_what_is_lifted_goes_on_at_once_and_nothing_else(ledger: Ledger) -> None
         ledger.begin(entry(name), "incarnation")
         ledger.park(entry(name), NotYet("Later.", 1_000, hold=hold))
 
-    assert ledger.lift("agent poem") == 1
-    assert ledger.lift("agent plan") == 0
+    assert ledger.parked.lift("agent poem") == 1
+    assert ledger.parked.lift("agent plan") == 0
 
-    assert [one.id for one in ledger.release(10)] == ["t1"]
-    assert [one.id for one in ledger.parked()] == ["t2"]
+    assert [one.id for one in ledger.parked.release(10)] == ["t1"]
+    assert [one.id for one in ledger.parked.all()] == ["t2"]
 
 
 def test_what_is_parked_just_after_its_hold_was_lifted_is_looked_at_again_at_once(ledger: Ledger) -> None:
     ledger.begin(entry(), "incarnation")
-    ledger.lift("agent poem")
+    ledger.parked.lift("agent poem")
 
     ledger.park(entry(), NotYet("Later.", 1_000, hold="agent poem"))
 
-    assert [one.id for one in ledger.release(10)] == ["t1"]
+    assert [one.id for one in ledger.parked.release(10)] == ["t1"]
 
 
 def test_a_parked_message_that_ends_otherwise_waits_no_more(ledger: Ledger) -> None:
@@ -241,8 +241,8 @@ def test_a_parked_message_that_ends_otherwise_waits_no_more(ledger: Ledger) -> N
 
     ledger.commit(entry(), {"answer": "a"})
 
-    assert ledger.parked() == []
-    assert ledger.release(10) == []
+    assert ledger.parked.all() == []
+    assert ledger.parked.release(10) == []
 
 
 def test_failures_are_counted_by_message_and_by_reason(ledger: Ledger) -> None:
@@ -297,7 +297,7 @@ def test_a_full_queue_that_is_worked_off_asks_to_come_back_sooner(ledger: Ledger
 def test_the_result_is_told_with_the_record_and_once(ledger: Ledger, redis_client: redis.Redis) -> None:
     ledger.begin(entry(), "incarnation")
     for text in ("first", "second"):
-        ledger.commit(entry(), {"answer": text}, result=Result("celery-task-meta-t1", text, 60))
+        ledger.commit(entry(), {"answer": text}, result=CeleryResult("celery-task-meta-t1", text, 60))
 
     assert redis_client.get("celery-task-meta-t1") == "first"
     assert 0 < redis_client.ttl("celery-task-meta-t1") <= 60

@@ -15,7 +15,7 @@ from celery import Celery
 from celery.contrib.testing.worker import start_worker
 
 from memshare_broker.app import PRIORITY_STEPS, kombu_url, lists_of, make_app
-from memshare_broker.delivery.entry import Entry, Result
+from memshare_broker.delivery.entry import CeleryResult, Entry
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import outgoing, publish
@@ -98,7 +98,7 @@ def test_a_plain_client_reads_the_result_that_a_commit_stored(
     meta = app.backend._get_result_meta(result=record, state="SUCCESS", traceback=None, request=None)
     key, text = app.backend.get_key_for_task("t1").decode(), app.backend.encode(meta | {"task_id": "t1"})
 
-    Ledger(redis_client, keep_days=1).commit(FIRST, record, result=Result(key, text, 60))
+    Ledger(redis_client, keep_days=1).commit(FIRST, record, result=CeleryResult(key, text, 60))
 
     assert plain.AsyncResult("t1").get(timeout=5) == record
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from memshare_broker.delivery.stage_task import BACK_OFF_CAP, _countdown
-from memshare_broker.errors import TryAgain
+from memshare_broker.delivery.stage_task import BACK_OFF_CAP, OUTAGE_CAP, _countdown
+from memshare_broker.errors import Reason, TryAgain
 from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import AgentTask, Name
 
@@ -19,11 +19,12 @@ def test_a_retry_waits_as_long_as_it_was_asked_to_and_up_to_a_second_more(asked:
     assert asked <= min(waits) <= max(waits) <= asked + 1
 
 
-def test_a_retry_that_was_not_told_waits_longer_each_time_up_to_a_limit() -> None:
-    waits = [[_countdown(TryAgain("Busy."), retries) for _ in range(500)] for retries in range(12)]
+@pytest.mark.parametrize(("reason", "cap"), [("busy", BACK_OFF_CAP), ("store", OUTAGE_CAP)])
+def test_a_retry_that_was_not_told_waits_longer_each_time_up_to_a_limit(reason: Reason, cap: int) -> None:
+    waits = [[_countdown(TryAgain("Busy.", reason=reason), retries) for _ in range(500)] for retries in range(12)]
 
     for retries, some in enumerate(waits):
-        limit = min(2 * 2**retries, BACK_OFF_CAP)
+        limit = min(2 * 2**retries, cap)
         assert 1 <= min(some) <= max(some) <= 1 + limit
         assert max(some) > limit / 2
         assert len(set(some)) > 1, "jitter keeps tasks that failed together apart"

@@ -156,12 +156,12 @@ def test_a_try_that_failed_waits_beside_its_queue_and_is_sent_again_with_argumen
     with pytest.raises(Ignore):
         run_once(busy)
     assert waiting(redis_client, "poem") == []
-    (parked,) = ledger.parked()
+    (parked,) = ledger.parked.all()
     assert (parked.id, parked.why) == ("t1", "The model is busy.")
     assert parked.until - time.time() == pytest.approx(60, abs=5), "what is left of the time for tries, and no more"
 
     redis_client.zadd(PARKED, {"t1": 1})
-    for entry in ledger.release(10):
+    for entry in ledger.parked.release(10):
         publish(app, entry)
 
     (headers,) = waiting(redis_client, "poem")

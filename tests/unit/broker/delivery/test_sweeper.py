@@ -60,7 +60,7 @@ def test_a_message_that_waits_in_its_queue_is_left_alone(
 
 
 def test_a_message_that_a_worker_holds_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
-    announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
+    announce(redis_client, Presence(node="n", pid=1, incarnation="its life", queues=("poem",)))
     ledger.open(ENTRY)
     redis_client.hset(INCARNATIONS, "t1", "its life")
     held(redis_client)
@@ -170,8 +170,20 @@ def test_what_a_vanished_worker_was_running_is_sent_again_long_before_its_lease(
     assert sweep(app, redis_client, lease=1000) == []
 
 
+def test_what_a_worker_ran_that_is_known_to_be_gone_is_sent_again_at_once(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    for life in ("killed", "started by its container"):
+        announce(redis_client, Presence(node="poem-7", pid=7, incarnation=life, queues=("poem",)))
+    ledger.begin(ENTRY, "killed")
+    held(redis_client)
+
+    assert sweep(app, redis_client, lease=1000) == ["t1"]
+    assert sweep(app, redis_client, lease=1000) == []
+
+
 def test_what_a_worker_that_is_there_runs_is_left_alone(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
-    announce(redis_client, Presence(node="n", pid=1, life="its life", queues=("poem",)))
+    announce(redis_client, Presence(node="n", pid=1, incarnation="its life", queues=("poem",)))
     ledger.begin(ENTRY, "its life")
     held(redis_client)
     redis_client.zincrby(open_key("poem"), -LIFETIME, "t1")
@@ -183,7 +195,7 @@ def test_what_a_worker_that_is_there_runs_is_left_alone(app: Celery, ledger: Led
 def killed_worker(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> Presence:
     """A worker that has announced itself, and is not there any more."""
     monkeypatch.setattr(sweeper, "TAKEN_WITHIN", 0.2)
-    killed = Presence(node="killed", pid=1, life="its life", queues=("poem",))
+    killed = Presence(node="killed", pid=1, incarnation="its life", queues=("poem",))
     announce(redis_client, killed)
     redis_client.delete(PREFIX + killed.node)
     return killed
@@ -198,7 +210,7 @@ def test_what_a_killed_worker_took_and_did_not_note_is_sent_again_long_before_it
         ledger.open(entry)
     publish(app, queued)
     ledger.begin(held_, "of a worker that is there")
-    announce(redis_client, Presence(node="n", pid=1, life="of a worker that is there", queues=("poem",)))
+    announce(redis_client, Presence(node="n", pid=1, incarnation="of a worker that is there", queues=("poem",)))
     assert sweep(app, redis_client, lease=1000) == [], "it may be on its way to its queue"
 
     for entry in (ENTRY, queued, held_):
@@ -218,7 +230,7 @@ def test_what_a_worker_lost_that_was_started_again_at_once_does_not_wait_for_its
 ) -> None:
     monkeypatch.setattr(sweeper, "TAKEN_WITHIN", 0.2)
     for life in ("killed", "started by its container"):  # under the same name, as its process has the same number
-        announce(redis_client, Presence(node="poem-7", pid=7, life=life, queues=("poem",)))
+        announce(redis_client, Presence(node="poem-7", pid=7, incarnation=life, queues=("poem",)))
     ledger.open(ENTRY)
     assert sweep(app, redis_client, lease=1000) == [], "it may be on its way to its queue"
     redis_client.zincrby(open_key("poem"), -INTERVAL, "t1")
@@ -240,7 +252,7 @@ def test_what_another_worker_is_just_taking_is_left_alone(
 
 
 def test_a_worker_that_withdrew_has_nothing_looked_for(app: Celery, ledger: Ledger, redis_client: redis.Redis) -> None:
-    ended = Presence(node="n", pid=1, life="its life", queues=("poem",))
+    ended = Presence(node="n", pid=1, incarnation="its life", queues=("poem",))
     announce(redis_client, ended)
     withdraw(redis_client, ended)
     ledger.open(ENTRY)
@@ -268,7 +280,7 @@ def test_a_worker_that_was_killed_is_missed_soon_after_the_clock_went_back(
     app: Celery, redis_client: redis.Redis
 ) -> None:
     for node in ("killed", "new"):
-        announce(redis_client, Presence(node=node, pid=1, life=node, queues=("poem",)))
+        announce(redis_client, Presence(node=node, pid=1, incarnation=node, queues=("poem",)))
     redis_client.expire(PREFIX + "killed", LIFETIME + 600)
     redis_client.set(SWEPT, redis_client.time()[0] + 600)
 
@@ -329,4 +341,4 @@ def test_what_the_ledger_cannot_read_of_one_message_keeps_no_other_from_being_se
 
     for name in ("t1", "t2", "t3"):
         redis_client.zadd(PARKED, {name: 0})
-    assert [entry.id for entry in ledger.release(10)] == ["t2", "t3"]
+    assert [entry.id for entry in ledger.parked.release(10)] == ["t2", "t3"]

@@ -107,7 +107,7 @@ def test_an_open_message_keeps_the_time_at_which_it_was_opened(ledger: Ledger, r
     opened = redis_client.zscore(since_key("poem"), "t1")
     ledger.begin(entry(), "life")
     ledger.park(entry(), NotYet("Busy.", -1, hold="busy"), ages=True)
-    assert ledger.release(10)
+    assert ledger.parked.release(10)
     ledger.begin(entry(), "life")
 
     assert redis_client.zscore(since_key("poem"), "t1") == opened
@@ -124,7 +124,7 @@ def test_the_age_of_a_message_does_not_grow_while_it_waits_beside_its_queue(
 
     ledger.park(entry(), NotYet("The cap is reached.", -1, hold="agent poem"))
     assert redis_client.zcard(since_key("poem")) == 0
-    ledger.release(10)
+    ledger.parked.release(10)
 
     assert redis_client.zscore(since_key("poem"), "t1") == pytest.approx(redis_client.time()[0], abs=60)
 

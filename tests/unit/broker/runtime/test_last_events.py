@@ -22,7 +22,7 @@ from dataclasses import replace
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import add_stage
-from memshare_broker.runtime.worker import Part, open_stage_services, worker_app
+from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 
 def slow(_journey, task):
     time.sleep(1)
@@ -31,7 +31,7 @@ def slow(_journey, task):
 def register(app, settings):
     add_stage(app, Stage(replace(ANSWER.of("poem"), has_result=False), slow), lambda: open_stage_services(settings))
 
-part = Part(queues=lambda _: ["poem"], register=register, warm=lambda _settings, _queues: None)
+part = WorkerPart(queues=lambda _: ["poem"], register=register, warm=lambda _settings, _queues: None)
 worker_app(part).worker_main(["worker", "--without-mingle", "-l", "WARNING"])
 """
 

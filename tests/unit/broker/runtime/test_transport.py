@@ -219,7 +219,7 @@ def test_a_message_of_which_a_worker_did_not_hear_that_it_has_it_goes_back(
     redis_folder: Path, app: Celery, channel: Any, redis_client: redis.Redis
 ) -> None:
     with line(redis_server.socket_path(redis_folder)) as slow, ThreadPoolExecutor(1) as threads:
-        far = make_app(lambda _: ["poem"], Settings(data=redis_folder, redis_url=slow.url))
+        far = make_app(lambda _: ["poem"], Settings(data=redis_folder, redis_url=f"redis://127.0.0.1:{slow.port}/0"))
         with far.connection_for_read() as connection:
             assert queue_named("poem")(connection.default_channel).get() is None
             publish(app, ENTRY)

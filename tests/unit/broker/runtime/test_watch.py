@@ -20,12 +20,12 @@ from memshare_broker.delivery.keys import open_key
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.presence import PREFIX, present
 from memshare_broker.runtime import watch as watch_module
-from memshare_broker.runtime.watch import Pulse, Watch, takes_tasks
+from memshare_broker.runtime.watch import Pulse, WorkerWatch, takes_tasks
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of
 
-StartWatch = Callable[..., Watch]
+StartWatch = Callable[..., WorkerWatch]
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def start_watch(
     monkeypatch.setattr(watch_module, "INTERVAL", 0.05)
     before = list(signals.worker_shutdown.receivers)
     known = settings.model_copy(update={"heartbeat": tmp_path / "heartbeat"})
-    started: list[Watch] = []
+    started: list[WorkerWatch] = []
 
-    def start(*pulses: Pulse, app: Celery | None = None) -> Watch:
+    def start(*pulses: Pulse, app: Celery | None = None) -> WorkerWatch:
         started.append(watch_of(known, *pulses, app=app))
         started[-1].start()
         return started[-1]

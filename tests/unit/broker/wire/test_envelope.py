@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.wire.envelope import UNREADABLE, Unreadable, check_payload, read_envelope, read_headers
+from memshare_broker.wire.envelope import UNREADABLE, UnreadableMessage, check_payload, read_envelope, read_headers
 from tests.support.message_shapes import encoded, good, shapes
 
 GOOD = good("t1", "poem", "agents.poem")
@@ -70,7 +70,7 @@ def test_what_is_no_message_comes_in_an_envelope_that_says_why_with_all_that_it_
     assert why in read["headers"][UNREADABLE]
     assert base64.b64decode(read["body"]) == raw
     assert read_envelope(json.dumps(read).encode(), "poem") == read, "also when it was given back and is taken again"
-    with pytest.raises(Unreadable, match=r"\w"):
+    with pytest.raises(UnreadableMessage, match=r"\w"):
         read_headers(read["headers"])
 
 
@@ -88,7 +88,7 @@ def test_headers_that_celery_does_not_know_pass() -> None:
     [("task", []), ("timelimit", "x"), ("retries", -1), ("stamped_headers", [[]]), ("shadow", 1), ("origin", "\ud83d")],
 )
 def test_headers_of_another_form_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(Unreadable, match="Its headers"):
+    with pytest.raises(UnreadableMessage, match="Its headers"):
         read_headers(GOOD["headers"] | {name: value})
 
 
@@ -106,7 +106,7 @@ def test_headers_of_another_form_are_refused(name: str, value: Any) -> None:
     ],
 )
 def test_a_body_of_another_form_is_refused(payload: Any) -> None:
-    with pytest.raises(Unreadable, match="Its body"):
+    with pytest.raises(UnreadableMessage, match="Its body"):
         check_payload(payload, json.dumps(payload).encode())
 
 
@@ -116,7 +116,7 @@ def test_half_a_character_is_refused_and_a_whole_one_is_not(text: Any) -> None:
         payload = [[{"prompt": value}], {}, NOTHING]
         body = json.dumps(payload).encode()
         if is_refused:
-            with pytest.raises(Unreadable, match="half a character"):
+            with pytest.raises(UnreadableMessage, match="half a character"):
                 check_payload(json.loads(body), body)
         else:
             check_payload(json.loads(body), body)

@@ -9,8 +9,7 @@ from uuid import UUID
 import pytest
 
 from memshare_concepts.asking.proposing import CALLS, TOO_ALIKE, Proposer
-from memshare_concepts.asking.round import Wanted
-from memshare_concepts.asking.target import Target
+from memshare_concepts.asking.round import Target, WantedQuestions
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
@@ -20,9 +19,9 @@ MAST = remembered("How high is a mast?", answer="High.", pool="plan")[0]
 GHOST = remembered("Who sails a ghost ship?", answer="Nobody.", pool="plan", status="stale")[0]
 
 
-def wanted(count: int, **fields: Any) -> Wanted:
+def wanted(count: int, **fields: Any) -> WantedQuestions:
     target = Target(clusters=(3,), name="Sailing", topics=("Sail", "Mast", "Wind"), examples=(SAIL.id, MAST.id))
-    return Wanted(target=target, count=count, **fields)
+    return WantedQuestions(target=target, count=count, **fields)
 
 
 @pytest.fixture

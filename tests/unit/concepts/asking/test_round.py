@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import redis
 
-from memshare_concepts.asking.round import Near, Proposal, Round, Rounds, Wanted
-from memshare_concepts.asking.target import Target
+from memshare_concepts.asking.round import Near, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 
-ONE, OTHER = Proposal.of("Is 1 a number?", ()), Proposal.of("Is 12 a number?", ())
+ONE, OTHER = ProposedQuestion.of("Is 1 a number?", ()), ProposedQuestion.of("Is 12 a number?", ())
 ROUND = Round(
-    wanted=Wanted(target=Target(clusters=(1,), name="Numbers", topics=(), examples=()), count=2),
+    wanted=WantedQuestions(target=Target(clusters=(1,), name="Numbers", topics=(), examples=()), count=2),
     proposals=(ONE, OTHER),
 )
 
@@ -37,10 +36,22 @@ def test_a_round_is_its_persons_and_its_pools_until_it_ends(redis_client: redis.
     assert rounds.read() is None
 
 
+def test_of_two_decisions_on_a_question_the_first_stands(redis_client: redis.Redis) -> None:
+    rounds = Rounds(redis_client, "plan", "Ada")
+    rounds.keep(ROUND)
+
+    said = [rounds.decide(ONE.model_copy(update={"state": state}), "open") for state in ("dropped", "submitted")]
+
+    assert said == [True, False]
+    found = rounds.read()
+    assert found is not None
+    assert [one.state for one in found.proposals] == ["dropped", "open"]
+
+
 def test_others_come_in_place_of_what_is_open_and_what_was_kept_stays() -> None:
     kept = ROUND.with_one(ONE.model_copy(update={"state": "kept"}))
 
-    found = kept.with_others([Proposal.of("Is 3 odd?", ()), OTHER])
+    found = kept.with_others([ProposedQuestion.of("Is 3 odd?", ()), OTHER])
 
     assert [(one.question, one.state) for one in found.proposals] == [
         ("Is 1 a number?", "kept"),
@@ -50,7 +61,7 @@ def test_others_come_in_place_of_what_is_open_and_what_was_kept_stays() -> None:
 
 
 def test_what_a_person_wrote_is_kept_and_what_it_stands_for_is_dropped() -> None:
-    found = ROUND.with_edited(ONE, Proposal.of("Is 0 a number?", ()))
+    found = ROUND.with_edited(ONE, ProposedQuestion.of("Is 0 a number?", ()))
 
     assert [one.question for one in found.those("kept")] == ["Is 0 a number?"]
     assert found.those("dropped") == [ONE.model_copy(update={"state": "dropped"})]
@@ -63,7 +74,7 @@ def test_questions_beside_a_purged_memory_go_with_it_and_those_of_a_purged_perso
     sail, mast = (remembered(prompt, pool="plan")[0] for prompt in ("What is a sail?", "What is a mast?"))
     memory.restore([sail, mast])
     for person, near in (("Ada", sail), ("Bob", mast), ("Cy", mast)):
-        beside = Proposal.of("Why?", [Near(id=near.id, similarity=0.5)])
+        beside = ProposedQuestion.of("Why?", [Near(id=near.id, similarity=0.5)])
         Rounds(redis_client, "plan", person).keep(ROUND.model_copy(update={"proposals": (beside,)}))
 
     memory.purge(Forget(ids=(sail.id,)))

@@ -6,7 +6,8 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_concepts.aliases import Aliases
-from memshare_concepts.asking.target import EXAMPLES, of_clusters, of_hypotheses
+from memshare_concepts.asking.target import EXAMPLES, of_clusters, of_gap, of_hypotheses
+from memshare_concepts.gaps.between_clusters import unconnected
 from memshare_concepts.pool_graph import PoolConcepts
 from tests.unit.concepts.conftest import FlashcardPool
 
@@ -38,6 +39,17 @@ def test_of_several_clusters_each_has_its_group_of_examples(flashcard_pool: Flas
     assert groups == sorted(groups, key=[one.number for one in several].index)
     assert {groups.count(one.number) for one in several} == {EXAMPLES // 3}
     assert target.clusters == tuple(one.number for one in several)
+
+
+def test_a_gap_between_two_large_clusters_has_examples_of_both(flashcard_pool: FlashcardPool) -> None:
+    memories, vectors, graph, clusters, _ = flashcard_pool
+    gaps = unconnected(graph, clusters, memories, vectors)
+    gap = next(one for one in gaps if len(clusters.get(one.clusters[0]).memories) >= EXAMPLES)
+
+    target = of_gap(graph, gap, clusters)
+
+    assert {clusters.of(one).number for one in target.examples} == set(gap.clusters)
+    assert set(gap.names) <= set(target.topics)
 
 
 def test_hypotheses_are_asked_for_between_the_closest_clusters_without_a_common_concept(

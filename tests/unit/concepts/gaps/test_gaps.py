@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from memshare_concepts.clusters import Cluster, Clusters, Topic
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.gaps import find_gaps
 from memshare_concepts.gaps.between_clusters import thin, unconnected
-from memshare_concepts.gaps.unexplained import unexplained
+from memshare_concepts.gaps.gaps import find_gaps, unexplained
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import key
 from tests.unit.concepts.conftest import FlashcardPool
@@ -114,6 +113,22 @@ def test_what_was_dismissed_does_not_come_back_when_the_pool_grows() -> None:
     later = find_gaps(ConceptGraph(memories), clusters, IDS[:4], vectors, words, dismissed={milk.id})
 
     assert [gap.names for gap in later] == [("Bone",)]
+
+
+def test_what_was_asked_in_vain_and_what_is_uncertain_comes_before_what_is_not() -> None:
+    memories = {IDS[number]: {0: [f"Topic {number}"], -1: [["Milk", "Bone"][number % 2]]} for number in range(4)}
+    graph, vectors = ConceptGraph(memories), words([str(number) for number in range(4)])
+
+    def order(**more: object) -> list[str]:
+        found = find_gaps(graph, Clusters([]), IDS[:4], vectors, words, **more)  # type: ignore[arg-type]
+        return [gap.names[0] for gap in found]
+
+    first, second = order()
+    graded = {one: 9 for one, levels in memories.items() if first in levels[-1]}
+    assert order(asked=["Something else"]) == [first, second]
+    assert order(asked=[second] * 3) == [second, first]
+    assert order(credited=graded) == [first, second], "half the value is not made up for by certainty alone"
+    assert order(credited=graded, asked=[second]) == [second, first]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import redis
 from memshare_concepts.reviews.card import Ungraded
 from memshare_concepts.reviews.card_store import CardStore, Fitted
 from memshare_concepts.reviews.fitting import DAY
-from memshare_concepts.reviews.learner import Learner
+from memshare_concepts.reviews.learner import ReviewLearner
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -34,7 +34,7 @@ def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_stal
 ) -> None:
     memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT])
 
-    learner = Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
+    learner = ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
 
     assert set(learner.memories) == {SAIL.id, MAST.id, PLAIN.id}
     assert set(learner.clusters) == {SAIL.id, MAST.id}
@@ -45,7 +45,7 @@ def test_new_memories_of_a_day_are_no_more_than_wanted_and_two_of_a_cluster_are_
     memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL, MAST, PLAIN])
-    learner = Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
+    learner = ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
     suggested = learner.suggested(NOW)
     learner.review([PLAIN.id], "easy", NOW)
 
@@ -62,7 +62,7 @@ def test_parameters_of_ones_own_are_used_only_where_they_were_better(
     memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     memory.restore([SAIL])
-    usual = Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters
+    usual = ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters
     own = tuple(one * 1.01 for one in usual)
 
     found = []
@@ -70,7 +70,7 @@ def test_parameters_of_ones_own_are_used_only_where_they_were_better(
         CardStore(redis_client, "Ada").keep_fitted(
             Fitted(reviews=400, usual_loss=0.3, fitted_loss=loss, parameters=own, at=NOW)
         )
-        found.append(Learner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters)
+        found.append(ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters)
 
     assert found == [usual, own]
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_concepts.summaries.summary import MOST, Sentence, Summaries, Summary
+from memshare_concepts.summaries.summary import MOST, ClusterSummary, Sentence, Summaries
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
@@ -16,9 +16,9 @@ from tests.support.memories import remembered
 IDS = [UUID(int=number) for number in range(100)]
 
 
-def of(members: Sequence[UUID], *, made: float = 1.0, read: Sequence[UUID] | None = None) -> Summary:
+def of(members: Sequence[UUID], *, made: float = 1.0, read: Sequence[UUID] | None = None) -> ClusterSummary:
     shown = tuple(members if read is None else read)
-    return Summary(
+    return ClusterSummary(
         sentences=(Sentence(text="A secret.", cites=shown[:1]),),
         read=shown,
         members=tuple(members),

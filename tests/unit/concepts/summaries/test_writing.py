@@ -12,7 +12,7 @@ from memshare_concepts.clusters.cluster import Cluster, Topic
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import levels_of
 from memshare_concepts.quoting import LONGEST
-from memshare_concepts.summaries.summary import Summary
+from memshare_concepts.summaries.summary import ClusterSummary
 from memshare_concepts.summaries.writing import MOST_CHARACTERS, MOST_READ, reading, summarise
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.memory import Memory
@@ -54,7 +54,7 @@ def test_each_sentence_names_the_memories_that_it_rests_on() -> None:
     asked = json.loads(chat.conversations[0][-1].content)
     assert (asked["field"], asked["topics"]) == ("Boat", ["Boat"])
     assert [one["prompt"] for one in asked["memories"].values()] == [one.prompt for one in read]
-    assert Summary.model_validate_json(said.model_dump_json()) == said
+    assert ClusterSummary.model_validate_json(said.model_dump_json()) == said
 
 
 @pytest.mark.parametrize(

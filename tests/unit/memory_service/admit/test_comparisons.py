@@ -45,12 +45,14 @@ def test_what_is_made_up_is_compared_with_nothing(
     card = AgentCard(name="poem", kinds=("limerick",), pool="poem", model="m", invented=("limerick",))
     compared(settle, recall, NEAR, "It is red.", "1")
 
-    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("poem",), agents=(card,)))
+    announce(redis_client, Presence(node="one", pid=1, incarnation="a", queues=("poem",), agents=(card,)))
 
     assert compared(settle, recall, NEAR, "It is blue.", "2") == []
     announce(
         redis_client,
-        Presence(node="one", pid=1, life="a", queues=("poem",), agents=(card.model_copy(update={"invented": ()}),)),
+        Presence(
+            node="one", pid=1, incarnation="a", queues=("poem",), agents=(card.model_copy(update={"invented": ()}),)
+        ),
     )
     assert set(compared(settle, recall, NEAR, "It is green.", "3")) == {"It is red.", "It is blue."}
 

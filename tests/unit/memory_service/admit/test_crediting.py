@@ -12,7 +12,7 @@ from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.bandit_arms import Arms, GradeOfKind
 from memshare_memory.recall.credibility import ALPHA
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
@@ -161,7 +161,7 @@ def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_
 
     arms = Arms(redis_client)
     for number in range(200):
-        arms.add("poem", f"usual {number}", [], graded=Graded("sonnet", 90))
+        arms.add("poem", f"usual {number}", [], graded=GradeOfKind("sonnet", 90))
     for number in range(40):
         pair = graded(recall, harmful.key, "x", journey=f"harmed {number}", score=5, shown=[harmful.id])
         like_it = (Shown(id=harmful.id, similarity=1),)

@@ -17,7 +17,7 @@ from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, L
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.bandit_arms import Arms, GradeOfKind
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import waiting_key
 from tests.support.graded import graded
@@ -35,7 +35,7 @@ def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
 def usual(redis_client: redis.Redis) -> None:
     """Of 45 tasks of the kind the mean score is 60, so that it is trusted to nine tenths."""
     for number in range(45):
-        Arms(redis_client).add("poem", f"before {number}", [], graded=Graded("limerick", 60))
+        Arms(redis_client).add("poem", f"before {number}", [], graded=GradeOfKind("limerick", 60))
 
 
 def remember(recall: Recall, answer: str, prompt: str | None = "A verse", **fields: object) -> Memory:

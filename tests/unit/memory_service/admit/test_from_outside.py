@@ -15,7 +15,7 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.bandit_arms import Arms, GradeOfKind
 from memshare_memory.recall.credibility import ALPHA
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
@@ -59,7 +59,7 @@ def test_a_thousand_words_of_one_person_sink_a_statement_no_further_than_one(
     recall: Recall, settle: SettleStage, redis_client: redis.Redis, way: str
 ) -> None:
     for number in range(45):
-        Arms(redis_client).add("poem", f"before {number}", [], graded=Graded("limerick", 60))
+        Arms(redis_client).add("poem", f"before {number}", [], graded=GradeOfKind("limerick", 60))
     fact = stored(recall, None, FACT, submitter="ada")
     seen = []
 

@@ -14,6 +14,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
+from memshare_memory.stores.store import Store, Where
 from tests.support.memories import remembered
 
 
@@ -52,7 +53,7 @@ def settled(settle: SettleStage, task: GradedTask) -> Settlement:
 
 
 def test_it_keeps_its_id_and_has_the_score_of_what_it_says_now(
-    curate: Curate, settle: SettleStage, edited: Memory, redis_client: redis.Redis
+    store: Store, curate: Curate, settle: SettleStage, edited: Memory, redis_client: redis.Redis
 ) -> None:
     assert (edited.score, seeds_mean(redis_client, "poem")) == (None, None)
 
@@ -62,7 +63,7 @@ def test_it_keeps_its_id_and_has_the_score_of_what_it_says_now(
     assert (settlement.outcome, settlement.memory_id) == ("stored", edited.id)
     assert (again.score, again.rubric_version, again.status) == (85, "2", "active")
     assert again.history == edited.history
-    assert curate.stats() == {"poem": 1}
+    assert store.count(Where()) == {"poem": 1}
     assert seeds_mean(redis_client, "poem") == 85
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -11,10 +13,10 @@ import redis
 from memshare_broker.delivery.hops import LEARN
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.lessons import LessonTask
+from memshare_memory.admit.admission import NEAR_DUPLICATE, SAME_ANSWERS, memory_of, that_stands
 from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
-from memshare_memory.admit.same_saying import NEAR_DUPLICATE, SAME_ANSWERS, that_stands
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.admit.settle import SettleStage, memory_of
+from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Arms
@@ -98,6 +100,24 @@ def test_a_good_answer_is_stored_and_found_by_its_prompt(recall: Recall, settle:
     assert [memory.id for memory in memories(recall)] == [settlement.memory_id]
     (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "hybrid").hits
     assert (hit.memory.id, hit.similarity) == (settlement.memory_id, pytest.approx(1))
+
+
+def test_what_a_task_was_shown_is_read_once_for_its_credit_and_once_for_its_pair(
+    recall: Recall, settle: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = settle(graded(recall, "A lamp", "There was a lamp")).memory_id
+    asked = Counter[str]()
+
+    def counted(name: str, ask: Callable[..., object], *args: object, **options: object) -> object:
+        asked[name] += 1
+        return ask(*args, **options)
+
+    for name in ("page", "put", "note_credibility"):
+        monkeypatch.setattr(recall.store, name, partial(counted, name, getattr(recall.store, name)))
+    assert seen is not None
+    settle(graded(recall, "A boat", "There was a boat", journey="journey-2", shown=[seen]))
+
+    assert asked == {"page": 2, "put": 1, "note_credibility": 1}  # a server takes some 10 ms for each
 
 
 def test_settling_twice_stores_once_and_says_the_same(recall: Recall, settle: Run) -> None:

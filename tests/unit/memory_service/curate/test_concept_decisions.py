@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
-from memshare.operate.backup.kept_key import lasts
+from memshare.operate.backup.saved_key import lasts
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions
 from memshare_memory.curate.concept_decisions import dismissed_key, merges_key

@@ -26,7 +26,7 @@ from memshare_memory.recall.credibility import in_general
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Hit, Layout, Store, Where, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
@@ -45,23 +45,23 @@ def found(recall: Recall, text: str, k: int, mode: Mode) -> list[Hit]:
     return recall.nearest("poem", text, recall.embed(text).unpack(), k, mode).hits
 
 
-def test_what_is_added_can_be_found_counted_and_read(curate: Curate, recall: Recall) -> None:
+def test_what_is_added_can_be_found_counted_and_read(store: Store, curate: Curate, recall: Recall) -> None:
     one, other = curate.add([pair("red lamp", score=90), pair("old shoe", pool="plan")])
 
-    assert curate.stats() == {"poem": 1, "plan": 1}
+    assert store.count(Where()) == {"poem": 1, "plan": 1}
     assert curate.get(one).score == 90
     assert [hit.memory.id for hit in found(recall, "a lamp", 3, "dense")] == [one]
     assert curate.get(other).prompt == "old shoe"
 
 
-def test_adding_twice_is_the_same_as_once(curate: Curate) -> None:
+def test_adding_twice_is_the_same_as_once(store: Store, curate: Curate) -> None:
     first = curate.add([pair("red lamp")])
     created = curate.get(first[0]).created
 
     second = curate.add([pair("red lamp"), pair("red lamp")])
 
     assert second == first * 2
-    assert curate.stats() == {"poem": 1}
+    assert store.count(Where()) == {"poem": 1}
     assert curate.get(first[0]).created == created
 
 
@@ -87,14 +87,14 @@ def test_what_is_no_memory_cannot_be_added(fault: dict[str, object]) -> None:
         NewMemory.model_validate({"pool": "poem", "prompt": "red lamp", "answer": "Yes."} | fault)
 
 
-def test_restored_memories_are_as_they_were(curate: Curate) -> None:
+def test_restored_memories_are_as_they_were(store: Store, curate: Curate) -> None:
     saved = [memory("red lamp", score=90, task_id="task-1", status="hidden"), memory("old shoe", parents=(uuid4(),))]
 
     curate.restore(saved)
     curate.restore(saved)
 
     assert [curate.get(one.id) for one in saved] == saved
-    assert curate.stats() == {"poem": 2}
+    assert store.count(Where()) == {"poem": 2}
 
 
 def test_a_restored_memory_takes_the_place_of_one_that_was_changed(curate: Curate) -> None:
@@ -117,14 +117,16 @@ def test_a_restored_memory_is_encoded_again_where_it_stands(curate: Curate, reca
     assert recall.store.dense_of([there.id])[there.id] == pytest.approx(right.dense)
 
 
-def test_more_memories_than_fit_one_batch_are_all_written(curate: Curate) -> None:
+def test_more_memories_than_fit_one_batch_are_all_written(store: Store, curate: Curate) -> None:
     ids = curate.add([pair(f"lamp number{number}") for number in range(450)])
 
     assert len(set(ids)) == 450
-    assert curate.stats() == {"poem": 450}
+    assert store.count(Where()) == {"poem": 450}
 
 
-def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(curate: Curate, recall: Recall) -> None:
+def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(
+    store: Store, curate: Curate, recall: Recall
+) -> None:
     one, other = curate.add([pair("red lamp"), pair("old shoe")])
 
     edited = curate.edit(Edit(id=one, prompt="green boat"))
@@ -135,7 +137,7 @@ def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(curate: Cur
     assert (best.memory.id, best.similarity) == (one, pytest.approx(1))
     assert found(recall, "red lamp", 3, "dense")[0].similarity < 0.5
     assert curate.get(other).prompt == "old shoe"
-    assert curate.stats() == {"poem": 2}
+    assert store.count(Where()) == {"poem": 2}
 
 
 def test_an_edited_answer_is_found_by_its_new_words(curate: Curate, recall: Recall) -> None:
@@ -157,7 +159,7 @@ def test_a_hidden_memory_is_not_found_and_still_there(curate: Curate, recall: Re
     assert len(found(recall, "red lamp", 3, "dense")) == 1
 
 
-def test_an_unknown_memory_can_be_neither_read_nor_edited(curate: Curate) -> None:
+def test_an_unknown_memory_can_be_neither_read_nor_edited(store: Store, curate: Curate) -> None:
     unknown = uuid4()
 
     with pytest.raises(BadInput, match=f"No memory has the id '{unknown}'"):
@@ -165,7 +167,7 @@ def test_an_unknown_memory_can_be_neither_read_nor_edited(curate: Curate) -> Non
     with pytest.raises(BadInput, match=f"No memory has the id '{unknown}'"):
         curate.edit(Edit(id=unknown, answer="No."))
 
-    assert curate.stats() == {}
+    assert store.count(Where()) == {}
 
 
 def test_the_mean_of_the_seeds_follows_what_is_added_and_forgotten(

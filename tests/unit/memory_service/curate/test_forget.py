@@ -12,7 +12,7 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget, NewMemory
 from memshare_memory.memory import Memory, Mode
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.store import Hit, Where
+from memshare_memory.stores.store import Hit, Store, Where
 from tests.support.memories import remembered
 
 
@@ -25,8 +25,8 @@ def found(recall: Recall, text: str, k: int, mode: Mode) -> list[Hit]:
     return recall.nearest("poem", text, recall.embed(text).unpack(), k, mode).hits
 
 
-def left(curate: Curate) -> set[str | None]:
-    return {one.prompt for one in curate.page(Where(), 1000, None).memories}
+def left(store: Store) -> set[str | None]:
+    return {one.prompt for one in store.page(Where(), 1000).memories}
 
 
 def family(curate: Curate) -> list[UUID]:
@@ -37,34 +37,34 @@ def family(curate: Curate) -> list[UUID]:
     return curate.restore([first, second, third, memory("stranger", submitter="ada")])
 
 
-def test_memories_are_forgotten_by_id(curate: Curate, forgetting: Forgetting, recall: Recall) -> None:
+def test_memories_are_forgotten_by_id(store: Store, curate: Curate, forgetting: Forgetting, recall: Recall) -> None:
     first, _, third, _ = family(curate)
 
     assert set(forgetting.forget(Forget(ids=(first, third, first)))) == {first, third}
 
-    assert left(curate) == {"second", "stranger"}
+    assert left(store) == {"second", "stranger"}
     assert found(recall, "first", 1, "hybrid")[0].memory.prompt != "first"
 
 
-def test_all_memories_of_a_submitter_are_forgotten(curate: Curate, forgetting: Forgetting) -> None:
+def test_all_memories_of_a_submitter_are_forgotten(store: Store, curate: Curate, forgetting: Forgetting) -> None:
     _, second, _, stranger = family(curate)
 
     assert set(forgetting.forget(Forget(submitter="ada"))) == {second, stranger}
 
-    assert left(curate) == {"first", "third"}
+    assert left(store) == {"first", "third"}
 
 
-def test_the_memory_of_a_task_is_forgotten(curate: Curate, forgetting: Forgetting) -> None:
+def test_the_memory_of_a_task_is_forgotten(store: Store, curate: Curate, forgetting: Forgetting) -> None:
     _, second, _, _ = family(curate)
 
     assert forgetting.forget(Forget(task_id="task-2")) == [second]
 
-    assert left(curate) == {"first", "third", "stranger"}
+    assert left(store) == {"first", "third", "stranger"}
 
 
 @pytest.mark.parametrize("which", [{"submitter": "mallory"}, {"task_id": "task-1"}, {"ids": 1}])
 def test_with_children_everything_derived_from_a_memory_goes_too(
-    curate: Curate, forgetting: Forgetting, which: dict[str, object]
+    store: Store, curate: Curate, forgetting: Forgetting, which: dict[str, object]
 ) -> None:
     first, second, third, _ = family(curate)
     chosen = {"ids": (first,)} if "ids" in which else which
@@ -72,10 +72,12 @@ def test_with_children_everything_derived_from_a_memory_goes_too(
     forgotten = forgetting.forget(Forget.model_validate({**chosen, "with_children": True}))
 
     assert set(forgotten) == {first, second, third}
-    assert left(curate) == {"stranger"}
+    assert left(store) == {"stranger"}
 
 
-def test_memories_that_are_each_others_children_are_forgotten_once(curate: Curate, forgetting: Forgetting) -> None:
+def test_memories_that_are_each_others_children_are_forgotten_once(
+    store: Store, curate: Curate, forgetting: Forgetting
+) -> None:
     one, other = memory("one"), memory("other")
     curate.restore(
         [one.model_copy(update={"parents": (other.id,)}), other.model_copy(update={"parents": (one.id, other.id)})]
@@ -84,41 +86,45 @@ def test_memories_that_are_each_others_children_are_forgotten_once(curate: Curat
     forgotten = forgetting.forget(Forget(ids=(one.id,), with_children=True))
 
     assert sorted(forgotten) == sorted([one.id, other.id])
-    assert left(curate) == set()
+    assert left(store) == set()
 
 
-def test_more_memories_than_fit_one_page_are_forgotten_together(curate: Curate, forgetting: Forgetting) -> None:
+def test_more_memories_than_fit_one_page_are_forgotten_together(
+    store: Store, curate: Curate, forgetting: Forgetting
+) -> None:
     lamps = [f"lamp number{number}" for number in range(450)]
     curate.add([NewMemory(pool="poem", prompt=lamp, answer="Yes.", submitter="mallory") for lamp in lamps])
     curate.add([NewMemory(pool="poem", prompt="old shoe", answer="Yes.")])
 
     assert len(forgetting.forget(Forget(submitter="mallory"))) == 450
 
-    assert left(curate) == {"old shoe"}
+    assert left(store) == {"old shoe"}
 
 
-def test_with_an_unknown_id_nothing_is_forgotten(curate: Curate, forgetting: Forgetting) -> None:
+def test_with_an_unknown_id_nothing_is_forgotten(store: Store, curate: Curate, forgetting: Forgetting) -> None:
     first, *_ = family(curate)
     unknown = uuid4()
 
     with pytest.raises(BadInput, match=f"No memory has the id '{unknown}'; nothing was forgotten"):
         forgetting.forget(Forget(ids=(first, unknown), submitter="ada", with_children=True))
 
-    assert left(curate) == {"first", "second", "third", "stranger"}
+    assert left(store) == {"first", "second", "third", "stranger"}
 
 
-def test_a_submitter_without_memories_has_nothing_to_forget(curate: Curate, forgetting: Forgetting) -> None:
+def test_a_submitter_without_memories_has_nothing_to_forget(
+    store: Store, curate: Curate, forgetting: Forgetting
+) -> None:
     family(curate)
 
     assert forgetting.forget(Forget(submitter="nobody")) == []
 
-    assert len(left(curate)) == 4
+    assert len(left(store)) == 4
 
 
-def test_forgetting_needs_to_be_told_what(curate: Curate, forgetting: Forgetting) -> None:
+def test_forgetting_needs_to_be_told_what(store: Store, curate: Curate, forgetting: Forgetting) -> None:
     family(curate)
 
     with pytest.raises(BadInput, match="Say what to forget"):
         forgetting.forget(Forget(with_children=True))
 
-    assert len(left(curate)) == 4
+    assert len(left(store)) == 4

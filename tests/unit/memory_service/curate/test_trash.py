@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from uuid import UUID
 
 import pytest
@@ -13,13 +12,12 @@ from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
-from memshare_memory.forget.answers import Forgotten
 from memshare_memory.forget.trash import INDEX, KEEP_SECONDS
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Credit
 from memshare_memory.recall.credibility import in_general
-from memshare_memory.recall.credibility_ranking import Credibility, CredibilityRanking
+from memshare_memory.recall.credibility_ranking import CredibilityEstimate, CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where
 from tests.support.memories import remembered
@@ -45,8 +43,9 @@ def test_what_was_forgotten_comes_back_as_it_was(
     curate.restore([lamp, boat])
     ranking = CredibilityRanking(redis_client)
     ranking.arms.add("poem", "task", [Credit(lamp.id, in_general(lamp), 0.3)])
-    ranking.conflicts.judge("poem", lamp.id, boat.id, "contradict")
-    before = curate.judge([lamp.id])
+    ranking.conflicts.judge("poem", lamp.id, boat.id, "wrong")
+    before, conflicts = curate.judge([lamp.id]), curate.conflicts("poem")
+    assert [one.right for one in conflicts] == [boat.id]
     assert before[0][1].credits == 1
 
     forgetting.forget(Forget(ids=(lamp.id,)))
@@ -58,7 +57,7 @@ def test_what_was_forgotten_comes_back_as_it_was(
     restored = forgetting.restore(RestoreForgotten(ids=(lamp.id,)))
 
     assert (restored.restored, restored.there) == ((lamp.id,), ())
-    assert curate.judge([lamp.id]) == before
+    assert (curate.judge([lamp.id]), curate.conflicts("poem")) == (before, conflicts)
     assert lamp.id in shown(recall, "red lamp")
     assert (seeds_mean(redis_client, "poem"), in_trash(forgetting)) == (90, [])
 
@@ -71,15 +70,6 @@ def test_all_of_a_submitter_come_back(curate: Curate, forgetting: Forgetting) ->
 
     forgetting.restore(RestoreForgotten(submitter="ada"))
     assert (curate.get(own.id), curate.get(other.id)) == (own, other)
-
-
-def test_what_a_memory_made_stale_is_read_with_and_without_statuses() -> None:
-    lamp, derived = memory("red lamp"), memory("old shoe").id
-    entry = Forgotten(memory=lamp, forgotten=1.0, until=2.0, made_stale=(derived,))
-    with_statuses = entry.model_dump(mode="json") | {"made_stale": {str(derived): "probation"}}
-
-    assert Forgotten.model_validate_json(json.dumps(with_statuses)) == entry
-    assert Forgotten.model_validate_json(entry.model_dump_json()) == entry
 
 
 def test_what_the_pool_has_again_is_not_overwritten(curate: Curate, forgetting: Forgetting) -> None:
@@ -156,10 +146,12 @@ def test_a_memory_that_cannot_be_read_is_forgotten_by_its_id(
     assert forgetting.forget(Forget(ids=(lamp.id,))) == [lamp.id]
 
     assert store.dense_of([lamp.id]) == {}
-    assert [one.id for one in curate.page(Where(), 10, None).memories] == [boat.id]
+    assert [one.id for one in store.page(Where(), 10).memories] == [boat.id]
 
 
-def test_a_preview_counts_what_was_derived_and_takes_nothing(curate: Curate, forgetting: Forgetting) -> None:
+def test_a_preview_counts_what_was_derived_and_takes_nothing(
+    store: Store, curate: Curate, forgetting: Forgetting
+) -> None:
     first = memory("first", submitter="mallory")
     second = memory("second", parents=(first.id,), pool="plan")
     third = memory("third", parents=(second.id,))
@@ -169,11 +161,11 @@ def test_a_preview_counts_what_was_derived_and_takes_nothing(curate: Curate, for
 
     assert (preview.memories, preview.derived, preview.by_pool) == (3, 2, {"plan": 1, "poem": 2})
     assert {one.id for one in preview.examples} == {first.id, second.id, third.id}
-    assert curate.stats() == {"plan": 1, "poem": 2}
+    assert store.count(Where()) == {"plan": 1, "poem": 2}
 
 
 def test_what_is_purged_is_in_neither_the_pool_nor_the_trash(
-    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
+    store: Store, curate: Curate, forgetting: Forgetting, redis_client: redis.Redis
 ) -> None:
     first = memory("first", submitter="mallory")
     second = memory("second", submitter="mallory", answer="A secret.")
@@ -184,7 +176,7 @@ def test_what_is_purged_is_in_neither_the_pool_nor_the_trash(
     purged = forgetting.purge(Forget(submitter="mallory", with_children=True))
 
     assert set(purged.memories) == {first.id, second.id, child.id}
-    assert (curate.stats(), in_trash(forgetting)) == ({}, [])
+    assert (store.count(Where()), in_trash(forgetting)) == ({}, [])
     assert not list(redis_client.scan_iter("memshare:trash*"))
 
 
@@ -215,7 +207,7 @@ def test_with_roll_back_the_credit_that_a_submitters_tasks_gave_is_taken_back_in
     arms = CredibilityRanking(redis_client).arms
     arms.add("poem", "fair", [Credit(one.id, in_general(one), 0.9) for one in (lamp, boat)], submitter="ada")
 
-    def judged() -> list[Credibility]:
+    def judged() -> list[CredibilityEstimate]:
         return [curate.judge([one.id])[0][1] for one in (lamp, boat, own)]
 
     fair = judged()

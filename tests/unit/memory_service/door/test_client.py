@@ -41,7 +41,7 @@ def test_the_memories_nearest_to_a_task_are_recalled_best_first(
 def test_what_is_not_to_be_shown_is_not(recall: Recall, memory: MemoryClient) -> None:
     first, second = remember(recall, "red lamp", "blue lamp")
 
-    recalled = memory.recall(RecallRequest(pool="poem", text="lamp", k=3, not_shown=(first.id,)))
+    recalled = memory.recall(RecallRequest(pool="poem", text="lamp", k=3, among=Where(ids_not=(first.id,))))
 
     assert [one.memory.id for one in recalled.found] == [second.id]
 
@@ -108,7 +108,7 @@ def test_a_pool_that_nobody_has_is_a_slip_of_the_pen_unless_it_is_said_to_be_new
 ) -> None:
     remember(recall, "red lamp")
     card = AgentCard(name="plan", kinds=(), pool="plan", model="offline")
-    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("plan",), agents=(card,)))
+    announce(redis_client, Presence(node="one", pid=1, incarnation="a", queues=("plan",), agents=(card,)))
     slip, text = "peom", "red lamp"
 
     with pytest.raises(BadInput, match=r"No pool is called 'peom'. There are: plan, poem\."):

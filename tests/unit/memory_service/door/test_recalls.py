@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.errors import GiveUp
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.door.recalls import Recalls
+from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.encoders.windows import MOST
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
@@ -99,7 +99,7 @@ def wanted(text: str) -> RecallRequest:
 def test_what_comes_while_one_is_answered_is_answered_together(
     held: Held, held_recall: Recall, searches: list[int]
 ) -> None:
-    recalls = Recalls(lambda: held_recall)
+    recalls = RecallBatches(lambda: held_recall)
     first = recalls.ask(wanted("lamp 0"))
     assert held.has_begun.wait(10)
 
@@ -117,7 +117,7 @@ def test_what_comes_while_one_is_answered_is_answered_together(
 def test_what_is_encoded_while_one_is_searched_is_searched_together(
     held: Held, held_recall: Recall, searches: list[int], may_search: threading.Event
 ) -> None:
-    recalls = Recalls(lambda: held_recall)
+    recalls = RecallBatches(lambda: held_recall)
     held.may_go_on.set()
     may_search.clear()
     answers = [recalls.ask(wanted("lamp 0"))]
@@ -135,7 +135,7 @@ def test_what_is_encoded_while_one_is_searched_is_searched_together(
 
 
 def test_one_who_asks_for_sixteen_long_texts_does_not_hold_up_the_others(held: Held, held_recall: Recall) -> None:
-    recalls = Recalls(lambda: held_recall)
+    recalls = RecallBatches(lambda: held_recall)
     long = [recalls.ask(RecallRequest(pool="poem", text="lamp 0 " * 3_000, k=1, asked_by="ada")) for _ in range(16)]
     assert held.has_begun.wait(10)
     waiting(held_recall, 16 * MOST - 2)
@@ -155,7 +155,7 @@ def test_one_who_asks_for_sixteen_long_texts_does_not_hold_up_the_others(held: H
 
 
 def test_who_wants_no_memory_has_nothing_encoded(held: Held, held_recall: Recall) -> None:
-    recalls = Recalls(lambda: held_recall)
+    recalls = RecallBatches(lambda: held_recall)
 
     nothing = recalls.ask(RecallRequest(pool="poem", text="lamp 0", k=0)).result(10)
 
@@ -165,7 +165,7 @@ def test_who_wants_no_memory_has_nothing_encoded(held: Held, held_recall: Recall
 
 
 def test_one_that_is_refused_does_not_take_the_others_with_it(held: Held, held_recall: Recall) -> None:
-    recalls = Recalls(lambda: held_recall)
+    recalls = RecallBatches(lambda: held_recall)
     first = recalls.ask(wanted("lamp 0"))
     assert held.has_begun.wait(10)
 
@@ -187,7 +187,7 @@ def test_a_generation_that_is_out_of_use_goes_when_all_have_their_answers(
     generation = [Recall(store, held, Retriever(redis_client, held))]
     gone = threading.Event()
     weakref.finalize(generation[0], gone.set)
-    recalls = Recalls(lambda: generation[0])
+    recalls = RecallBatches(lambda: generation[0])
     gc.disable()  # its store must be closed at once, and not when Python next looks for circles
     try:
         for number in range(5):
@@ -202,7 +202,7 @@ def test_a_generation_that_is_out_of_use_goes_when_all_have_their_answers(
 
 
 def test_who_has_gone_away_is_not_answered(held: Held, held_recall: Recall) -> None:
-    recalls = Recalls(lambda: held_recall)
+    recalls = RecallBatches(lambda: held_recall)
     first = recalls.ask(wanted("lamp 0"))
     assert held.has_begun.wait(10)
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from memshare_broker.wire.grades import GradedTask, VerdictTask
-from memshare_memory.door import methods
-from memshare_memory.door.methods import Method
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.method import DoorMethod
 from tests.support.memories import remembered
 
 CRITERIA = '{"rhyme": {"low": -1, "high": 1, "points": 10}}'
@@ -24,19 +24,19 @@ def changed(field: str, value: str) -> str:
 @pytest.mark.parametrize(
     ("method", "body"),
     [
-        (methods.RESTORE, f"[{changed('created', '1e999')}]"),
-        (methods.RESTORE, f"[{changed('created', 'NaN')}]"),
-        (methods.RESTORE, f"[{changed('score', '-1')}]"),
-        (methods.RESTORE, f"[{changed('pool', json.dumps('x' * 1_000_000))}]"),
-        (methods.RESTORE, f"[{changed('submitter', json.dumps(chr(27) + '[2J'))}]"),
-        (methods.RESTORE, f"[{changed('criteria', CRITERIA)}]"),
-        (methods.ADD, '[{"pool": "", "answer": "Yes."}]'),
-        (methods.ADD, '[{"pool": "poem", "answer": "Yes.", "kind": "\\n"}]'),
-        (methods.ADD, '[{"pool": "poem", "answer": "Yes.", "score": Infinity}]'),
-        (methods.RECALL, '{"pool": "", "text": "lamp", "k": 3}'),
+        (MemoryClient.restore, f"[{changed('created', '1e999')}]"),
+        (MemoryClient.restore, f"[{changed('created', 'NaN')}]"),
+        (MemoryClient.restore, f"[{changed('score', '-1')}]"),
+        (MemoryClient.restore, f"[{changed('pool', json.dumps('x' * 1_000_000))}]"),
+        (MemoryClient.restore, f"[{changed('submitter', json.dumps(chr(27) + '[2J'))}]"),
+        (MemoryClient.restore, f"[{changed('criteria', CRITERIA)}]"),
+        (MemoryClient.add, '[{"pool": "", "answer": "Yes."}]'),
+        (MemoryClient.add, '[{"pool": "poem", "answer": "Yes.", "kind": "\\n"}]'),
+        (MemoryClient.add, '[{"pool": "poem", "answer": "Yes.", "score": Infinity}]'),
+        (MemoryClient.recall, '{"pool": "", "text": "lamp", "k": 3}'),
     ],
 )
-def test_a_request_with_such_a_value_is_refused(method: Method[object, object], body: str) -> None:
+def test_a_request_with_such_a_value_is_refused(method: DoorMethod[object, object], body: str) -> None:
     with pytest.raises(ValidationError):
         method.takes.validate_json(body)
 

@@ -7,7 +7,7 @@ import redis
 from memshare_broker.delivery.keys import DONE
 from memshare_broker.observe.metrics import POOLS
 from memshare_memory.memory import Memory
-from memshare_memory.pool.pool_sizes import PoolSizes
+from memshare_memory.pool.known_pools import PoolSizes
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store
 from tests.support.memories import remembered

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 import redis
 
 from memshare_broker.errors import TryAgain
+from memshare_broker.presence import Presence, announce
 from memshare_memory.pool import write_gate as gate
 from memshare_memory.pool.encoder_names import ENCODER
 from memshare_memory.pool.write_gate import WriteGate
@@ -157,6 +159,24 @@ def test_a_writer_that_was_killed_keeps_its_pool_no_longer_than_its_lock(
 
     with gates[0].writing("poem"):
         assert redis_client.get(gate.lock_key("poem")) != "killed"
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_worker_that_is_known_to_be_gone_keeps_its_pool_for_seconds_and_one_that_is_there_keeps_it(
+    gates: tuple[WriteGate, WriteGate],
+    redis_client: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+    is_killed: bool,
+) -> None:
+    monkeypatch.setattr(gate, "LOCK_SECONDS", 2)
+    for life in ("first", "second") if is_killed else ("first",):  # started again under its name
+        announce(redis_client, Presence(node="memory-7", pid=7, incarnation=life, queues=("memory",)))
+    redis_client.set(gate.lock_key("poem"), "first:write")
+    redis_client.zadd(gate.WRITERS, {"first:write": 1e12})
+
+    with nullcontext() if is_killed else pytest.raises(TryAgain, match="was busy"), gates[0].writing("poem"):
+        assert is_killed
+        assert redis_client.zcard(gate.WRITERS) == 1
 
 
 def test_a_pool_that_stays_busy_is_left_for_later(

@@ -128,6 +128,29 @@ def test_a_conflict_that_a_person_confirmed_leaves_the_less_credible_one_out(
     assert standing.conflicts.judged("poem", older.id) == {younger.id}
 
 
+def test_the_one_that_a_person_says_is_right_is_shown_alone_whatever_speaks_for_the_other(
+    judging: Recall, standing: CredibilityRanking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    right = remember(judging, "red lamp", "It is red.", created=2.0, submitter="eve")
+    wrong = remember(judging, "the red lamp", "It is blue.", created=1.0)
+    standing.conflicts.judge("poem", wrong.id, right.id, "contradict")
+    assert shown(judging, "red lamp") == ["the red lamp"]
+
+    standing.conflicts.judge("poem", right.id, wrong.id, "right")
+    credit(standing, right, 0.2, times=4)
+    credit(standing, wrong, 1.0, times=4)
+    standing.conflicts.judge("poem", wrong.id, right.id, "agree")
+    assert shown(judging, "the red lamp") == ["red lamp"]
+    assert [one.right for one in standing.conflicts.pairs("poem")] == [right.id]
+
+    standing.conflicts.judge("poem", right.id, wrong.id, "wrong")
+    assert shown(judging, "red lamp") == ["the red lamp"], "a person may say otherwise"
+
+    assert standing.conflicts.take_back("poem", right.id, wrong.id)
+    assert [(one.right, one.confirmed) for one in standing.conflicts.pairs("poem")] == [(None, False)]
+
+
 def test_links_that_were_made_of_labels_say_nothing(
     judging: Recall, standing: CredibilityRanking, redis_client: redis.Redis
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_memory.recall.bandit_arms import Arms, Credit, Graded
+from memshare_memory.recall.bandit_arms import Arms, Credit, GradeOfKind
 from memshare_memory.recall.given_credit import INDEX, GivenCredit, less
 from memshare_memory.recall.reward import Usual, usual
 
@@ -27,11 +27,11 @@ def given(redis_client: redis.Redis) -> GivenCredit:
 def test_what_a_submitters_tasks_gave_is_taken_back_and_the_rest_stays(
     arms: Arms, given: GivenCredit, redis_client: redis.Redis
 ) -> None:
-    arms.add("poem", "1", [Credit(LAMP, X, 0.5)], submitter="ada", graded=Graded("sonnet", 80))
+    arms.add("poem", "1", [Credit(LAMP, X, 0.5)], submitter="ada", graded=GradeOfKind("sonnet", 80))
     before = arms.of("poem", [LAMP, BOAT])
     for number in range(300):
         both = [Credit(LAMP, X, 1.5, 0.3), Credit(BOAT, X, 0.0)]
-        arms.add("poem", f"m {number}", both, submitter="mallory", graded=Graded("sonnet", 10))
+        arms.add("poem", f"m {number}", both, submitter="mallory", graded=GradeOfKind("sonnet", 10))
     arms.add("logic", "l", [Credit(BOAT, X, 1.0)], submitter="mallory")
     assert arms.of("poem", [LAMP])[0].credits == 301
     assert given.credited_by("mallory") == {LAMP, BOAT}

@@ -12,9 +12,9 @@ from memshare_broker.wire.messages import Embedding
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.recall import Mode, Recall
-from memshare_memory.recall.retriever import adapter_key, standings_key, version_key
+from memshare_memory.recall.retriever import adapter_key, version_key
 from memshare_memory.recall.search_steps import CANDIDATES_RANKED
-from memshare_memory.recall.standings import Standing, Standings
+from memshare_memory.recall.standings import Standing, Standings, standings_key
 from memshare_memory.stores.store import Hit, Query
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder

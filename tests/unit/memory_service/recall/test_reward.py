@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from memshare_memory.memory import FLOOR
-from memshare_memory.recall.bandit_arms import Arms, Graded
+from memshare_memory.recall.bandit_arms import Arms, GradeOfKind
 from memshare_memory.recall.credibility import ALPHA, Arm, Array, features, in_general, upper_bounds
 from memshare_memory.recall.reward import BEST, Usual, of_score, of_verdict, usual
 from tests.support.memories import remembered
@@ -117,7 +117,7 @@ def test_a_score_earns_what_it_is_above_or_below_the_usual(
 def test_what_is_usual_is_the_mean_of_the_tasks_of_a_kind_each_counted_once(redis_client: redis.Redis) -> None:
     arms = Arms(redis_client)
     for journey, kind, score in (("1", "sonnet", 20.0), ("1", "sonnet", 20.0), ("2", "sonnet", 40), ("3", None, 90)):
-        arms.add("poem", journey, [], graded=Graded(kind, score))
+        arms.add("poem", journey, [], graded=GradeOfKind(kind, score))
 
     assert usual(redis_client, "poem", "sonnet") == Usual(2, 30)
     assert usual(redis_client, "poem", None) == Usual(1, 90)

@@ -8,11 +8,11 @@ import pytest
 import redis
 
 from memshare.operate.backup.archive import AGENTS, FORMAT, POOL, REDIS, Manifest, new_archive, open_archive
-from memshare.operate.backup.restore import Restored, restore
+from memshare.operate.backup.restore import RestoredDeployment, restore
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
-from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.encoder_name import BUNDLED
 from memshare_memory.pool.restoring import RESTORING
 
 
@@ -28,7 +28,7 @@ def backup(tmp_path: Path) -> Path:
     return tmp_path / "backup.zip"
 
 
-def restored(backup: Path, agents: Path, data: Path, client: redis.Redis) -> Restored:
+def restored(backup: Path, agents: Path, data: Path, client: redis.Redis) -> RestoredDeployment:
     settings = Settings(data=data, agents_dir=agents)
     open_signer(settings, make=True)
     with open_archive(backup) as archive:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import redis
 
+from memshare.client.last_backup import LastBackup, last_backup, note_backup
 from memshare.doors.tokens import Tokens
 from memshare.operate.backup.read_redis import nobody_writes, read_keys
 from memshare.operate.backup.write_redis import is_used, remove_keys, write_keys
@@ -16,7 +17,7 @@ from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import MESSAGES, PARKED, QUEUES, journey_key, open_key
-from memshare_broker.errors import MemshareError
+from memshare_broker.errors import MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer
 from memshare_memory.pool.restoring import RESTORING
@@ -83,6 +84,18 @@ def test_what_lives_for_a_moment_and_what_is_not_ours_is_left_out(redis_client: 
 
     assert read(redis_client) == []
     assert not is_used(redis_client)
+
+
+def test_the_last_backup_is_the_same_after_an_earlier_one_was_restored(redis_client: redis.Redis) -> None:
+    earlier, last = (LastBackup(at=at, by="ada", file=f"{at}.zip", size=1, memories=1) for at in (1.0, 2.0))
+    note_backup(redis_client, earlier)
+    lines = read(redis_client)
+    note_backup(redis_client, last)
+
+    remove_keys(redis_client)
+    write(redis_client, lines)
+
+    assert last_backup(redis_client) == last
 
 
 def test_open_messages_are_overdue_and_signed_anew_and_those_that_wait_keep_their_time(
@@ -170,6 +183,16 @@ def test_who_wants_to_write_waits_and_who_reads_does_not(filled: redis.Redis, se
 
     assert written[0] > ended
     assert filled.get("memshare:caps") == "later"
+
+
+def test_what_was_read_while_writers_may_have_been_let_go_on_is_no_backup(
+    filled: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memshare.operate.backup.read_redis._PAUSE", 0.05)
+    with pytest.raises(TryAgain, match="too slowly"), nobody_writes(filled):
+        time.sleep(0.1)
+
+    assert filled.set("memshare:caps", "later")
 
 
 def test_a_redis_that_lets_nobody_pause_it_says_what_to_allow(redis_client: redis.Redis, settings: Settings) -> None:

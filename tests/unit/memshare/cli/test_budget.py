@@ -80,7 +80,7 @@ def test_raising_a_cap_lets_the_tasks_that_wait_for_it_go_on_and_no_others(redis
         park(redis_client, number, hold)
     run("set", "--agent", "plan", "--tokens", "1")
     ledger = Ledger(redis_client, keep_days=1)
-    assert ledger.release(10) == []
+    assert ledger.parked.release(10) == []
 
     result = run("set", "--agent", "poem", "--tokens", "20000", "--json")
 
@@ -92,7 +92,7 @@ def test_raising_a_cap_lets_the_tasks_that_wait_for_it_go_on_and_no_others(redis
         "go_on": 2,
         "unpriced": [],
     }
-    assert {entry.id for entry in ledger.release(10)} == {"task-0", "task-1"}
+    assert {entry.id for entry in ledger.parked.release(10)} == {"task-0", "task-1"}
 
 
 @pytest.mark.usefixtures("prices")

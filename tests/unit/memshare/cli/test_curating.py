@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -24,7 +25,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.lessons.lesson_log import LessonLog
 from tests.support.deployment import ROOT, wait_for
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, let_wait, notice, word
@@ -72,7 +73,7 @@ def test_forgetting_shows_what_would_go_and_does_nothing_without_a_yes(
 
     assert "1 memory would be forgotten (poem 1)." in refused.stderr
     assert "Red as a lamp." in refused.stderr
-    assert "Give --yes, or look first with --dry-run" in refused.stderr
+    assert "--yes" in refused.stderr
     assert (looked["memories"], looked["examples"][0]["id"]) == (1, one)
     assert memory.stats().total == 2
 
@@ -142,18 +143,21 @@ def test_what_was_forgotten_is_listed_and_brought_back(terminal: Terminal, memor
     assert "begins with 'ffffffff'" in terminal.run("memories", "restore", "ffffffff", code=2).stderr
 
 
-def test_what_is_purged_is_taken_out_of_exported_files(
+def test_a_purge_lists_exported_files_and_leaves_them_as_they_are(
     terminal: Terminal, memory: MemoryClient, tmp_path: Path
 ) -> None:
-    one, other = add(memory, "A secret.", submitter="ada"), add(memory, "Old as a shoe.", submitter="bob")
-    file = tmp_path / "pool.jsonl"
-    terminal.run("memories", "export", str(file))
+    one = add(memory, "A secret.", submitter="ada")
+    file, gone = tmp_path / "pool.jsonl", tmp_path / "gone.jsonl"
+    for each in (file, gone):
+        terminal.run("memories", "export", str(each))
+    gone.unlink()
+    before = file.read_text()
     terminal.run("memories", "forget", one, "--yes")
 
     purged = terminal.json("memories", "purge", one[:8], "--yes")
 
-    assert (purged["memories"], purged["exports"]["scrubbed"]) == ([one], [str(file)])
-    assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [other]
+    assert (purged["memories"], purged["exports"]) == ([one], [f"{socket.gethostname()}:{file}"])
+    assert file.read_text() == before
     assert terminal.json("memories", "trash") == []
     assert terminal.run("memories", "restore", one, code=2).stderr
 
@@ -177,19 +181,20 @@ def test_an_edit_keeps_what_was_said_and_who_changed_it_and_clears_score_and_mod
     assert "Red." in shown
 
 
-def test_only_statements_are_deleted_and_updated_as_statements(terminal: Terminal, memory: MemoryClient) -> None:
-    pair = add(memory, "Red as a lamp.", prompt="A lamp")
-    statement = terminal.json("memories", "add", "Lamps are red.", "--pool", "poem")["id"]
+def test_a_statement_about_a_question_is_found_by_it_and_listed_with_the_others(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    add(memory, "Red as a lamp.", prompt="A lamp")
+    add(memory, "Shoes are old.")
+    words = ("memories", "add", "It opens at nine.", "--pool", "poem", "--about", "When does it open?")
 
-    assert [one["id"] for one in terminal.json("know", "list", "--pool", "poem")] == [statement]
-    assert [one["id"] for one in terminal.json("memories", "list", "--kind", "knowledge")] == [statement]
-    assert "is no statement" in terminal.run("know", "delete", pair, code=2).stderr
-    assert "is no statement" in terminal.run("know", "update", pair, "Green.", code=2).stderr
-    assert memory.stats().total == 2
+    statement = terminal.json(*words)["id"]
 
-    deleted = terminal.json("know", "delete", statement[:8])
-    assert deleted == {"deleted": [statement], "retrievers": [], "stale": 0}
-    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [statement]
+    [found] = terminal.json("memories", "search", "When does it open?", "--pool", "poem", "-k", "1")
+    assert found["memory"]["id"] == statement
+    listed = terminal.json("memories", "list", "--kind", "knowledge")
+    assert [one["answer"] for one in listed] == ["It opens at nine.", "Shoes are old."]
+    assert "--about is for a statement" in terminal.run(*words, "--prompt", "A riddle", code=2).stderr
 
 
 def derived(memory: MemoryClient, prompt: str, *parents: str) -> str:
@@ -203,32 +208,28 @@ def test_changing_a_statement_reaches_what_was_written_from_it(terminal: Termina
     child = derived(memory, "The museum", statement)
     grandchild = derived(memory, "The town", child)
 
-    changed = terminal.run("know", "update", statement[:8], "The museum is closed on Tuesdays.")
+    changed = terminal.run("memories", "edit", statement[:8], "--answer", "The museum is closed on Tuesdays.")
 
     assert "2 memories written from it: stale now" in changed.stderr
     assert {memory.get(UUID(one)).status for one in (child, grandchild)} == {"stale"}
-    assert "of which 1 are stale" in terminal.run("know", "why", statement).stdout
-    assert terminal.json("know", "update", statement[:8], "On Fridays.")["stale"] == 2
-
-    again = terminal.json("know", "update", statement, "On Sundays.", "--with-children", "--yes")
-    assert (set(again["forgotten"]), again["answer"]) == ({child, grandchild}, "On Sundays.")
-    assert len(terminal.json("memories", "trash")) == 2
+    assert "of which 1 are stale" in terminal.run("memories", "show", statement).stdout
+    assert terminal.json("memories", "edit", statement[:8], "--status", "hidden")["stale"] == 0
+    assert terminal.json("memories", "edit", statement[:8], "--answer", "On Fridays.")["stale"] == 2
 
 
-def test_know_delete_and_memories_forget_do_the_same(terminal: Terminal, memory: MemoryClient) -> None:
-    for words in (["know", "delete"], ["memories", "forget", "--yes"]):
-        statement = add(memory, f"The museum is closed, says {words[0]}.", kind="knowledge")
-        child = derived(memory, f"By {words[0]}", statement)
+def test_forgetting_a_statement_reaches_what_was_written_from_it(terminal: Terminal, memory: MemoryClient) -> None:
+    statement = add(memory, "The museum is closed.", kind="knowledge")
+    child = derived(memory, "The museum", statement)
 
-        assert terminal.json(*words, statement)["stale"] == 1
+    assert terminal.json("memories", "forget", statement, "--yes")["stale"] == 1
 
-        assert memory.get(UUID(child)).status == "stale"
-        terminal.run("memories", "restore", statement)
-        assert memory.get(UUID(child)).status == "active"
-        refused = terminal.run("know", "delete", statement, "--with-children", code=2)
-        assert "2 memories would be forgotten (poem 2); 1 of them derived" in refused.stderr
-        gone = terminal.json(*words, statement, "--with-children", *([] if "--yes" in words else ["--yes"]))
-        assert set(gone.get("deleted") or gone["forgotten"]) == {statement, child}
+    assert memory.get(UUID(child)).status == "stale"
+    terminal.run("memories", "restore", statement)
+    assert memory.get(UUID(child)).status == "active"
+    refused = terminal.run("memories", "forget", statement, "--with-children", code=2)
+    assert "2 memories would be forgotten (poem 2); 1 of them derived" in refused.stderr
+    gone = terminal.json("memories", "forget", statement, "--with-children", "--yes")
+    assert set(gone["forgotten"]) == {statement, child}
 
 
 def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Terminal, memory: MemoryClient) -> None:
@@ -253,13 +254,6 @@ def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Ter
     found = terminal.json("memories", "search", "a lamp", "--pool", "poem", "--submitter", "ada", "--score-to", "50")
     assert [one["memory"]["id"] for one in found] == [may]
     assert "At most 1,000" in terminal.run("memories", "list", "--sort", "score", "--limit", "2000", code=2).stderr
-
-
-def test_statements_of_before_that_have_no_kind_are_statements_too(terminal: Terminal, memory: MemoryClient) -> None:
-    old = remembered(None, answer="Lamps are red.")[0]
-    memory.restore([old])
-
-    assert [one["id"] for one in terminal.json("know", "list", "--pool", "poem")] == [str(old.id)]
 
 
 def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
@@ -302,10 +296,10 @@ def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_comman
 def test_a_second_import_of_a_document_says_that_nothing_was_new(terminal: Terminal, tmp_path: Path) -> None:
     file = tmp_path / "handbook.txt"
     file.write_text("Lamps are cleaned.\n\nShoes are not.\n")
-    words = ("know", "import", str(file), "--pool", "reasoning")
+    words = ("memories", "import", str(file), "--pool", "reasoning")
 
-    assert "Imported 2 statements: 2 new, 0 were there already." in terminal.run(*words).stdout
-    assert "Imported 2 statements: 0 new, 2 were there already." in terminal.run(*words).stdout
+    assert terminal.json(*words) == {"imported": 2, "new": 2, "there": 0}
+    assert terminal.json(*words) == {"imported": 2, "new": 0, "there": 2}
 
 
 def test_who_forgets_nothing_is_not_told_how_to_bring_it_back(terminal: Terminal) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memshare.cli.begin import demo_view
 from memshare.cli.begin.demo_view import DemoView
-from memshare.demo.gain import Asked, Stage
+from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal.console import TextConsole
 from tests.support.deployment import wait_for
@@ -17,11 +17,11 @@ QUESTION = read_questions().of("train")[0]
 
 
 def play(view: DemoView) -> None:
-    stage = Stage("shared", "with a shared pool", 4)
+    stage = DemoStage("shared", "with a shared pool", 4)
     with view:
         view.see(stage)
         for right in (True, True, False, True):
-            stage.asked.append(Asked(QUESTION, right, (), None))
+            stage.asked.append(GainQuestion(QUESTION, right, (), None))
             view.see(stage)
 
 

@@ -201,7 +201,7 @@ def test_the_pool_does_not_move_to_another_encoder_under_workers_that_could_not_
     redis_client: redis.Redis,
 ) -> None:
     make_pool(FORMS)
-    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("poem",)))
+    announce(redis_client, Presence(node="one", pid=1, incarnation="a", queues=("poem",)))
 
     assert "they could not follow" in refusal("consolidate")
     assert redis_client.get(ENCODER) == FORMS
@@ -211,3 +211,17 @@ def test_a_pool_is_not_named_where_nothing_is_trained() -> None:
     make_pool(FORMS)
 
     assert "leave it out" in refusal("consolidate", "--pool", "poem")
+
+
+def test_whom_a_person_trusts_is_named_until_that_is_taken_back(redis_client: redis.Redis) -> None:
+    teach(redis_client, range(10))
+    [submitter, *_] = json.loads(run("status", "--json").output)["pools"]["poem"]["submitters"] or ["ada"]
+
+    assert "Nobody is trusted" in run("trust").output
+    assert "is trusted in pool poem" in run("trust", submitter, "--pool", "poem").output
+    assert json.loads(run("trust", "--json").output)["poem"][submitter]["said"] == "trust"
+    assert json.loads(run("status", "--json").output)["pools"]["poem"]["trusted"] == [submitter]
+    assert "has to prove" in run("trust", submitter, "--pool", "poem", "--undo").output
+    assert "Nobody is trusted" in run("trust").output
+    assert "Nobody has said anything" in refusal("trust", submitter, "--pool", "poem", "--undo")
+    assert "--pool" in refusal("trust", submitter)

@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.keys import trace_key
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask, Answer, Shown, Usage
@@ -84,3 +85,19 @@ def test_a_trace_is_shown_without_the_pool(
 
     assert str(lamp.id)[:8] in said
     assert "withheld at random" in said
+
+
+def test_a_trace_whose_details_are_gone_says_so_and_shows_the_rest(
+    terminal: Terminal, redis_client: redis.Redis, memories: list[Memory]
+) -> None:
+    lamp, shoe, *_ = memories
+    answered(redis_client, [Shown(id=lamp.id, similarity=0.9)], withheld=Shown(id=shoe.id, similarity=0.6))
+    redis_client.delete(trace_key(TASK))  # as it ends by itself
+
+    said = terminal.run("trace", TASK).stdout
+    tree = terminal.run("trace", TASK, "--tree", code=2).stderr
+
+    assert "Its details were kept for a day (MEMSHARE_KEEP_TRACES_DAYS)." in said
+    assert "A lamp." in said
+    assert str(lamp.id)[:8] in said
+    assert "are gone. Its details were kept for a day" in tree

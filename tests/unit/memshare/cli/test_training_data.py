@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.retriever import standings_key
-from memshare_memory.recall.standings import Standing, Standings
+from memshare_memory.recall.standings import Standing, Standings, standings_key
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
@@ -142,13 +142,15 @@ def test_training_data_are_chosen_by_status_score_and_worth(
     assert terminal.json("memories", "export", str(file), "--score-from", "93")["exported"] == 2
 
 
-def test_what_is_purged_is_taken_out_of_training_data(terminal: Terminal, tmp_path: Path, memory: MemoryClient) -> None:
+def test_a_purge_names_the_training_data_that_may_have_it(
+    terminal: Terminal, tmp_path: Path, memory: MemoryClient
+) -> None:
     lamp = str(remembered("A lamp", answer="Red.")[0].id)
     file = tmp_path / "train.jsonl"
     exported(terminal, file, "messages")
     terminal.run("memories", "forget", lamp, "--yes")
 
-    terminal.run("memories", "purge", lamp, "--yes")
+    purged = terminal.json("memories", "purge", lamp, "--yes")
 
-    assert [json.loads(line)["memory_id"] == lamp for line in file.read_text().splitlines()] == [False]
+    assert purged["exports"] == [f"{socket.gethostname()}:{file}"]
     assert memory.stats().total == 3

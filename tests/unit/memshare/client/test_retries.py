@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare import Memory, NotFound, TryAgain, Unreachable
-from memshare.client.rest.call import Answer, Call, NoResponse, wait_before
+from memshare.client.rest.call import Call, HttpResponse, NoResponse, wait_before
 from memshare.client.rest.calls.memories import Memories
 from memshare_broker.delivery.keys import MESSAGES
 from tests.support.raw_server import raw_server
@@ -58,31 +58,31 @@ def test_a_busy_server_is_asked_again_when_it_says() -> None:
 @pytest.mark.parametrize(
     ("call", "answer", "again"),
     [
-        (CALL, Answer(200, b""), False),
-        (CALL, Answer(404, b""), False),
-        (CALL, Answer(500, b""), False),
-        (CALL, Answer(503, b""), True),
-        (CALL, Answer(429, b"", wait=3_600), False),
+        (CALL, HttpResponse(200, b""), False),
+        (CALL, HttpResponse(404, b""), False),
+        (CALL, HttpResponse(500, b""), False),
+        (CALL, HttpResponse(503, b""), True),
+        (CALL, HttpResponse(429, b"", wait=3_600), False),
         (CALL, NoResponse(OSError(), sent=True), True),
         (ONCE, NoResponse(OSError(), sent=True), False),
         (ONCE, NoResponse(OSError(), sent=False), True),
-        (ONCE, Answer(503, b""), False),
-        (ONCE, Answer(429, b"", wait=1.0), True),
+        (ONCE, HttpResponse(503, b""), False),
+        (ONCE, HttpResponse(429, b"", wait=1.0), True),
     ],
 )
 def test_a_call_is_made_again_where_that_helps_and_does_no_harm(
-    call: Call[object], answer: Answer | NoResponse, again: bool
+    call: Call[object], answer: HttpResponse | NoResponse, again: bool
 ) -> None:
     assert (wait_before(call, answer, 1, 4) is not None) == again
     assert wait_before(call, answer, 4, 4) is None
 
 
 def test_the_pauses_grow() -> None:
-    pauses = [wait_before(CALL, Answer(503, b""), tried, 9) or 0 for tried in (1, 3, 5)]
+    pauses = [wait_before(CALL, HttpResponse(503, b""), tried, 9) or 0 for tried in (1, 3, 5)]
 
     assert pauses == sorted(pauses)
     assert pauses[0] <= 0.3
-    assert wait_before(CALL, Answer(503, b"", wait=2.0), 1, 9) == 2.0
+    assert wait_before(CALL, HttpResponse(503, b"", wait=2.0), 1, 9) == 2.0
 
 
 def test_what_is_no_server_of_ours_is_named() -> None:

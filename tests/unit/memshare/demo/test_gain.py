@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.demo.gain import Asked, Stage, divide
+from memshare.demo.gain import DemoStage, GainQuestion, divide
 from memshare.demo.text_to_sql import Questions, read_questions
 
 
@@ -24,10 +24,10 @@ def test_no_question_is_in_two_parts(library: Questions, tasks: int) -> None:
 
 def test_what_nothing_graded_counts_neither_as_right_nor_as_wrong(library: Questions) -> None:
     question = library.of("train")[0]
-    stage = Stage("task", "tasks", 4)
-    stage.asked += [Asked(question, right, (), None) for right in (True, False, True)]
-    stage.asked.append(Asked(question, None, (), "The check failed."))
+    stage = DemoStage("task", "tasks", 4)
+    stage.asked += [GainQuestion(question, right, (), None) for right in (True, False, True)]
+    stage.asked.append(GainQuestion(question, None, (), "The check failed."))
 
     assert (stage.right, stage.graded, stage.share) == (2, 3, pytest.approx(2 / 3))
     assert stage.faults == ["The check failed."]
-    assert Stage("alone", "alone", 4).share == 0
+    assert DemoStage("alone", "alone", 4).share == 0

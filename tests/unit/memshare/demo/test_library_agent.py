@@ -10,7 +10,7 @@ from memshare.demo.text_to_sql import read_questions
 from memshare_agents.roster import load_roster
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.checks.sql import Tables
-from memshare_scorer.grading import PROGRAM, Pair, grade
+from memshare_scorer.grading import PROGRAM, PairToGrade, grade
 from memshare_scorer.rubric import find_rubric
 from tests.support.scripted_chat import ScriptedChat
 
@@ -27,7 +27,7 @@ def test_a_program_says_which_queries_of_the_library_are_right(tmp_path: Path) -
 
     assert (agent.pool, rubric.approved) == (POOL, True)
     for answer, points in ((one.sql, 100), (another.sql, 0), ("I do not know.", 0)):
-        score = grade(ScriptedChat(), rubric, 81, Pair(None, one.text, answer), votes=1)
+        score = grade(ScriptedChat(), rubric, 81, PairToGrade(None, one.text, answer), votes=1)
         assert (score.total, score.model) == (points, PROGRAM)
 
 

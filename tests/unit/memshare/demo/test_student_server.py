@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memshare.demo.student_server import IGNORANCE, SqlExpert, completion, reply
+from memshare.demo.student_server import AGREES, IGNORANCE, SqlExpert, completion, reply
 from memshare.demo.text_to_sql import read_questions
 from memshare_llm.chat import RefusedReply
 from memshare_llm.completion import read_completion
@@ -35,15 +35,17 @@ def test_the_student_copies_the_last_memory_which_is_the_best(expert: SqlExpert)
 
 
 def test_a_memory_misleads_where_its_copy_is_wrong(expert: SqlExpert) -> None:
-    shown = {
-        "example_1": {"prompt": HELPFUL.text, "answer": HELPFUL.sql},
-        "example_2": {"prompt": OTHER.text, "answer": OTHER.sql},
+    texts = {
+        "1": {"prompt": HELPFUL.text, "answer": HELPFUL.sql},
+        "2": {"prompt": OTHER.text, "answer": OTHER.sql},
     }
-    asked = json.dumps({"prompt": TASK.text, "answer": TASK.sql, "examples": shown})
+    tasks = {"task_1": {"prompt": TASK.text, "answer": TASK.sql, "examples": [2, 1], "rivals": [1]}}
+    asked = json.dumps({"texts": texts, "tasks": tasks})
 
-    said = json.loads(reply(expert, request(asked, wanted=dict.fromkeys(shown))) or "")
+    said = json.loads(reply(expert, request(asked, wanted=dict.fromkeys(("task_1", "rivals")))) or "")
 
-    assert said["example_1"] < 50 < said["example_2"]
+    assert [(one["text"], one["percent"] > 50) for one in said["task_1"]] == [(2, True), (1, False)]
+    assert said["rivals"] == [{"task": "task_1", "text": 1, **AGREES}]
 
 
 def test_the_student_grades_nothing(expert: SqlExpert) -> None:

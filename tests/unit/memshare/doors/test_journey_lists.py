@@ -1,7 +1,14 @@
 from __future__ import annotations
 
+import redis
 from fastapi.testclient import TestClient
 
+from memshare.doors.backend import Backend
+from memshare_broker.delivery.hops import ANSWER
+from memshare_broker.delivery.keys import trace_key
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.presence import Presence, announce
+from memshare_broker.wire.messages import AgentTask, Answer, Usage
 from tests.unit.memshare.doors.conftest import Tokened
 
 TASK = {"agent": "logic", "prompt": "What has keys?"}
@@ -15,6 +22,22 @@ def test_the_journeys_that_began_last_come_first(here: TestClient) -> None:
     assert [one["id"] for one in found] == ids[:0:-1]
     assert found[0]["prompt"] == "riddle 2"
     assert here.get("/v1/journeys", params={"agent": "poem"}).json()["journeys"] == []
+
+
+def test_a_task_for_an_agent_that_does_not_run_here_is_refused_until_a_worker_has_it(
+    backend: Backend, here: TestClient, redis_client: redis.Redis
+) -> None:
+    before = here.post("/v1/tasks", json=TASK).json()["id"]
+    backend.agents = ["poem"]
+
+    refused = [here.post("/v1/tasks", json=TASK), here.post(f"/v1/journeys/{before}/again", json={})]
+    taken = here.post("/v1/tasks", json={**TASK, "agent": "poem"})
+    announce(redis_client, Presence(node="logic@here", pid=1, incarnation="1", queues=("logic",)))
+    there = here.post("/v1/tasks", json=TASK)
+
+    assert [one.status_code for one in refused] == [404, 404]
+    assert all("'logic' does not run here. There are: poem." in one.json()["detail"] for one in refused)
+    assert (taken.status_code, there.status_code) == (202, 202)
 
 
 def test_a_token_lists_its_own_and_with_curate_all_of_its_pools(here: TestClient, tokened: Tokened) -> None:
@@ -43,3 +66,25 @@ def test_a_pair_that_somebody_brought_cannot_be_asked_again(here: TestClient) ->
 
     assert refused.status_code == 422
     assert pair in refused.json()["detail"]
+
+
+def test_a_journey_whose_details_are_gone_says_so_by_rest_and_on_the_page(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    task_id = here.post("/v1/tasks", json=TASK).json()["id"]
+    entry = ANSWER.of("logic").entry(AgentTask(prompt=TASK["prompt"], submitter="anonymous"), task_id)
+    record = Answer(
+        task_id=task_id, agent="logic", kind=None, answer="A piano.", model="scripted", memories=(),
+        retriever_version=0, usage=Usage(), seconds=0.1,
+    )  # fmt: skip
+    Ledger(redis_client, keep_days=7, traces_days=1).commit(entry, record.model_dump(mode="json"), details=("steps",))
+    assert not here.get(f"/v1/journeys/{task_id}").json()["details_dropped"]
+
+    redis_client.delete(trace_key(task_id))  # as it ends by itself
+
+    found = here.get(f"/v1/journeys/{task_id}").json()
+    page = here.get(f"/journeys/{task_id}")
+    assert (found["details_dropped"], found["answer"], found["hops"]) == (True, "A piano.", {})
+    assert page.status_code == 200
+    assert "Its details were kept for a day" in page.text
+    assert "to come" not in page.text

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import redis
 from fastapi.testclient import TestClient
 
+from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import LiftSums
 from tests.unit.memshare.doors.conftest import Tokened
 
@@ -120,3 +121,53 @@ def test_the_lift_of_a_memory_and_of_the_pools_that_the_token_sees_is_told(
     told = {"points": 10.0, "error": 0.0, "shown": 10, "withheld": 10}
     assert ada.get(f"/v1/memories/{shelf['logic']}").json()["lift"] == {**told, "needed": 5}
     assert ada.get("/v1/stats").json()["lift"] == {"logic": {**told, "needed": 10}}
+
+
+def test_pages_of_an_order_follow_each_other_and_the_total_heeds_the_conditions(here: TestClient) -> None:
+    for number in range(5):
+        added(here, f"Fact {number}.", new_pool=True, kind="even" if number % 2 == 0 else "odd")
+
+    def answers(**asked: object) -> list[str]:
+        page = here.get("/v1/memories", params={"order": "created", "limit": 2, **asked}).json()
+        return [one["answer"] for one in page["memories"]]
+
+    assert [answers(skip=skip) for skip in (0, 2, 4)] == [["Fact 4.", "Fact 3."], ["Fact 2.", "Fact 1."], ["Fact 0."]]
+    assert answers(ascending=True, skip=1) == ["Fact 1.", "Fact 2."]
+    counts = here.get("/v1/memories/counts", params={"kind": "even"}).json()
+    assert (counts["total"], counts["kind"]) == (3, {"even": 3})
+    assert here.get("/v1/memories", params={"skip": 2}).status_code == 422
+
+
+def test_what_was_written_with_a_memory_in_sight_is_found_by_it(
+    here: TestClient, tokened: Tokened, memory: MemoryClient, shelf: dict[str, str]
+) -> None:
+    logic, poem = (UUID(shelf[pool]) for pool in ("logic", "poem"))
+    child = memory.get(logic).model_copy(update={"id": uuid4(), "answer": "A lamp.", "parents": (poem,)})
+    memory.restore([child])
+
+    assert [one["id"] for one in here.get("/v1/memories", params={"parent": shelf["poem"]}).json()["memories"]] == [
+        str(child.id)
+    ]
+    other = tokened("other", "recall", pools=("poem",))
+    assert other.get("/v1/memories", params={"parent": shelf["poem"]}).json()["memories"] == []
+    assert other.get("/v1/memories/counts").json()["total"] == 1
+
+
+def test_who_was_shown_a_memory_is_told_with_what_came_of_it(
+    here: TestClient, tokened: Tokened, shelf: dict[str, str]
+) -> None:
+    recalled = here.post("/v1/recall", json={"agent": "logic", "prompt": "red lamp"}).json()["recall_id"]
+    offered = {"agent": "logic", "prompt": "A red lamp?", "answer": "A light.", "recall_id": recalled}
+    pair = here.post("/v1/pairs", json=offered).json()["id"]
+    here.post("/v1/feedback", json={"journey": pair, "reward": 0.5})
+    here.post("/v1/pairs", json={**offered, "prompt": "Another?", "recall_id": None})
+
+    found = here.get(f"/v1/memories/{shelf['logic']}/shown").json()
+
+    [told] = found["journeys"]
+    assert (told["id"], told["prompt"], told["share"], told["feedback"]) == (pair, "A red lamp?", 1.0, 0.5)
+    assert (found["total"], found["looked_at"], found["shown"], found["cost"]) == (1, 2, None, None)
+    place = f"/v1/memories/{shelf['logic']}/shown"
+    assert tokened("viewer", "recall").get(place).json()["total"] == 0
+    assert tokened("curator", "recall", "curate").get(place).json()["total"] == 1
+    assert tokened("other", "recall", pools=("poem",)).get(place).status_code == 404

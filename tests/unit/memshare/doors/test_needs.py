@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+import time
+from contextlib import closing
+from pathlib import Path
+
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.client.rest.calls.concepts import ConceptsReply, SimilarReply
 from memshare.doors.backend import Backend
+from memshare.doors.caller import local_caller
+from memshare.doors.calls.needs import needs
+from memshare.doors.pages.needs import Needs
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import NewMemory
@@ -35,8 +43,13 @@ def test_a_contradiction_needs_somebody_until_a_person_has_decided(
     assert {one["memory"]["id"] for one in need["memories"]} == set(ids)
 
     here.post("/v1/conflicts", json={"memories": ids, "contradict": True})
-    assert here.get("/v1/needs").json() == {"total": 0, "needs": []}
-    assert [one["confirmed"] for one in here.get("/v1/conflicts").json()] == [True]
+    assert here.get("/v1/needs").json() == {"total": 0, "needs": [], "missing": []}
+    assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, None)]
+
+    here.post("/v1/conflicts", json={"memories": ids, "contradict": True, "right": ids[1]})
+    assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, ids[1])]
+    nonsense = {"memories": ids, "contradict": False, "right": ids[1]}
+    assert here.post("/v1/conflicts", json=nonsense).status_code == 422
 
 
 def test_dead_letters_are_for_who_may_retry_them(here: TestClient, backend: Backend, tokened: Tokened) -> None:
@@ -67,3 +80,74 @@ def test_the_status_names_open_messages_with_their_queue(here: TestClient, token
     [queue] = here.get("/v1/status").json()["queues"]
     assert (queue["name"], queue["open"], queue["workers"], queue["waiting"]) == ("logic", 1, 0, [])
     assert tokened("other", "admin", pools=("poem",)).get("/v1/status").json()["queues"] == []
+
+
+def test_what_can_be_read_is_told_while_the_memory_service_is_away(backend: Backend, tmp_path: Path) -> None:
+    elsewhere = backend.settings.model_copy(update={"data": tmp_path / "elsewhere"})
+    letter = bury(backend, "logic", "It went wrong.")
+
+    with closing(Backend(elsewhere)) as alone:
+        found = needs(alone, local_caller())
+        counted = Needs(alone).count(local_caller())
+
+    assert [one.letter.id for one in found.needs if one.letter] == [letter]
+    [why] = found.missing
+    assert "memory service" in why
+    assert counted == (1, why)
+
+
+def test_twenty_pairs_of_names_of_a_pool_need_somebody_at_a_time(backend: Backend, here: TestClient) -> None:
+    similar = tuple(SimilarReply(keep=f"lamp {at}", other=f"lamps {at}", similarity=0.9) for at in range(25))
+    found = ConceptsReply(pool="logic", memories=50, without=0, similar=similar)
+    backend.concepts["logic"] = (time.monotonic(), found)
+
+    def shown() -> list[str]:
+        needs = here.get("/v1/needs").json()["needs"]
+        return [one["names"]["keep"] for one in sorted(needs, key=lambda one: int(one["names"]["keep"].split()[1]))]
+
+    assert shown() == [f"lamp {at}" for at in range(20)]
+    here.post("/v1/concepts/logic", json={"apart": ["lamp 3", "lamps 3"]})
+    assert shown() == [f"lamp {at}" for at in range(21) if at != 3]
+
+
+def test_what_was_decided_on_a_contradiction_can_be_taken_back(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ids = contradictory(memory, redis_client)
+
+    def say(**what: bool) -> int:
+        return here.post("/v1/conflicts", json={"memories": ids, **what}).status_code
+
+    assert say(undecided=True) == 422  # nobody has decided
+    for contradict in (True, False):
+        assert say(contradict=contradict) == 200
+        assert here.get("/v1/needs").json()["total"] == 0
+        assert say(undecided=True) == 200
+        [need] = here.get("/v1/needs").json()["needs"]
+        assert need["claims"] == "Red or green."
+    assert (say(), say(undecided=True, contradict=True)) == (422, 422)
+
+
+def test_what_is_nearly_the_same_needs_somebody_once_it_was_looked_for_until_it_is_decided(
+    here: TestClient, tokened: Tokened, memory: MemoryClient
+) -> None:
+    one, other, _ = memory.add(
+        [NewMemory(pool="logic", answer=answer, new_pool=True) for answer in ("red lamp", "red lamp red lamp", "shoe")]
+    )
+    place, two = "/v1/duplicates/logic", [str(one), str(other)]
+    assert here.get("/v1/needs").json()["total"] == 0
+
+    found = here.get(place).json()
+    assert (found["looked_at"], found["found"]) == (3, 1)
+    [need] = here.get("/v1/needs").json()["needs"]
+    assert (need["kind"], {each["memory"]["id"] for each in need["memories"]}) == ("duplicate", set(two))
+    assert need["cosine"] > 0.95
+
+    for different, total in ((True, 0), (False, 1)):
+        assert here.post(place, json={"memories": two, "different": different}).status_code == 200
+        assert here.get("/v1/needs").json()["total"] == total
+    here.delete(f"/v1/memories/{other}")
+    assert here.get(place).json()["duplicates"] == []
+    assert here.post(place, json={"memories": two}).status_code == 404
+    assert tokened("viewer", "recall").post(place, json={"memories": two}).status_code == 403
+    assert tokened("elsewhere", "recall", pools=("poem",)).get(place).status_code in (403, 404)

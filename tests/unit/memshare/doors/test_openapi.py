@@ -81,5 +81,6 @@ def test_every_request_is_answered_as_described(
 
         ask()
 
-    assert any(status < 300 for status in statuses) or method != "GET"
+    no_model_was_asked = path.endswith("/prompt")
+    assert any(status < 300 for status in statuses) or method != "GET" or no_model_was_asked
     assert not {401, 403, 405, 503} & statuses - ({405} if "{" in path else set())

@@ -13,7 +13,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.journey import _begun
+from memshare.client.journey_start import begun_with
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
 from memshare.doors.caller import RESERVED
@@ -37,11 +37,11 @@ SECRET = "secret"
 FREE = {("GET", "/v1/pools"), ("GET", "/v1/agents"), ("GET", "/v1/rubrics"), ("GET", "/v1/dead-letters"),
         ("GET", "/v1/stats"), ("GET", "/v1/memories"), ("GET", "/v1/conflicts"), ("GET", "/v1/trash"),
         ("GET", "/v1/budgets"), ("GET", "/v1/journeys"), ("GET", "/v1/status"), ("GET", "/v1/needs"),
-        ("GET", "/v1/retrievers")}  # fmt: skip
+        ("GET", "/v1/retrievers"), ("GET", "/v1/memories/counts")}  # fmt: skip
 """What names nothing: it is answered, without anything of another pool."""
 
 OF_ALL_POOLS = {("POST", "/v1/memories/import"), ("POST", "/v1/budgets")} | {
-    (method, path) for method, path in OPERATIONS if path.startswith("/v1/tokens")
+    (method, path) for method, path in OPERATIONS if path.startswith(("/v1/tokens", "/v1/backups"))
 }
 """What only a token of all pools may do."""
 
@@ -64,7 +64,10 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/budgets": {"kind": "agent", "name": "poem", "tokens": 1},
         "/v1/concepts/{pool}": {"apart": ["Photon", "Light"]},
         "/v1/concepts/{pool}/answer": {"question": "red lamp"},
+        "/v1/concepts/{pool}/question": {"question": "asked:none", "do": "drop"},
         "/v1/rubrics/{name}/trial": {"agent": "poem"},
+        "/v1/duplicates/{pool}": {"memories": [shelf["poem"], shelf["logic"]]},
+        "/v1/submitters/{pool}": {"submitter": "eve"},
     }.get(path, {})
 
 
@@ -215,7 +218,7 @@ def test_a_name_that_stands_for_nobody_is_refused_for_a_new_token_and_for_one_fr
 
 
 def test_submitters_who_are_nobody_have_reserved_names() -> None:
-    unreadable = _begun(None, None, None).submitter
+    unreadable = begun_with(None, None, None).submitter
 
     assert {AgentTask(prompt="x").submitter, unreadable, SUBMITTER} == RESERVED
 

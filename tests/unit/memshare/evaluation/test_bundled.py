@@ -11,13 +11,14 @@ import pytest
 from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.complex import passages
+from memshare.evaluation.papers import paper_named
 from memshare.evaluation.rehearsal import rehearse
-from memshare.evaluation.request import Request, request_of
+from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 
 
-def wanted(name: str, folder: Path, *files: Path, data: Settings | None = None) -> Request:
+def wanted(name: str, folder: Path, *files: Path, data: Settings | None = None) -> ExperimentRequest:
     settings = data or Settings(data=folder, model="offline")
     return request_of(EXPERIMENTS[name], files, settings, 7, None, models=("offline",), out=folder)
 
@@ -39,8 +40,7 @@ def test_all_bundled_questions_are_asked_without_data_and_without_seeds(
     assert not request.split.seeds
     assert not request.split.queries
     assert rehearsal.tasks == answers
-    # Each answer is graded by two calls at most; what is written is compared by as many.
-    assert rehearsal.most["judge"] >= 2 * answers
+    assert rehearsal.calls["judge"] >= answers
 
 
 def test_every_answer_stands_in_the_documents_and_what_facts_are_changed_to_does_not(tmp_path: Path) -> None:
@@ -74,6 +74,33 @@ def test_a_line_without_what_an_experiment_needs_is_named(tmp_path: Path) -> Non
 
     with pytest.raises(BadInput, match=r"changed, changed_statement; 'So\.'"):
         wanted("facts", tmp_path, file)
+
+
+def test_each_table_of_a_paper_takes_the_lines_of_ones_own_files_that_are_for_it(tmp_path: Path) -> None:
+    settings, file = Settings(data=tmp_path, model="offline", documents="/my/papers"), tmp_path / "mine.jsonl"
+    asked = [{"agent": "reasoning", "prompt": f"Who is {number}?", "answer": f"Ada {number}"} for number in range(9)]
+    more = {"statement": "Bo is 10.", "changed": "Cy", "changed_statement": "Cy is 10."}
+    lines = [*asked, {"agent": "reasoning", "prompt": "Who is 10?", "answer": "Bo", **more}]
+
+    def answers(name: str, lines: list[dict[str, str]]) -> tuple[list[str], str | None]:
+        file.write_text("\n".join(map(json.dumps, lines)))
+        request = request_of(
+            EXPERIMENTS[name], [file], settings, 7, None, models=("offline",), out=tmp_path, shared=True
+        )
+        return sorted(item.answer for item in request.split.all), request.documents
+
+    assert paper_named("dynamind").experiments == ["knowledge", "facts", "complex", "contradictions"]
+    assert answers("complex", lines) == ([f"Ada {number}" for number in range(9)], "/my/papers")
+    assert answers("contradictions", lines) == (["Bo"], "/my/papers")
+    assert answers("knowledge", lines)[0] == [*(f"Ada {number}" for number in range(9)), "Bo"]
+    facts, documents = answers("contradictions", asked)  # none of these is for it
+    assert (len(facts), documents) == (16, str(TOWN / "documents"))
+
+
+def test_knowledge_is_split_as_other_data_also_where_it_brings_its_own(tmp_path: Path) -> None:
+    parts = wanted("knowledge", tmp_path).split
+
+    assert (len(parts.seeds), len(parts.queries), len(parts.test)) == (3, 7, 6)
 
 
 def test_an_experiment_without_questions_of_its_own_asks_for_data(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from tests.support.experiments import cell, result_of
 CONDITIONS = [*cell("0 memories", (50, 60, 55)), *cell("3 memories", (70, 65, None), memories=3)]
 PHASES = [
     *cell("0 memories", (50, 60)),
-    *cell("3 memories", (40, 50), phase="0 %", marks={"bad memories shown": 0.75}),
-    *cell("3 memories", (70, 80), phase="100 %", marks={"bad memories shown": 0.25}),
+    *cell("3 memories", (40, 50), phase="0 %"),
+    *cell("3 memories", (70, 80), phase="100 %"),
 ]
 
 
@@ -39,15 +39,14 @@ def test_conditions_are_bars_of_all_kinds_and_of_each(tmp_path: Path) -> None:
 
     names = names_in(tmp_path / "chart.svg")
     assert {"all", "pun", "riddle", "0 memories", "3 memories"} <= set(names)
-    assert "Counted beside the score" not in names
 
 
-def test_phases_are_lines_with_the_baseline_and_what_was_counted_below(tmp_path: Path) -> None:
+def test_phases_are_lines_beside_the_baseline(tmp_path: Path) -> None:
     draw(result_of(PHASES), tmp_path)
 
     names = names_in(tmp_path / "chart.svg")
     assert names.index("0 %") < names.index("100 %")
-    assert {"all kinds", "pun", "riddle", "0 memories", "Counted beside the score", "bad memories shown"} <= set(names)
+    assert {"0 memories", "3 memories"} <= set(names)
 
 
 def test_of_several_models_each_has_a_line_and_a_baseline_of_its_own(tmp_path: Path) -> None:
@@ -56,17 +55,8 @@ def test_of_several_models_each_has_a_line_and_a_baseline_of_its_own(tmp_path: P
     draw(result_of([*PHASES, *other]), tmp_path)
 
     names = names_in(tmp_path / "chart.svg")
-    assert {"openai:one", "other"} <= set(names)
-    assert names.count("bad memories") == 2
-    assert "riddle" not in names
-
-
-def test_what_was_counted_by_condition_has_its_shares_written_at_the_bars(tmp_path: Path) -> None:
-    said = [*cell("0 memories", (5, 6), marks={"said": 0.0}), *cell("added", (7, 8), marks={"said": 0.73})]
-
-    draw(result_of(said), tmp_path)
-
-    assert {"Counted beside the score", "0 %", "73 %"} <= set(names_in(tmp_path / "chart.svg"))
+    assert {"0 memories, other", "3 memories, other"} <= set(names)
+    assert {"openai:one"} <= set(names)  # on a line of its own, as it is long
 
 
 def test_a_name_with_dollars_is_no_formula(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from unittest.mock import sentinel
 import pytest
 
 from memshare.evaluation.deployment import environment_for
-from memshare.evaluation.request import Request
+from memshare.evaluation.request import ExperimentRequest
 from memshare_broker.settings import load_settings
 
 
@@ -20,7 +20,7 @@ def test_an_experiment_has_the_users_settings_and_places_of_its_own(
     file.write_text('redis_url = "redis://production:6379/0"\nmodel_scorer = "mistral:small"\n')
     monkeypatch.setenv("MEMSHARE_CONFIG", str(file))
     monkeypatch.setenv("MEMSHARE_MEMORY_URL", "http://production:8077")
-    request = Request(sentinel.experiment, [], sentinel.split, ("offline",), 0, tmp_path)
+    request = ExperimentRequest(sentinel.experiment, [], sentinel.split, ("offline",), 0, tmp_path)
     before = dict(os.environ)
 
     with environment_for(tmp_path / "own", request, load_settings()):

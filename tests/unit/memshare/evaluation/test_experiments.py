@@ -6,17 +6,17 @@ from uuid import uuid4
 
 import pytest
 
-from memshare.evaluation.data import Item, Split
+from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import no_version, prepare, thresholds
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.bias import BANDS, POOR, USELESS, drawn, spoiled, told
 from memshare.evaluation.experiments.knowledge import says, short_questions
 from memshare.evaluation.experiments.retriever import equal
-from memshare.evaluation.folder import Folder, Plan, Prepared, read_preparation, write_preparation
+from memshare.evaluation.folder import ExperimentPlan, Folder, Prepared, read_preparation, write_preparation
 from memshare.evaluation.lab import Lab, Measured, share_of
-from memshare.evaluation.queues import Graded, Pair
+from memshare.evaluation.queues import AnsweredItem, GradedItem
 from memshare.evaluation.rehearsal import Rehearsal
-from memshare.evaluation.request import Request
+from memshare.evaluation.request import ExperimentRequest
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput, MemshareError
@@ -26,12 +26,12 @@ from memshare_scorer.rubric import find_rubric
 from tests.support.experiments import cell
 
 
-def item(name: str, answer: str, kind: str = "riddle") -> Item:
-    return Item(id=name, agent="logic", kind=kind, prompt=f"{name}?", answer=answer)
+def item(name: str, answer: str, kind: str = "riddle") -> DataItem:
+    return DataItem(id=name, agent="logic", kind=kind, prompt=f"{name}?", answer=answer)
 
 
-def plan(experiment: str = "memories", seed: int = 7) -> Plan:
-    return Plan(
+def plan(experiment: str = "memories", seed: int = 7) -> ExperimentPlan:
+    return ExperimentPlan(
         experiment=experiment,
         items=("a", "b"),
         models=("offline",),
@@ -56,7 +56,7 @@ def test_half_of_the_bad_pairs_score_near_nothing_and_half_near_50_however_stric
     items = [item(str(number), texts[number % 2] * 4) for number in range(12)]
     asked: list[int] = []
 
-    def grade(pairs: Sequence[Pair]) -> list[float]:
+    def grade(pairs: Sequence[AnsweredItem]) -> list[float]:
         """By the square of the length: half a text is worth 25, and a single word more than nothing."""
         asked.append(len(pairs))
         return [100 * (len(pair.answer) / len(pair.item.answer)) ** 2 + 20 * (len(pair.answer) > 3) for pair in pairs]
@@ -117,11 +117,13 @@ def test_an_answer_is_changed_to_one_of_its_own_kind_that_is_nobodys() -> None:
 
 def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -> None:
     class Down(Rehearsal):
-        def grade(self, pairs: Sequence[Pair], setup: Setup) -> list[Graded]:  # noqa: ARG002
-            return [Graded("", None, "The key is wrong.") for _ in pairs]
+        def grade(self, pairs: Sequence[AnsweredItem], setup: Setup) -> list[GradedItem]:  # noqa: ARG002
+            return [GradedItem("", None, "The key is wrong.") for _ in pairs]
 
     some = tuple(item(str(number), str(number)) for number in range(10))
-    request = Request(EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path)
+    request = ExperimentRequest(
+        EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path
+    )
 
     with pytest.raises(MemshareError, match=r"2 of 2 standard answers .* The key is wrong"):
         prepare(request, Down(Settings(data=tmp_path, model="offline"), load_roster(None)))
@@ -129,7 +131,9 @@ def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -
 
 def test_the_threshold_of_all_copies_of_an_agent_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
     some = tuple(item(str(number), str(number)) for number in range(10))
-    request = Request(EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path)
+    request = ExperimentRequest(
+        EXPERIMENTS["memories"], (), Split(some[:2], some[2:6], some[6:]), ("offline",), 7, tmp_path
+    )
     prepared = {one.id: Prepared(prompt="?", score=float(number)) for number, one in enumerate(some)}
 
     assert thresholds(request, prepared) == {"logic": 0.5}

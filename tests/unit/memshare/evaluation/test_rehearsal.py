@@ -1,21 +1,20 @@
-"""Every experiment is gone through without a call, which is how its calls are counted beforehand."""
+"""Every experiment is gone through without a call, which is how its calls are estimated beforehand."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
-from memshare.evaluation.data import Item, Split
+from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.bias import DRAWS
 from memshare.evaluation.folder import Prepared
 from memshare.evaluation.lab import Lab
-from memshare.evaluation.queues import Pair, Settled, Task
+from memshare.evaluation.queues import ExperimentTask
 from memshare.evaluation.rehearsal import Rehearsal, rehearse
-from memshare.evaluation.request import Request
+from memshare.evaluation.request import ExperimentRequest
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Usage
@@ -24,9 +23,9 @@ from tests.support.sub_questions import agents_with_sub_questions
 SEEDS, QUERIES, TEST = 4, 8, 8
 
 
-def items(part: str, many: int, *, asked: bool) -> tuple[Item, ...]:
+def items(part: str, many: int, *, asked: bool) -> tuple[DataItem, ...]:
     return tuple(
-        Item(
+        DataItem(
             id=f"{part} {number}",
             agent="logic",
             kind="riddle",
@@ -37,12 +36,12 @@ def items(part: str, many: int, *, asked: bool) -> tuple[Item, ...]:
     )
 
 
-def request(name: str, out: Path, *, models: tuple[str, ...] = ("one", "two"), asked: bool = True) -> Request:
+def request(name: str, out: Path, *, models: tuple[str, ...] = ("one", "two"), asked: bool = True) -> ExperimentRequest:
     parts = Split(*(items(part, many, asked=asked) for part, many in zip("sqt", (SEEDS, QUERIES, TEST), strict=True)))
-    return Request(EXPERIMENTS[name], (), parts, models, 7, out)
+    return ExperimentRequest(EXPERIMENTS[name], (), parts, models, 7, out)
 
 
-def gone_through(wanted: Request, rehearsal: Rehearsal, folder: Path) -> tuple[Lab, dict[str, Prepared]]:
+def gone_through(wanted: ExperimentRequest, rehearsal: Rehearsal, folder: Path) -> tuple[Lab, dict[str, Prepared]]:
     prepared = prepare(wanted, rehearsal)
     return conduct(wanted, rehearsal, Settings(data=folder), prepared), prepared
 
@@ -84,21 +83,20 @@ def test_each_model_answers_as_often_as_the_experiment_says(
 
     lab, _ = gone_through(request(name, tmp_path), rehearsal, tmp_path)
 
-    # Two tries; and where a reply has a form, two calls in each.
-    assert {model: rehearsal.most[model] for model in ("one", "two")} == {"one": 2 * answers, "two": 2 * answers}
+    assert {model: rehearsal.calls[model] for model in ("one", "two")} == {"one": answers, "two": answers}
     spoiled = 3 * DRAWS if name == "bias" else 0
-    assert rehearsal.most["judge"] >= 4 * 3 * (2 * answers + SEEDS + spoiled) + 4 * 2 * lessons
+    assert rehearsal.calls["judge"] >= 3 * (2 * answers + SEEDS + spoiled)
     assert len(lab.measured) == 2 * (answers - {"knowledge": 0, "credibility": 5 * QUERIES}.get(name, QUERIES))
     assert len(lab.split.all) == SEEDS + QUERIES + TEST
-    assert rehearsal.most["teacher"] == 4 * 2 * lessons
+    assert rehearsal.calls["teacher"] == 2 * lessons
 
 
 def test_tokens_are_told_beforehand_by_the_texts_of_the_data(tmp_path: Path) -> None:
     short, long = rehearsal_of(tmp_path), rehearsal_of(tmp_path)
     tale = [one.model_copy(update={"answer": "x" * 4_000}) for one in items("q", 2, asked=True)]
 
-    short.ask("one", [Task(one, "logic", "one", 0) for one in items("q", 2, asked=True)])
-    long.ask("one", [Task(one, "logic", "one", 3, remember=True) for one in tale])
+    short.ask("one", [ExperimentTask(one, "logic", "one", 0) for one in items("q", 2, asked=True)])
+    long.ask("one", [ExperimentTask(one, "logic", "one", 3, remember=True) for one in tale])
 
     assert short.usual["one"].prompt_tokens < 2 * 250
     assert 2 * 4_000 < long.usual["one"].prompt_tokens < 2 * 5_000
@@ -113,43 +111,35 @@ def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp
     gone_through(request("growth", tmp_path), with_lessons, tmp_path)
     gone_through(request("growth", tmp_path)._replace(learning=False), without, tmp_path)
 
-    assert without.most["teacher"] == 0 < with_lessons.most["teacher"]
-    assert without.most["one"] == with_lessons.most["one"]
+    assert without.calls["teacher"] == 0 < with_lessons.calls["teacher"]
+    assert without.calls["one"] == with_lessons.calls["one"]
 
 
-@pytest.mark.parametrize(("labels", "most"), [("json", 2), ("logprobs", 42)])
-def test_the_bound_of_a_lesson_counts_a_call_for_each_candidate_where_labels_are_asked_for_so(
-    labels: Literal["json", "logprobs"], most: int, tmp_path: Path
-) -> None:
-    settings = Settings(data=tmp_path, model="offline", model_trainer="teacher", tries=3, labels=labels)
-    rehearsal, item = Rehearsal(settings, load_roster(None)), items("q", 1, asked=True)[0]
-
-    rehearsal.settle("one", [Settled("logic", "logic", "logic", Pair(item, "So.", None, "one"))])
-
-    assert rehearsal.most["teacher"] == 3 * most
-
-
-def test_the_bound_of_a_run_of_the_engine_is_the_calls_that_it_may_make(tmp_path: Path) -> None:
+def test_a_run_of_the_engine_counts_half_the_calls_that_it_may_make_more(tmp_path: Path) -> None:
     rehearsal, roster = rehearsal_of(tmp_path), load_roster(None)
-    item = Item(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
+    item = DataItem(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
 
     rehearsal.ask(
-        "one", [Task(item, "reasoning-own-0", "one", 3), Task(item, "reasoning-own-0", "one", 3, engine=False)]
+        "one",
+        [
+            ExperimentTask(item, "reasoning-own-0", "one", 3),
+            ExperimentTask(item, "reasoning-own-0", "one", 3, engine=False),
+        ],
     )
 
-    assert rehearsal.most["one"] == 2 * (roster["reasoning"].limits.calls + 1)
+    assert rehearsal.calls["one"] == roster["reasoning"].limits.calls // 2 + 2
 
 
-def test_the_bound_counts_the_sub_questions_that_may_be_graded_and_learnt_from(tmp_path: Path) -> None:
-    item = Item(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
-    task = Task(item, "reasoning-own-0", "one", 3, remember=True)
+def test_the_estimate_counts_the_sub_questions_that_may_be_graded_and_learnt_from(tmp_path: Path) -> None:
+    item = DataItem(id="1", agent="reasoning", kind=None, prompt="Why?", answer="So.")
+    task = ExperimentTask(item, "reasoning-own-0", "one", 3, remember=True)
     without, with_three = rehearsal_of(tmp_path), rehearsal_of(tmp_path, agents=agents_with_sub_questions(tmp_path, 3))
 
     for rehearsal in (without, with_three):
         rehearsal.ask("one", [task])
 
-    assert with_three.most["judge"] == 4 * without.most["judge"]
-    assert with_three.most["teacher"] == 4 * without.most["teacher"]
+    assert with_three.calls["judge"] == 4 * without.calls["judge"]
+    assert with_three.calls["teacher"] == 4 * without.calls["teacher"]
     assert with_three.tasks == without.tasks == 1
 
 
@@ -159,7 +149,7 @@ def test_questions_that_are_not_there_are_asked_for_once_for_all_models(tmp_path
     gone_through(request("memories", tmp_path, asked=False), rehearsal, tmp_path)
 
     everything = SEEDS + QUERIES + TEST
-    assert rehearsal.most["one"] == 2 * (QUERIES + 4 * TEST) + 4 * everything
+    assert rehearsal.calls["one"] == QUERIES + 4 * TEST + everything
     assert rehearsal.tasks == 2 * (QUERIES + 4 * TEST + SEEDS + QUERIES) + everything
 
 
@@ -170,7 +160,7 @@ def test_what_was_prepared_before_is_not_asked_for_again(tmp_path: Path) -> None
     _, prepared = gone_through(wanted, first, tmp_path)
     conduct(wanted, second, Settings(data=tmp_path), prepared)
 
-    assert second.most["one"] == 2 * (QUERIES + 4 * TEST)
+    assert second.calls["one"] == QUERIES + 4 * TEST
 
 
 def test_a_second_judge_is_asked_for_every_answer_to_the_test_set(tmp_path: Path) -> None:
@@ -178,4 +168,4 @@ def test_a_second_judge_is_asked_for_every_answer_to_the_test_set(tmp_path: Path
 
     [rehearsal] = rehearse([wanted], Settings(data=tmp_path, model="offline", tries=2))
 
-    assert rehearsal.most["other"] == 2 * 2 * (2 * 4 * TEST)
+    assert rehearsal.calls["other"] == 2 * 4 * TEST

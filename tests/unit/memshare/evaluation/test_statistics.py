@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.evaluation.statistics import Interval, interval, paired_p
+from memshare.evaluation.result import Interval, interval, paired_p
 
 
 def test_the_interval_is_students() -> None:

@@ -14,13 +14,13 @@ from langgraph.graph import START, MessagesState, StateGraph
 from typing_extensions import TypedDict
 
 from memshare import BadInput, Memory
-from memshare.integrations.langgraph import Sharing, sharing_nodes
+from memshare.integrations.langgraph import SharingState, sharing_nodes
 from memshare_broker.delivery.keys import MESSAGES
 
 TASK = "new lamp by the sea"
 
 
-class Both(Sharing):
+class Both(SharingState):
     """The state of a graph that reads what the nodes note."""
 
 

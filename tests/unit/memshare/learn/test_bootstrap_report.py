@@ -3,9 +3,9 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from memshare.cli.begin.learn import figures
 from memshare.client.client import Client
 from memshare.learn.bootstrap import Bootstrapped
-from memshare.learn.bootstrap_report import figures
 from memshare_broker.delivery.outcome_record import OutcomeRecord
 from memshare_broker.settings import Settings
 
@@ -20,4 +20,4 @@ def test_an_answer_that_its_agent_could_not_verify_is_counted_as_such(redis_fold
     with closing(Client(Settings(data=redis_folder))) as client:
         found = figures(client, [], Bootstrapped(answers=answers))
 
-    assert (found.answers_unverified, found.answers_accepted, found.answers.pairs) == (1, 1, 2)
+    assert (found["answers_unverified"], found["answers_accepted"], found["answers"]["pairs"]) == (1, 1, 2)

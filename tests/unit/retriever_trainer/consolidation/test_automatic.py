@@ -1,30 +1,36 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
+import redis
 
-from memshare_broker.presence import Presence
+from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
-from memshare_memory.encoders.bundled import BUNDLED
+from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_memory.recall.standings import retriever_key
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
-from memshare_trainer.consolidation.automatic import is_at_hand, is_trainable
+from memshare_trainer.consolidation.automatic import Automatic, is_at_hand, is_trainable
+from memshare_trainer.lessons.lesson_log import RETRIEVERS
+from tests.support.deployment import wait_for
 
 
 def worker(host: str, queue: str) -> Presence:
-    return Presence(node=f"{queue}@{host}", pid=1, life="a", queues=(queue,))
+    return Presence(node=f"{queue}@{host}", pid=1, incarnation="a", queues=(queue,))
 
 
 TRAINER = worker("here", "trainer")
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Of a machine that has a pool in its folder."""
-    settings = Settings(data=tmp_path)
+def settings(redis_folder: Path, tmp_path: Path) -> Settings:
+    """Of a machine that has a pool in its folder, and a Redis elsewhere."""
+    settings = Settings(data=tmp_path, redis_url=Settings(data=redis_folder).redis)
     open_store(settings, Layout(BUNDLED, 384), "a test").close()
     return settings
 
@@ -48,6 +54,36 @@ def test_a_pool_in_a_folder_of_another_machine_is_not_at_hand(settings: Settings
 
 def test_without_a_memory_service_nothing_starts(settings: Settings) -> None:
     assert not is_at_hand(settings, [TRAINER])
+
+
+def running() -> list[psutil.Process]:
+    """The consolidations that this process has begun."""
+    alive = [one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE]
+    return [one for one in alive if "memshare_trainer.consolidation" in one.cmdline()]
+
+
+def test_it_begins_by_itself_at_100_lessons_and_not_again_at_once_after_it_failed(
+    settings: Settings, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMSHARE_DATA", str(settings.data))
+    monkeypatch.setenv("MEMSHARE_REDIS_URL", settings.redis)
+    for one in (TRAINER, worker("here", "memory")):
+        announce(redis_client, one)
+    redis_client.sadd(RETRIEVERS, json.dumps(["poem", BUNDLED]))
+    automatic = Automatic()
+
+    def after(lessons: int, **changed: bool) -> list[psutil.Process]:
+        redis_client.hset(retriever_key("poem", BUNDLED, "state"), "counted", lessons)
+        automatic.pulse(settings.model_copy(update=changed), ["trainer"])
+        return running()
+
+    assert after(99) == after(100, consolidate=False) == after(100, learn=False) == []
+    [process] = after(100)
+
+    assert after(100) == [process]
+    process.kill()
+    wait_for(lambda: process.status() == psutil.STATUS_ZOMBIE, 20, "it to end")
+    assert after(100) == after(200) == []
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from memshare_memory.encoders.encoder import Encoder
 from memshare_trainer.consolidation import check as checking
 from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.pool_record import PoolRecord
-from memshare_trainer.figure import Figure
 from memshare_trainer.labels import Labels
-from memshare_trainer.ranking_quality import Comparison
-from memshare_trainer.relearn import relearn
-from memshare_trainer.stored_lesson import StoredLesson
+from memshare_trainer.learning.relearn import relearn
+from memshare_trainer.lessons.figure import Figure
+from memshare_trainer.lessons.ranking_quality import RankingComparison
+from memshare_trainer.lessons.stored_lesson import StoredLesson
 from tests.support.word_encoder import WordEncoder
 
 FORMS = ("haiku", "recipe", "riddle", "letter")
@@ -161,6 +161,6 @@ FALLS = Figure(before=0.7, after=0.67, error=0.02)
 def test_held_out_lessons_may_lose_no_more_than_the_error_and_the_probe_a_hundredth(
     first: Figure, ndcg: Figure, probe: float, passed: bool
 ) -> None:
-    found = Check(Comparison(first, ndcg, 20), Figure(before=0.9, after=probe), learnt={})
+    found = Check(RankingComparison(first, ndcg, 20), Figure(before=0.9, after=probe), learnt={})
 
     assert found.passed is passed

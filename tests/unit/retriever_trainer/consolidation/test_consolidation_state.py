@@ -12,10 +12,17 @@ from memshare_trainer.consolidation.consolidation_state import (
     clear_killed,
     read_state,
     recorded,
+    tried,
 )
-from memshare_trainer.consolidation.outcome import Consolidated, Worse
+from memshare_trainer.consolidation.outcome import Consolidated, Trial, Worse
+from memshare_trainer.lessons.figure import Figure
 
 DONE = Consolidated(encoder_before="a", encoder="a@1", pools=("poem",), lessons=90, memories=7)
+BETTER = Figure(before=0.6, after=0.7, error=0.02)
+TRIED = Trial(
+    at=1, seconds=60, encoder="a", pools=("poem",), lessons=90, held_out=10, memories=7, accepted=True,
+    first_helps=BETTER, held_out_ndcg=BETTER, probe_ndcg=BETTER,
+)  # fmt: skip
 
 
 def test_it_says_that_it_runs_and_then_what_came_of_it(redis_client: redis.Redis) -> None:
@@ -46,6 +53,19 @@ def test_a_refused_one_counts_its_lessons_and_one_that_failed_does_not(redis_cli
 
     assert (refused.outcome, refused.lessons, refused.reason) == ("refused", 100, "It is worse.")
     assert (failed.outcome, failed.lessons, failed.reason) == ("failed", 100, "No disk.")
+
+
+def test_a_trial_is_noted_beside_the_last_consolidation(redis_client: redis.Redis) -> None:
+    def work() -> Trial:
+        assert read_state(redis_client).running == os.getpid()
+        return TRIED
+
+    recorded(redis_client, 100, lambda: DONE)
+    before = read_state(redis_client)
+
+    tried(redis_client, work)
+
+    assert read_state(redis_client) == before.model_copy(update={"trial": TRIED})
 
 
 def test_nobody_waits_for_one_that_was_killed(redis_client: redis.Redis) -> None:

@@ -70,7 +70,7 @@ def test_all_pages_of_a_folder_are_read_and_it_is_left_free(
 def test_a_folder_that_a_worker_has_is_not_opened(
     settings: Settings, redis_client: redis.Redis, encoder: WordEncoder
 ) -> None:
-    announce(redis_client, Presence(node="one", pid=1, life="a", queues=("memory",)))
+    announce(redis_client, Presence(node="one", pid=1, incarnation="a", queues=("memory",)))
     redis_client.set(ENCODER, encoder.name)
 
     with pool_pages(settings, redis_client) as (_, name):

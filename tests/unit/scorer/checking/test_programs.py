@@ -15,7 +15,7 @@ from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_llm.no_model import NoModel
 from memshare_scorer.checking.programs import require_checks
-from memshare_scorer.grading import PROGRAM, Pair, grade
+from memshare_scorer.grading import PROGRAM, PairToGrade, grade
 from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task
@@ -43,7 +43,7 @@ asked = json.load(sys.stdin)
 print("tests passed:", file=sys.stderr)
 print(asked["options"]["points"] if asked["answer"] == "42" else 0)
 """
-PAIR = Pair(None, "What is six times seven?", "42")
+PAIR = PairToGrade(None, "What is six times seven?", "42")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_checks_stand_beside_what_a_model_judges(folder: Path) -> None:
 
     assert {name: (one.low, one.high) for name, one in score.criteria.items()} == {"one_0": (25, 25), "one_1": (20, 40)}
     assert (score.total, score.model) == (55, "scripted")
-    assert [one["name"] for one in json.loads(chat.conversations[0][1].content)["criteria"]] == ["one_1"]
+    assert [*json.loads(chat.conversations[0][1].content)["criteria"]] == ["one_1"]
 
 
 @pytest.mark.parametrize(("answer", "value"), [("1", 100), ("True", 100), ("False", 0), ("0.1", 10)])

@@ -1,15 +1,23 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from memshare_agents.reasoning.sources import open_sources
-from memshare_broker.errors import BadInput, GiveUp
+from memshare_agents.reasoning.sources import Library, open_sources
+from memshare_broker.errors import BadInput, GiveUp, NotYet
 from memshare_broker.settings import Settings, load_settings
 from memshare_memory.door.client import MemoryClient
+from tests.support.deployment import wait_for
 from tests.support.page_server import PageServer
+
+
+def is_indexed(library: Library) -> bool:
+    with suppress(NotYet):
+        return bool(library.require_indexed())
+    return False
 
 
 def test_without_settings_there_is_a_browser_of_public_pages_and_nothing_else(
@@ -39,8 +47,10 @@ def test_what_the_settings_name_is_opened(
 
     sources = open_sources(named, memory)
 
-    assert sources.library is not None
-    assert sources.library.sources == ["b.md", "one/a.txt"]
+    library = sources.library
+    assert library is not None
+    wait_for(lambda: is_indexed(library), 30, "the documents to be indexed")
+    assert library.sources == ["b.md", "one/a.txt"]
     assert sources.browser.read("one/a.txt").text == "High at noon."
     assert sources.browser.read(web.page("/", b"<p>x y</p>", content_type="text/plain")).text == "<p>x y</p>"
     assert sources.web is not None

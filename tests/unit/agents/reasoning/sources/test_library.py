@@ -15,14 +15,15 @@ from memshare_agents.reasoning.sources import Library, Passage
 from memshare_agents.reasoning.sources.documents import Documents
 from memshare_agents.reasoning.sources.indexing import index
 from memshare_agents.reasoning.sources.passages import LENGTH, pool_of
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput, NotYet, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.store import Store, Vectors, Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Store, Vectors, Where
 from tests.support.doors import open_door
 from tests.support.word_encoder import WordEncoder
 
@@ -234,3 +235,17 @@ def test_the_same_file_at_another_time_is_the_same_document(open_library: Open, 
     open_library()
 
     assert {memory.id for memory in every(pool().store, Where(kind="passage"))} == before
+
+
+def test_documents_that_are_being_indexed_are_not_searched_by_half(
+    memory: MemoryClient, folder: Path, redis_client: redis.Redis
+) -> None:
+    documents = Documents([folder], 1_000_000)
+    name = pool_of(documents.places)
+    library = Library(memory, name)
+
+    with pytest.raises(NotYet, match="documents are being indexed"):
+        library.require_indexed()
+
+    library.open(index(memory, name, documents, redis_client))
+    assert library.require_indexed().keys() == {"lamp.html", "long.txt", "old/tides.pdf"}

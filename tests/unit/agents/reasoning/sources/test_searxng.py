@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from memshare_agents.reasoning.sources import Link
+from memshare_agents.reasoning.sources import SearchLink
 from memshare_agents.reasoning.sources.searxng import SearXNG
 from memshare_broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
@@ -28,8 +28,8 @@ def test_the_best_links_come_first_and_no_more_than_asked_for(web: PageServer) -
     links = search.search("tides & ebb?", 2)
 
     assert links == [
-        Link(url="https://example.com/1", title="T1", snippet="S1"),
-        Link(url="https://example.com/2", title="T2", snippet="S2"),
+        SearchLink(url="https://example.com/1", title="T1", snippet="S1"),
+        SearchLink(url="https://example.com/2", title="T2", snippet="S2"),
     ]
     [(path, _)] = web.asked
     assert parse_qs(urlsplit(path).query) == {"q": ["tides & ebb?"], "format": ["json"]}

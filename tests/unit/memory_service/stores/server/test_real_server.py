@@ -13,8 +13,10 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
-from memshare_memory.stores.server_store import ServerStore
-from memshare_memory.stores.store import Where, every
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.store import Where
+from tests.support import qdrant_server
 from tests.support.memories import LAYOUT, remembered
 from tests.support.qdrant_server import QdrantProcess
 
@@ -95,3 +97,16 @@ def test_tls_is_spoken_and_its_certificate_checked(tmp_path: Path, monkeypatch: 
         with closing(ServerStore.open(server.url, None, LAYOUT)) as store:
             store.put([remembered("moon")])
             assert store.count(Where()) == {"poem": 1}
+
+
+def test_each_test_that_runs_beside_a_server_is_counted_as_one_that_saw_it(tmp_path: Path) -> None:
+    with QdrantProcess(tmp_path).running():
+        qdrant_server.begin_test()  # another test begins, as of a module whose fixture started the server
+        beside = set(qdrant_server.seen)
+    qdrant_server.begin_test()
+    after = set(qdrant_server.seen)
+    with qdrant_server.in_use(qdrant_server.FROM_PATH):
+        pass
+
+    assert (beside, after) == ({qdrant_server.FROM_PATH}, set())
+    assert qdrant_server.seen == {qdrant_server.FROM_PATH}  # this one did

@@ -10,8 +10,8 @@ import pytest
 
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import vectors_of
-from memshare_memory.stores import edge_folder
-from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.edge import edge_folder
+from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Where, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
@@ -46,7 +46,7 @@ def test_after_a_rewrite_deleted_text_is_in_no_file_and_the_rest_is_as_it_was(tm
         before = [(hit.memory, hit.score) for hit in search_one(store, Where(), 20, dense=query)]
         assert copies(folder) > 0
 
-        assert store.rewrite() == (True, ())
+        assert store.rewrite() == ()
 
         assert copies(folder) == 0
         assert [(hit.memory, hit.score) for hit in search_one(store, Where(), 20, dense=query)] == before
@@ -108,7 +108,7 @@ def test_pools_of_other_encoders_go_and_copies_from_before_are_named(tmp_path: P
     (tmp_path / "pool.damaged-1").mkdir()
 
     with closing(opened(tmp_path / "pool")) as store:
-        copied = store.rewrite().copies
+        copied = store.rewrite()
 
     assert [Path(one).name for one in copied] == ["before-restore-1", "pool.damaged-1"]
     assert not (tmp_path / "pool-other").exists()

@@ -12,8 +12,8 @@ from typing import get_args
 import pytest
 
 from memshare_memory.memory import Status
-from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.store import EXACT, Where
 from tests.support.memories import LAYOUT, Item, remembered
 
 POOLS, STATUSES = ("poem", "logic", "plan"), get_args(Status)
@@ -24,11 +24,12 @@ CONDITIONS = [
 
 def counted_by_engine(store: EdgeStore) -> list[dict[str, int]]:
     """The same counts, for each of which the engine looks at every memory: no submitter has this name."""
-    return [store.count(Where(pool=one.pool, status=one.status, submitter_not=["nobody"])) for one in CONDITIONS]
+    wheres = [Where(pool=one.pool, status=one.status, submitter_not=["nobody"]) for one in CONDITIONS]
+    return [store.count(one, by) for one in wheres for by in EXACT]
 
 
 def kept(store: EdgeStore) -> list[dict[str, int]]:
-    return [store.count(one) for one in CONDITIONS]
+    return [store.count(one, by) for one in CONDITIONS for by in EXACT]
 
 
 def drawn(chance: random.Random, names: Sequence[str]) -> Item:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 import pytest
 from qdrant_client import QdrantClient, models
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 from memshare_memory.stores.points import KEYWORDS, NUMBERS, WORDS
-from memshare_memory.stores.server_store import ServerStore
+from memshare_memory.stores.server.server_connection import connected
+from memshare_memory.stores.server.server_store import ServerStore
 from memshare_memory.stores.store import Where
 from tests.support import qdrant_stand_in
 from tests.support.memories import LAYOUT, remembered
@@ -54,6 +55,38 @@ def nobody() -> str:
     """An address at which nothing listens."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+def test_a_connection_is_kept_and_no_reply_is_compressed() -> None:
+    asked: list[tuple[object, str | None]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked.append((self.client_address, self.headers["Accept-Encoding"]))
+            body = b'{"title": "qdrant", "version": "1.18.3"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing: a test's output is its own."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        with connected(f"http://127.0.0.1:{server.server_port}", None) as client:
+            client.info()
+            client.info()
+        client.close()
+        server.shutdown()
+        thread.join()
+
+    assert len(asked) == 3  # the first is of `connected`
+    assert len(set(asked)) == 1
+    assert asked[0][1] == "identity"
 
 
 @contextmanager
@@ -106,6 +139,26 @@ def test_a_server_in_trouble_is_tried_again(status: int) -> None:
         store.count(Where())
 
     assert error.value.wait is None
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: store.put([remembered("moon")]),
+        lambda store: store.page(Where(), 10),
+        lambda store: store.delete([remembered("moon")[0].id]),
+    ],
+)
+def test_a_key_that_is_refused_in_the_middle_is_named_and_tried_again(
+    status: int, call: Callable[[ServerStore], object]
+) -> None:
+    with replying(status, "Forbidden") as url, store_at(url) as store, pytest.raises(TryAgain) as error:
+        call(store)
+
+    assert error.value.reason == "store"  # which is tried again for as long as it lasts
+    for word in (url, str(status), "Forbidden", "MEMSHARE_QDRANT_API_KEY"):
+        assert word in str(error.value)
 
 
 def test_a_busy_server_says_how_long_to_wait() -> None:

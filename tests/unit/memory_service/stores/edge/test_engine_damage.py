@@ -15,10 +15,11 @@ import pytest
 
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_memory.memory import Memory
-from memshare_memory.stores import tally
-from memshare_memory.stores.edge_store import EdgeStore
-from memshare_memory.stores.engine_damage import Damaged, no_panic
-from memshare_memory.stores.store import Where, every, search_one
+from memshare_memory.stores.edge import tally
+from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge.engine_damage import no_panic
+from memshare_memory.stores.pages import every
+from memshare_memory.stores.store import Damaged, Where, search_one
 from tests.support.damage import harm
 from tests.support.memories import LAYOUT, Item, at, remembered
 

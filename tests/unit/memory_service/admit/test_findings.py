@@ -1,4 +1,4 @@
-"""Concepts are asked for when a memory is written, and written when they are known."""
+"""Concepts are asked for when a memory is written, and written when they are known; so is what contradicts it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.wire.comparisons import Compared, ComparedPairs
 from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
 from memshare_broker.wire.grades import GradedTask
-from memshare_broker.wire.messages import Learnt
-from memshare_memory.admit.extractions import note_concepts
+from memshare_broker.wire.messages import Learnt, Usage
+from memshare_memory.admit.findings import note_compared, note_concepts
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
@@ -20,6 +21,7 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from tests.support.graded import graded
@@ -178,3 +180,56 @@ def test_concepts_go_into_the_trash_with_their_memory_and_come_back_with_it(
     assert recall.store.count(Where()) == {}
     forgetting.restore(RestoreForgotten(ids=(one,)))
     assert curate.get(one).concepts == CONCEPTS
+
+
+def stored(recall: Recall, *texts: str) -> list[Memory]:
+    memories = [remembered(text)[0] for text in texts]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    return memories
+
+
+def pairs_of(memory: Memory, *others: Memory, contradicted: int) -> ComparedPairs:
+    """The first `contradicted` of the others contradict it."""
+    claims = {other.id: f"Why {other.id}." for other in others[:contradicted]}
+    compared = Compared(memory_id=memory.id, contradicted=claims, compared=len(others), model="offline", usage=Usage())
+    return ComparedPairs(journey="j", pool=memory.pool, compared=compared, others=tuple(other.id for other in others))
+
+
+def test_what_was_compared_is_noted_of_each_pair_until_one_is_dropped(
+    pool: Pool, recall: Recall, redis_client: redis.Redis
+) -> None:
+    memory, rival, other = stored(recall, "mondays", "tuesdays", "café")
+    conflicts = Conflicts(redis_client)
+
+    note_compared(pool, redis_client, pairs_of(memory, rival, other, contradicted=1))
+
+    assert conflicts.rivals(memory.pool, [memory.id]) == {memory.id: {rival.id: "contradict"}}
+    assert conflicts.judged(memory.pool, memory.id) == {rival.id, other.id}
+    [found] = conflicts.pairs(memory.pool)
+    assert found.claims == f"Why {rival.id}."
+    conflicts.drop(memory.pool, [rival.id])
+    assert conflicts.pairs(memory.pool) == []
+    assert redis_client.keys("memshare:claims:*") == []
+
+
+def test_a_persons_word_stands_against_a_models(pool: Pool, recall: Recall, redis_client: redis.Redis) -> None:
+    memory, rival = stored(recall, "mondays", "tuesdays")
+    conflicts = Conflicts(redis_client)
+    conflicts.judge(memory.pool, memory.id, rival.id, "dismissed")
+
+    note_compared(pool, redis_client, pairs_of(memory, rival, contradicted=1))
+
+    assert conflicts.pairs(memory.pool) == []
+
+
+@pytest.mark.parametrize("forgotten", [0, 1], ids=["the memory", "the other"])
+def test_nothing_is_noted_of_a_memory_that_was_forgotten_while_the_model_was_asked(
+    pool: Pool, recall: Recall, redis_client: redis.Redis, forgotten: int
+) -> None:
+    memories = stored(recall, "mondays", "tuesdays")
+    Forgetting(pool, redis_client).purge(Forget(ids=(memories[forgotten].id,)))
+
+    outcome = note_compared(pool, redis_client, pairs_of(*memories, contradicted=1))
+
+    assert outcome.ended == "gone"
+    assert redis_client.keys("memshare:conflicts:*") + redis_client.keys("memshare:claims:*") == []

@@ -1,0 +1,69 @@
+"""What the form to ask begins with, and what a journey says where nothing could be shown."""
+
+from __future__ import annotations
+
+import re
+
+from fastapi.testclient import TestClient
+
+from memshare.doors.backend import Backend
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
+from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import answered, text_of
+
+FROM_PAGE = {"origin": "http://127.0.0.1"}
+NONE_OLDER = "The pool logic has none that is older than this answer"
+
+
+def chosen(page: str) -> list[str]:
+    """The agent, with the kind, that the form to ask begins with."""
+    return re.findall(r'<option value="([^"]+)" selected>', page[page.index('id="what"') :].split("</select>")[0])
+
+
+def test_the_form_begins_with_the_agent_and_the_kind_that_were_asked_last(here: TestClient) -> None:
+    assert chosen(here.get("/").text) == []
+
+    here.post("/journeys", data={"what": "plan/travel", "prompt": "A day in Ely"}, headers=FROM_PAGE)
+    assert chosen(here.get("/").text) == ["plan/travel"]
+
+    here.post("/journeys", data={"what": "poem", "prompt": "A lamp"}, headers=FROM_PAGE)
+    assert chosen(here.get("/").text) == ["poem"]
+    assert chosen(here.get("/?state=settled").text) == ["poem"]
+    assert chosen(here.get("/?agent=logic").text) == ["logic"]
+
+
+def test_the_form_does_not_begin_with_what_somebody_else_asked(tokened: Tokened) -> None:
+    ada, ben = (tokened(name, "admin", pools=None) for name in ("ada", "ben"))
+    ada.post("/v1/tasks", json={"agent": "plan", "prompt": "A day in Ely"})
+    ben.post("/v1/tasks", json={"agent": "poem", "prompt": "A lamp"})
+
+    assert chosen(ada.get("/").text) == ["plan"]
+    assert chosen(ben.get("/").text) == ["poem"]
+
+
+def test_a_journey_without_memories_says_where_its_pool_had_none(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    answered(backend)
+
+    said = here.get("/journeys/t1").text
+
+    assert f"{NONE_OLDER}: bring one in ." in text_of(said)
+    assert 'pool=logic&amp;back=%2Fjourneys%2Ft1#bring-in"' in said
+
+    memory.add([NewMemory(pool="logic", answer="It came later.", new_pool=True)])
+    assert NONE_OLDER in text_of(here.get("/journeys/t1").text)
+
+
+def test_a_journey_without_memories_says_nothing_of_a_pool_that_has_some(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    [old] = memory.add([NewMemory(pool="logic", answer="It was there.", new_pool=True)])
+    memory.restore([memory.get(old).model_copy(update={"created": 1_700_000_000.0})])
+
+    answered(backend)
+
+    said = text_of(here.get("/journeys/t1").text)
+    assert "No memory was shown." in said
+    assert NONE_OLDER not in said

@@ -1,0 +1,139 @@
+"""What the page of a journey says of the memories shown once they were forgotten, or changed."""
+
+from __future__ import annotations
+
+import html
+import re
+from uuid import UUID
+
+from fastapi.testclient import TestClient
+
+from memshare.doors.backend import Backend
+from memshare_memory.curate.requests import Edit
+from memshare_memory.door.client import MemoryClient
+from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
+
+FROM_PAGE = {"origin": "http://127.0.0.1"}
+MISLED = "it misled: the rejected answer followed it most"
+
+
+def card_of(page: str, memory: str) -> str:
+    """What the card of a memory says."""
+    return text_of(page[page.index(f'id="m-{memory[:8]}"') :].split("</article>")[0])
+
+
+def test_a_memory_that_misled_is_still_said_to_have_once_it_lies_in_the_trash(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 20)
+    before = here.get("/journeys/t1").text
+    assert MISLED in before
+    assert "forgotten since" not in before
+
+    here.delete(f"/v1/memories/{shelf['logic']}")
+
+    page = here.get("/journeys/t1").text
+    card = card_of(page, shelf["logic"])
+    assert "follows this memory closely, which was forgotten since: ask again." in text_of(page)
+    assert MISLED in card
+    assert "forgotten since" in card
+    assert "red lamp by the sea A light." in card
+    assert "Followed by the answer 100%" in card
+
+
+def test_who_may_not_curate_is_told_the_judgement_and_not_what_lies_in_the_trash(
+    backend: Backend, shelf: dict[str, str], tokened: Tokened
+) -> None:
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 20)
+    watcher, curator = tokened("wanda", "watch", "recall"), tokened("cora", "watch", "recall", "curate")
+    assert "red lamp by the sea" in card_of(watcher.get("/journeys/t1").text, shelf["logic"])
+
+    curator.delete(f"/v1/memories/{shelf['logic']}")
+
+    assert "red lamp by the sea" in card_of(curator.get("/journeys/t1").text, shelf["logic"])
+    card = card_of(watcher.get("/journeys/t1").text, shelf["logic"])
+    assert MISLED in card
+    assert "red lamp by the sea" not in card
+
+
+def test_a_memory_that_was_changed_keeps_the_share_of_what_it_said_then(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 20)
+
+    memory.edit(Edit(id=UUID(shelf["logic"]), answer="Darkness over all the coast."))
+
+    page = here.get("/journeys/t1").text
+    card = card_of(page, shelf["logic"])
+    assert "closely, which was changed since: ask again." in text_of(page)
+    assert "Darkness over all the coast." in card
+    assert "changed since" in card
+    assert "Followed by the answer 100%" in card
+    assert MISLED in card
+
+
+def test_of_a_memory_that_is_gone_for_good_nothing_is_denied(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 20)
+    here.delete(f"/v1/memories/{shelf['logic']}")
+
+    backend.redis.delete(f"memshare:trash:memory:{shelf['logic']}")
+
+    said = text_of(here.get("/journeys/t1").text)
+    assert "Whether it follows a memory that is gone cannot be said any more" in said
+    assert "follows none" not in said
+
+
+def test_a_wrong_memory_is_changed_from_the_journey_and_leads_back_to_it(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    answered(backend, shelf["logic"])
+    assert '<details class="card" id="edit">' in here.get(f"/memories/{shelf['logic']}").text
+    [link] = re.findall(r'href="(/memories/[^"]+)#edit">Change it', here.get("/journeys/t1").text)
+
+    form = here.get(html.unescape(link)).text
+    assert '<details class="card" id="edit" open>' in form
+    changed = here.post(
+        f"/memories/{shelf['logic']}", data=hidden(form, "edit") | {"prompt": "x", "answer": "y"}, headers=FROM_PAGE
+    )
+
+    assert changed.url.path == "/journeys/t1"
+    assert "The memory was changed. Ask again" in text_of(changed.text)
+    [undo] = re.findall(r'action="(/memories/[^"]+/text-before[^"]*)"', changed.text)
+    undone = here.post(html.unescape(undo), headers=FROM_PAGE)
+    assert undone.url.path == "/journeys/t1"
+    assert "red lamp by the sea A light." in card_of(undone.text, shelf["logic"])
+
+
+def test_once_a_memory_is_forgotten_the_right_fact_is_brought_in_from_the_journey(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    answered(backend, shelf["poem"])
+    assert "Bring in the right fact" not in here.get("/journeys/t1").text
+    assert '<details class="card" id="bring-in">' in here.get("/pool").text
+    here.delete(f"/v1/memories/{shelf['poem']}")
+    [link] = re.findall(r'href="(/pool[^"]+)#bring-in">Bring in the right fact', here.get("/journeys/t1").text)
+
+    form = here.get(html.unescape(link)).text
+    assert '<details class="card" id="bring-in" open>' in form
+    assert 'name="pool" required list="pools" value="poem"' in form
+    brought = here.post(
+        "/pool", data=hidden(form, "bring-in") | {"pool": "poem", "answer": "A new poem.", "new_pool": "yes"},
+        headers=FROM_PAGE,
+    )  # fmt: skip
+
+    assert brought.url.path == "/journeys/t1"
+    assert "It is in the pool. Ask again" in text_of(brought.text)
+    assert backend.client.memories.stats().by_pool["poem"] == 1
+
+
+def hidden(page: str, form: str) -> dict[str, str]:
+    """The hidden fields of a form, by the id of what it stands in."""
+    part = page[page.index(f'id="{form}"') :].split("</form>")[0]
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', part))
