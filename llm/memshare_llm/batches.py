@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
@@ -65,6 +66,7 @@ class Batches(Generic[T, R]):
         self._client = client
         self._ledger = ledger
         self._wait = wait
+        self._gather: Any = client.register_script(Path(__file__).with_name("gather.lua").read_text("utf-8"))
 
     def said(self, journey: str) -> R | None:
         """What the call of another message has said of this journey."""
@@ -110,25 +112,16 @@ class Batches(Generic[T, R]):
                 raise being_asked
             # The worker that asked was killed: what has waited long enough waits for the others of its batch alone.
             first = min(now, max(float(at or now), now + GATHER_AGAIN - self._wait))
-        with self._client.pipeline() as step:
-            step.zadd(key, {member: first}, nx=True)
-            step.zcard(key)
-            step.zscore(key, member)
-            step.expire(key, KEPT_SECONDS)
-            found: list[Any] = step.execute()
-        there, since = found[1], first if found[2] is None else float(found[2])
-        left = since + self._wait - now
-        if there < self._most and left > 0:
-            why = f"It waits until {self._most} memories can be asked about in one call, at most {self._wait:g} s."
-            raise NotYet(why, left, hold)
-        if not self._client.zrem(key, member):
-            raise being_asked  # another worker has just taken it
-        popped: Any = self._client.zpopmin(key, self._most - 1)
-        others = [WaitingTask(self._hop.message.model_validate_json(str(text)), float(at)) for text, at in popped]
-        waited = [WaitingTask(task, since), *others]
-        for one in waited:
-            self._client.set(self._state_key(one.task.journey), f"{_ASKING}{own} {one.since}", ex=KEPT_SECONDS)
-        return waited
+        keep, most, begins = KEPT_SECONDS, self._most, self._state_key("")
+        step = [member, state, first, now, self._wait, most, begins, f"{_ASKING}{own} ", keep]
+        found: list[str] = self._gather(keys=[key], args=step)
+        if not found:
+            raise being_asked
+        if len(found) == 1:
+            why = f"It waits until {most} memories can be asked about in one call, at most {self._wait:g} s."
+            raise NotYet(why, float(found[0]), hold)
+        read = self._hop.message.model_validate_json
+        return [WaitingTask(read(text), float(at)) for text, at in zip(found[::2], found[1::2], strict=True)]
 
     def leave(self, task: T) -> None:
         """It waits no longer: there is nothing to be asked about it."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier
 from typing import Any
 from uuid import UUID
 
@@ -117,6 +120,28 @@ def test_ten_memories_are_asked_about_in_one_call_and_each_message_brings_its_ow
     assert [one.journey for one in others] == [task.journey for task in some[:-1]]
     assert sum(one.usage.prompt_tokens for one in (*others, last)) == 103
     assert (last.usage.prompt_tokens, others[0].usage.prompt_tokens) == (13, 10)
+
+
+def test_messages_that_come_at_the_same_time_make_full_calls(
+    tasks: Callable[..., list[ExtractTask]], redis_client: redis.Redis, ledger: Ledger
+) -> None:
+    batches = Batches(EXTRACT, "concepts", redis_client, ledger, 60)
+    together = Barrier(8)
+
+    def gather(some: Sequence[ExtractTask]) -> list[int]:
+        """How many each call of a thread is about."""
+        together.wait()
+        calls = []
+        for task in some:
+            with suppress(NotYet):
+                calls.append(len(batches.gather(task)))
+        return calls
+
+    some = tasks(*(f"Word{number}" for number in range(8 * 5 * MOST)))
+    with ThreadPoolExecutor(8) as threads:
+        calls = [size for one in threads.map(gather, [some[first::8] for first in range(8)]) for size in one]
+
+    assert calls == [MOST] * 40
 
 
 def test_what_has_waited_long_enough_is_asked_about_with_those_that_are_there(
