@@ -40,6 +40,10 @@ NOT_QUICK = {"redis_folder", "store", "opener"}
 NOT_QUICK_FOLDERS = [Path(__file__).parent / "unit" / name for name in ("memory_service/encoders", "retriever_trainer")]
 """Tests that load torch."""
 
+REAL_PROCESSES = [Path(__file__).parent / name for name in ("browser", "faults", "flow")]
+"""Tests that wait for workers or a browser, which other work on the machine can hold up for longer than they allow.
+
+Each has a second try, and the last lines of a run name those that took it: look into one that is named twice."""
 
 IN_MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30  # bytes; a whole run writes half as much
@@ -95,7 +99,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick, keep the tests that use neither Redis nor a pool nor torch, and are not marked as slow."""
+    """Give those of real processes a second try; --quick keeps those without Redis, pool, torch and mark `slow`."""
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in REAL_PROCESSES):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     if config.getoption("--quick"):
         config.hook.pytest_deselected(items=[item for item in items if not _is_quick(item)])
         items[:] = [item for item in items if _is_quick(item)]
