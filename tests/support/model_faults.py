@@ -20,15 +20,21 @@ _CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant",
 _GOOD: dict[str, Any] = {"id": "1", "object": "chat.completion", "created": 1, "model": "small", "choices": [_CHOICE]}
 
 
+class Made(NamedTuple):
+    """An answer that takes seconds to make: once, when it is wanted."""
+
+    make: Callable[[], bytes]
+
+
 class Fault(NamedTuple):
     """An answer, and how a call that gets it is to end; `slow` where only the time limit ends it."""
 
-    answer: bytes | Answering
+    answer: bytes | Made | Answering
     end: End
     slow: bool = False
 
     def given(self) -> Answering:
-        answer = self.answer
+        answer = self.answer.make() if isinstance(self.answer, Made) else self.answer
         return (lambda connection, _: connection.sendall(answer)) if isinstance(answer, bytes) else answer
 
 
@@ -59,13 +65,9 @@ def _error(status: int, end: End) -> Fault:
 @cache
 def packed(encoding: str, megabytes: int) -> bytes:
     """So many megabytes of spaces, packed."""
-    packer = zlib.compressobj(9, wbits=31 if encoding == "gzip" else 15)
+    packer = zlib.compressobj(1, wbits=31 if encoding == "gzip" else 15)
     parts = [packer.compress(b" " * 2**20) for _ in range(megabytes)]
     return b"".join(parts) + packer.flush()
-
-
-def _later(make: Callable[[], bytes]) -> Answering:
-    return lambda connection, _ending: connection.sendall(make())
 
 
 def _endless(head: bytes, part: bytes) -> Answering:
@@ -136,23 +138,23 @@ FAULTS: Mapping[str, Fault] = {
     "bytes that are no UTF-8": Fault(http(json.dumps(_GOOD).encode().replace(b"Blue.", b"caf\xe9")), "again"),
     "UTF-16": Fault(http(json.dumps(_GOOD).encode("utf-16")), "again"),
     "a text that is too long": Fault(_content("x" * 300_000), "never"),
-    "a reply that is too long": Fault(_later(lambda: http(b" " * 9_000_000)), "never"),
-    "lists in lists": Fault(_later(lambda: http(b"[" * _LONG)), "again"),
-    "a million choices": Fault(_later(lambda: http(b'{"choices":[' + b"{}," * (_LONG // 3) + b"{}]}")), "again"),
-    "a million parts": Fault(_later(lambda: _content([1] * (_LONG // 3))), "again"),
+    "a reply that is too long": Fault(Made(lambda: http(b" " * 9_000_000)), "never"),
+    "lists in lists": Fault(Made(lambda: http(b"[" * _LONG)), "again"),
+    "a million choices": Fault(Made(lambda: http(b'{"choices":[' + b"{}," * (_LONG // 3) + b"{}]}")), "again"),
+    "a million parts": Fault(Made(lambda: _content([1] * (_LONG // 3))), "again"),
     "a million wrong calls": Fault(
-        _later(lambda: _choice(message={"role": "assistant", "content": "Blue.", "tool_calls": [{}] * 1_000_000})),
+        Made(lambda: _choice(message={"role": "assistant", "content": "Blue.", "tool_calls": [{}] * 1_000_000})),
         "reply",
     ),
-    "a million details": Fault(_later(lambda: http({"detail": [{}] * 1_000_000}, "422 No")), "never"),
+    "a million details": Fault(Made(lambda: http({"detail": [{}] * 1_000_000}, "422 No")), "never"),
     "an error of lists in lists": Fault(http(b"[" * 90_000, "500 Oh"), "again"),
     "packed": Fault(http(gzip.compress(json.dumps(_GOOD).encode()), content_encoding="gzip"), "reply"),
-    "a gzip bomb": Fault(_later(lambda: http(packed("gzip", 600), content_encoding="gzip")), "never"),
-    "a deflate bomb": Fault(_later(lambda: http(packed("deflate", 600), content_encoding="deflate")), "never"),
+    "a gzip bomb": Fault(Made(lambda: http(packed("gzip", 600), content_encoding="gzip")), "never"),
+    "a deflate bomb": Fault(Made(lambda: http(packed("deflate", 600), content_encoding="deflate")), "never"),
     "a bomb in a bomb": Fault(
-        _later(lambda: http(gzip.compress(packed("gzip", 600)), content_encoding="gzip, gzip")), "never"
+        Made(lambda: http(gzip.compress(packed("gzip", 600)), content_encoding="gzip, gzip")), "never"
     ),
-    "a bomb as an error": Fault(_later(lambda: http(packed("gzip", 600), "500 Oh", content_encoding="gzip")), "never"),
+    "a bomb as an error": Fault(Made(lambda: http(packed("gzip", 600), "500 Oh", content_encoding="gzip")), "never"),
     "packed six times": Fault(http(b"x", content_encoding=", ".join(["gzip"] * 6)), "again"),
     "not packed as it says": Fault(http(_GOOD, content_encoding="gzip"), "again"),
     "packed and cut": Fault(http(gzip.compress(b"{" * 10_000)[:-20], content_encoding="gzip"), "again"),
