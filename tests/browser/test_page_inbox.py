@@ -213,6 +213,11 @@ def test_without_scripts_the_ticked_ones_of_a_statement_that_has_changed_are_kep
         first = item.locator("button").first
         expect(first).to_have_text(re.compile("^Grade again"))
         expect(item.locator("button.main")).to_have_count(1)
+        item.get_by_role("link", name="whole").last.click()
+        for name in ("Grade again", "Show it again"):
+            expect(page.locator("main").get_by_role("button", name=name)).to_be_visible()
+        expect(page.locator("main .notice")).to_contain_text("which it was written from, was changed")
+        page.go_back()
         item.get_by_label("About Of wood.").uncheck()
         item.get_by_role("button", name="Keep").click()
         expect(page.locator(".notice.good")).to_contain_text("1 memory")

@@ -156,7 +156,7 @@ def settle_stale(visit: Visit) -> Done:
         undo = f"/memories/{done[0]}/restore?{urlencode({'ids': named, 'back': _here(visit)})}"
     elif named and do == "keep":
         undo = f"{HERE}/stale?{urlencode({'memory': named, 'decision': 'stale', **visit.given('kind')})}"
-    return Done(_here(visit), f"{STALE_SAID[do]}: {some}.", undo)
+    return Done(visit.own_page("back") or _here(visit), f"{STALE_SAID[do]}: {some}.", undo)
 
 
 def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
