@@ -19,6 +19,9 @@ Status = Literal["active", "hidden", "stale"]
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
+Became = Literal["changed", "forgotten", "found wrong"]
+"""What became of a statement, so that what was written from it is stale."""
+
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
 
@@ -40,6 +43,14 @@ class Revision(Message):
     model: str | None = None
 
 
+class Cause(Message):
+    """What became of a memory, and when (Unix time in seconds), so that another one is stale."""
+
+    memory: UUID
+    became: Became
+    at: Moment
+
+
 class Memory(Message):
     """One memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
 
@@ -59,6 +70,9 @@ class Memory(Message):
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown, or was a part of")
     created: Moment = Field(description="Unix time in seconds")
     status: Status = "active"
+    because: tuple[Cause, ...] = Field(
+        default=(), description="why it is stale, or was until a person kept it; none where that is not known"
+    )
     history: tuple[Revision, ...] = Field(default=(), description="what it said before, oldest first")
     concepts: Concepts = Field(
         default={},

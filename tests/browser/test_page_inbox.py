@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -18,12 +18,15 @@ from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_memory.curate.requests import ConflictDecision, Edit, Forget
+from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.encoder_names import ENCODER, first_name
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.standings import Standing, Standings, standings_key
 from memshare_memory.recall.trust import decided
+from memshare_memory.stores.store import Where
 from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, add, looking, press, require_harmless, require_readable
-from tests.support.deployment import Deployment
+from tests.support.deployment import Deployment, wait_for
 from tests.support.served import served
 
 POOL = "inbox"
@@ -118,22 +121,143 @@ def test_what_was_said_of_a_contradiction_is_undone_and_a_side_is_opened_with_a_
         conflicts.drop(POOL, [one, other])
 
 
-def test_a_stale_memory_that_was_kept_is_stale_again_after_undo(
+@pytest.fixture
+def nothing_stale(deployment: Deployment) -> Iterator[None]:
+    """What a test leaves stale is gone once it is over."""
+    memories = deployment.client.memories
+    yield
+    if left := [one.id for one in memories.every(Where(pool="logic", status="stale"))]:
+        memories.purge(Forget(ids=tuple(left)))
+
+
+def written_from(deployment: Deployment, statement: UUID, *answers: str) -> list[UUID]:
+    """Answers whose agent was shown a statement."""
+    made = [
+        Memory(
+            id=memory_id("logic", f"About {one}", one), pool="logic", agent="logic", kind="riddle",
+            prompt=f"About {one}", answer=one, parents=(statement,), created=time.time(),
+        )
+        for one in answers
+    ]  # fmt: skip
+    return deployment.client.memories.restore(made)
+
+
+def statuses(deployment: Deployment, memories: list[UUID]) -> list[str]:
+    return [deployment.client.memories.get(one).status for one in memories]
+
+
+@pytest.mark.usefixtures("nothing_stale")
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")])
+def test_what_is_stale_of_one_statement_is_one_card_and_is_decided_together_with_a_key_each(
+    browser: Browser, deployment: Deployment, url: str, size: dict[str, int], scheme: str
+) -> None:
+    memories, text = deployment.client.memories, f"Piers of {scheme} wood float. {HOSTILE}"
+    [statement] = add(deployment, text, prompt=None)
+    answers = (f"{text} So it is.", f"They swim in {scheme} water.", f"Not at all, say the {scheme} ones.")
+    written = written_from(deployment, statement, *answers)
+    memories.forget(Forget(ids=(statement,)))
+
+    with looking(browser, viewport=size, color_scheme=scheme) as watched:
+        page = watched.see("/inbox?kind=stale%20memory", url)
+        item, boxes = page.locator(".item"), page.locator(".item input[type=checkbox]")
+        expect(item).to_have_count(1)
+        expect(page.locator(".filters [aria-current]")).to_have_text("Stale memories 1")
+        expect(page.locator("#inbox-count")).to_have_text(re.compile("^[0-9]+$"))
+        expect(item).to_contain_text("This was forgotten. What was written from it")
+        expect(item).to_contain_text("Piers of")
+        expect(item.get_by_text("repeats its words")).to_have_count(1)
+        expect(boxes).to_have_count(3)
+        require_readable(page)
+
+        press(item, "s")
+        expect(page.locator(".notice.good")).to_contain_text("Kept, and shown again: 3 memories.")
+        expect(item).to_have_count(0)
+        assert statuses(deployment, written) == ["active"] * 3
+        page.get_by_role("button", name="Undo").click()
+        expect(item).to_contain_text("This was forgotten.")
+        assert statuses(deployment, written) == ["stale"] * 3
+
+        press(item, "d")
+        expect(page.locator(".notice.good")).to_contain_text("Forgotten: 3 memories.")
+        page.get_by_role("button", name="Undo").click()
+        expect(boxes).to_have_count(3)
+        assert statuses(deployment, written) == ["stale"] * 3
+
+        kept = page.locator(f".item input[value='{written[1]}']")
+        kept.uncheck()
+        item.focus()
+        page.evaluate("htmx.trigger(document.body, 'changed')")  # what was unticked stays so as the page changes
+        expect(kept).not_to_be_checked()
+        press(item, "a")
+        expect(page.locator(".notice.good")).to_contain_text("Being graded, then shown again or hidden: 2 memories.")
+        expect(boxes).to_have_count(1)
+        require_harmless(page)
+        wait_for(lambda: "stale" not in statuses(deployment, [written[0], written[2]]), 30, "two to be graded")
+        assert statuses(deployment, written) == ["active", "stale", "active"]
+        assert [memories.get(one).score is None for one in written] == [False, True, False]
+
+
+@pytest.mark.usefixtures("nothing_stale")
+def test_without_scripts_the_ticked_ones_of_a_statement_that_has_changed_are_kept_and_undone(
     browser: Browser, deployment: Deployment, url: str
 ) -> None:
-    [memory] = add(deployment, "piers float", pool=POOL)
-    stale = deployment.client.memories.get(memory).model_copy(update={"status": "stale"})
-    deployment.client.memories.restore([stale])
+    [statement] = add(deployment, "The quay is built of oak.", prompt=None)
+    written = written_from(deployment, statement, "Of oak, all of it.", "Of wood.")
+    deployment.client.memories.edit(Edit(id=statement, answer="The quay is built of stone."))
 
-    with looking(browser) as watched:
+    with looking(browser, expected=True, java_script_enabled=False) as watched:
         page = watched.see("/inbox?kind=stale%20memory", url)
-        page.get_by_role("button", name="Keep it").click()
-        assert deployment.client.memories.get(memory).status == "active"
+        item = page.locator(".item")
+        for text in ("This has changed", "built of oak.", "built of stone."):
+            expect(item).to_contain_text(text)
+        first = item.locator("button").first
+        expect(first).to_have_text(re.compile("^Grade again"))
+        expect(item.locator("button.main")).to_have_count(1)
+        item.get_by_role("link", name="whole").last.click()
+        for name in ("Grade again", "Show it again"):
+            expect(page.locator("main").get_by_role("button", name=name)).to_be_visible()
+        expect(page.locator("main .notice")).to_contain_text("which it was written from, was changed")
+        page.go_back()
+        item.get_by_label("About Of wood.").uncheck()
+        item.get_by_role("button", name="Keep").click()
+        expect(page.locator(".notice.good")).to_contain_text("1 memory")
+        assert statuses(deployment, written) == ["active", "stale"]
         page.get_by_role("button", name="Undo").click()
-        expect(page.get_by_role("button", name="Keep it")).to_be_visible()
-        assert deployment.client.memories.get(memory).status == "stale"
-        press(page.locator(".item"), "d")
-        expect(page.get_by_role("button", name="Keep it")).to_have_count(0)
+        assert statuses(deployment, written) == ["stale", "stale"]
+        for box in item.locator("input[type=checkbox]").all():
+            box.uncheck()
+        item.get_by_role("button", name="Forget").click()
+        expect(page.locator("main")).to_contain_text("tick the memories that you mean")
+        assert statuses(deployment, written) == ["stale", "stale"]
+
+
+def test_whatever_was_found_wrong_says_so_wherever_it_stands_and_what_was_right_is_contradicted_no_more(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    one, other = add(deployment, "Buoys are green.", "Buoys are red.", pool="buoys", kind="knowledge")
+    compared = Compared(
+        memory_id=one, contradicted={other: "Green or red."}, compared=1, model="scripted", usage=Usage()
+    )
+    with connect(deployment.settings.redis) as client, looking(browser) as watched:
+        Conflicts(client).note("buoys", compared, [other])
+        page = watched.see("/pool?pool=buoys", url)
+        expect(page.locator("#found").get_by_text("contradicted")).to_have_count(2)
+        deployment.client.memories.decide(ConflictDecision(memories=(one, other), contradict=True, right=other))
+
+        watched.see("/pool?pool=buoys", url)
+        expect(page.locator("#found").get_by_text("contradicted")).to_have_count(0)
+        loser = page.locator("#found tr", has_text="Buoys are green.")
+        require_readable(page)
+        loser.get_by_text(f"not shown: memory {str(other)[:8]} was found right").click()
+        expect(page).to_have_url(f"{url}/memories/{other}")
+        expect(page.get_by_role("heading", name="Found right over")).to_be_visible()
+        expect(page.get_by_role("heading", name="Contradicted by")).to_have_count(0)
+        page.get_by_role("link", name="About Buoys are green.").click()
+        expect(page.locator("main .notice.bad")).to_contain_text(
+            "It is not shown: About Buoys are red. was found right."
+        )
+        require_readable(page)
+        Conflicts(client).drop("buoys", [one, other])
 
 
 def test_names_of_a_pool_that_was_looked_at_are_merged_here(browser: Browser, deployment: Deployment) -> None:

@@ -19,6 +19,7 @@ from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer, well
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty, wait_for
+from tests.support.terminal import Terminal
 
 MUSEUM = "When is the museum closed?"
 
@@ -152,3 +153,28 @@ def test_a_person_decides_what_contradicts_what(deployment: Deployment) -> None:
     memories.decide(ConflictDecision(memories=(one, other), contradict=False))
     assert memories.conflicts("bath") == []
     assert len(shown(deployment, "When is the pool being cleaned?", "bath")) == 2
+
+
+def test_what_agents_wrote_from_what_a_person_finds_wrong_is_stale_until_that_is_taken_back(
+    deployment: Deployment,
+) -> None:
+    terminal, memories = Terminal(deployment.settings.data), deployment.client.memories
+    about = "When is the lighthouse closed?"
+    wrong = add(deployment, "The lighthouse is closed on Mondays.", "poem", about, KNOWLEDGE)
+    right = add(deployment, "The lighthouse is closed on Tuesdays.", "poem", f"{about} Say when.", KNOWLEDGE)
+    wait_for(lambda: memories.conflicts("poem"), 20, "the two to contradict each other")
+    journey = deployment.settled(deployment.client.submit("poem", f"{about} Tell me.", kind="limerick").id)
+    assert wrong in {one.id for one in journey.memories}
+    assert journey.memory_id is not None
+    written = str(journey.memory_id)
+
+    said = terminal.run("memories", "conflicts", "--right", str(right), str(wrong))
+    assert "1 memory written from the other one: stale now" in " ".join(said.stderr.split())
+    [stale] = terminal.json("memories", "list", "--pool", "poem", "--status", "stale")
+    assert stale["id"] == written
+    assert [(one["memory"], one["became"]) for one in stale["because"]] == [(str(wrong), "found wrong")]
+    assert f"{str(wrong)[:8]} was found wrong" in " ".join(terminal.run("memories", "show", written).stdout.split())
+    assert "Not shown, for a person found right" in terminal.run("memories", "show", str(wrong)).stdout
+
+    terminal.run("memories", "conflicts", "--undecided", str(right), str(wrong))
+    assert memories.get(journey.memory_id).status == "active"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -17,7 +17,8 @@ from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.after import Admitted, After, parts_among
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.forget.take_out import TakeOut
-from memshare_memory.memory import Memory, Status, memory_id, saying
+from memshare_memory.memory import Became, Cause, Memory, memory_id, saying
+from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, search_one
 
@@ -31,6 +32,7 @@ class Admission:
     def __init__(self, client: redis.Redis, after: Sequence[After]) -> None:
         self._client = client
         self._after = after
+        self._conflicts = Conflicts(client)
         self._take_out = TakeOut(client)
 
     def admit(
@@ -45,8 +47,9 @@ class Admission:
         own = memory_id(task.pool, task.prompt, task.answer)
         named = {own, *(one.id for one in task.shown)}
         there = store.page(Where(ids=sorted(named)), len(named)).memories
-        stale = outdated(store, task.pool, task.shown, there)
-        memory = memory_of(graded, time.time(), "stale" if stale else "active", learnt)
+        wrong = self._conflicts.wrong(task.pool, [one.id for one in task.shown])
+        stale, because = outdated(store, task.pool, task.shown, there, wrong)
+        memory = memory_of(graded, time.time(), because if stale else None, learnt)
 
         # 2. Does the pool have it? A task that is settled again is no rival of itself, unless a person has changed what
         # it became.
@@ -83,8 +86,13 @@ class Admission:
         return Settlement(memory_id=memory.id, outcome=outcome, reason=reason, parts=parts_among(following)), following
 
 
-def memory_of(graded: GradedTask, created: float, status: Status = "active", learnt: Sequence[UUID] = ()) -> Memory:
-    """The memory that a graded pair would become: a seed as one that a person brought in, of no task."""
+def memory_of(
+    graded: GradedTask, created: float, because: Sequence[Cause] | None = None, learnt: Sequence[UUID] = ()
+) -> Memory:
+    """The memory that a graded pair would become: a seed as one that a person brought in, of no task.
+
+    With `because` it is stale.
+    """
     task, score = graded.task, graded.score
     return Memory(
         id=memory_id(task.pool, task.prompt, task.answer),
@@ -101,7 +109,8 @@ def memory_of(graded: GradedTask, created: float, status: Status = "active", lea
         task_id=None if task.seed else task.journey,
         parents=(*(shown.id for shown in task.shown), *learnt),
         created=created,
-        status="active" if task.seed else status,
+        status="active" if task.seed or because is None else "stale",
+        because=() if task.seed or because is None else tuple(because),
     )
 
 
@@ -143,20 +152,30 @@ def why_it_stands(rival: Memory) -> str:
     return f"the pool has it already{graded}{is_not_shown}"
 
 
-def outdated(store: Store, pool: str, shown: Sequence[Shown], there: Sequence[Memory]) -> str | None:
-    """Why what was written from these memories is stale; None where nothing has become of them. `there` are those left.
+def outdated(
+    store: Store, pool: str, shown: Sequence[Shown], there: Sequence[Memory], wrong: Collection[UUID]
+) -> tuple[str, tuple[Cause, ...]]:
+    """Why what was written from these memories is stale, in words and by its causes; no words where it is not.
 
-    It is where one is stale itself or was forgotten, and where a statement says something else. One in whose place
-    the pool has a better pair with the same answer was not forgotten.
+    It is where one is stale itself or was forgotten, and where a statement says something else or was found `wrong`.
+    `there` are those left. One in whose place the pool has a better pair with the same answer was not forgotten.
     """
     left = {memory.id: memory for memory in there}
+    why, causes = "", dict[Cause, None]()
     for one in shown:
         memory = left.get(one.id)
+        became: Became | None = None
         if memory is None:
             if one.said is not None and not store.page(Where(pool=pool, saying=one.said), 1).memories:
-                return f"the memory {one.id} was forgotten after it was shown"
+                became = "forgotten"
         elif memory.status == "stale":
-            return f"the memory {one.id} has become stale since it was shown"
+            why = why or f"the memory {one.id} has become stale since it was shown"
+            causes |= dict.fromkeys(memory.because)
         elif memory.is_statement and one.said not in (None, saying(memory.answer)):
-            return f"the memory {one.id} was changed after it was shown"
-    return None
+            became = "changed"
+        elif memory.is_statement and one.id in wrong:
+            became = "found wrong"
+        if became:
+            why = why or f"the memory {one.id} was {became} after it was shown"
+            causes[Cause(memory=one.id, became=became, at=time.time())] = None
+    return why, tuple(causes)

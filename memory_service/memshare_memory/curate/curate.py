@@ -14,12 +14,12 @@ from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.comparing import ComparisonRequests, Send
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.curate.stale import derived_from, make_stale
+from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale, stale_once
 from memshare_memory.curate.write import write
 from memshare_memory.forget.credit_snapshot import Worths, by_pool
 from memshare_memory.memory import Memory, Revision, memory_id
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.conflicts import MemoryConflict, Verdict
+from memshare_memory.recall.conflicts import MemoryConflict, Rivals, Verdict
 from memshare_memory.recall.credibility_ranking import CredibilityEstimate, CredibilityRanking
 from memshare_memory.stores.store import Store, Where
 
@@ -85,7 +85,7 @@ class Curate:
             if rewritten:
                 self._worths.drop([changed])
                 self._ranking.note(recall.store, [changed.id])
-                make_stale(recall, [one for one in derived_from(recall.store, [before]) if one.id != before.id])
+                make_stale(recall, stale_once(recall.store, before, "changed"))
         if rewritten:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
             self._follow([changed], [changed])
@@ -106,28 +106,42 @@ class Curate:
             recall.store.delete(gone)
         return gone
 
-    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, CredibilityEstimate, list[UUID]]]:
+    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, CredibilityEstimate, Rivals]]:
         """Memories with their credibility and their rivals; unknown ids are left out."""
         found = []
         for pool, memories in by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):
             rivals = self._ranking.conflicts.rivals(pool, [memory.id for memory in memories])
             for memory, how in zip(memories, self._ranking.credibilities(pool, memories), strict=True):
-                found.append((memory, how, list(rivals.get(memory.id, ()))))
+                found.append((memory, how, rivals.get(memory.id, {})))
         return found
 
     def decide(self, decision: ConflictDecision) -> None:
-        """Note what a person says of two memories of one pool; raises `BadInput` for what are none."""
+        """Note what a person says of two memories of one pool; raises `BadInput` for what are none.
+
+        What was written from a statement is stale once that was found wrong, and no more once this was taken back.
+        """
         one, other = (_get(self._pool().store, memory) for memory in decision.memories)
         if one.pool != other.pool or one.id == other.id:
             raise BadInput("Give two memories of one pool: no others can contradict each other.")
         conflicts = self._ranking.conflicts
-        if not decision.undecided:
-            verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
+        with self._pool.writing(alone_in=one.pool) as recall:
+            wrong = conflicts.wrong(one.pool, decision.memories)
             if decision.right is not None:
-                verdict = "right" if decision.right == one.id else "wrong"
-            conflicts.judge(one.pool, one.id, other.id, verdict)
-        elif not conflicts.take_back(one.pool, one.id, other.id):
-            raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
+                loser = other if decision.right == one.id else one
+                found = stale_once(recall.store, loser, "found wrong") if loser.id not in wrong else ()
+                make_stale(recall, [child for child in found if child.id != decision.right])
+            if not decision.undecided:
+                verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
+                if decision.right is not None:
+                    verdict = "right" if decision.right == one.id else "wrong"
+                conflicts.judge(one.pool, one.id, other.id, verdict)
+            elif not conflicts.take_back(one.pool, one.id, other.id):
+                raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
+            wrong -= conflicts.wrong(one.pool, decision.memories)
+            for each in (one, other):
+                if each.id in wrong:
+                    children = [child.id for child in derived_from(recall.store, each)]
+                    no_longer_stale(recall, children, {each.id}, "found wrong")
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
@@ -140,7 +154,7 @@ def _begun_anew(changed: Memory, before: Memory, by: str) -> Memory:
         prompt=before.prompt, answer=before.answer, until=time.time(), by=by, score=before.score, model=before.model
     )
     cleared: dict[str, object] = {
-        "score": None, "model": None, "criteria": {}, "rubric_version": None, "concepts": {},
+        "score": None, "model": None, "criteria": {}, "rubric_version": None, "concepts": {}, "because": (),
     }  # fmt: skip
     if changed.status == "stale":
         cleared["status"] = "active"  # a person has looked at it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from uuid import UUID
 
 import redis
@@ -17,7 +17,7 @@ from memshare_memory.curate.concept_decisions import drop_decisions, forget_deci
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
 from memshare_memory.curate.rewriting import rewrite_all
 from memshare_memory.curate.selection import Selection
-from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale
+from memshare_memory.curate.stale import make_stale, no_longer_stale, stale_once
 from memshare_memory.curate.traces import remove_traces
 from memshare_memory.curate.write import write
 from memshare_memory.forget.answers import (
@@ -80,7 +80,7 @@ class Forgetting:
             meant = Selection.find(recall.store, self._trash, forget)
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
-            stale = {one: self._left_behind(recall, meant, [memory]) for one, memory in meant.there.items()}
+            stale = {one: _left_behind(recall, meant, memory) for one, memory in meant.there.items()}
             self._take_out.put_in_trash(meant.there.values(), stale)
             make_stale(recall, [child for children in stale.values() for child in children])
             self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
@@ -89,8 +89,8 @@ class Forgetting:
 
     def trash(self, request: TrashRequest) -> TrashPage:
         """What is in the trash."""
-        ids = self._trash.ids(request.prefix)
-        if request.submitter is None and request.pools is None:
+        ids = list(request.ids) or self._trash.ids(request.prefix)
+        if request.submitter is None and request.pools is None and not request.ids:
             return TrashPage(total=len(ids), forgotten=tuple(self._trash.read(ids[: request.limit])))
         found = [
             one
@@ -113,7 +113,7 @@ class Forgetting:
             worth = CreditSnapshot(**item.model_dump(include=set(CreditSnapshot._fields)))
             self._worths.put_back(item.memory, worth, there)
         with self._pool.writing() as recall:
-            no_longer_stale(recall, {one for item in back.values() for one in item.made_stale})
+            no_longer_stale(recall, {one for item in back.values() for one in item.made_stale}, back, "forgotten")
         self._ranking.note(self._pool().store, back.keys())
         self._ask_for_concepts(found)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
@@ -128,7 +128,7 @@ class Forgetting:
         """
         with self._pool.writing() as recall:
             meant = Selection.find(recall.store, self._trash, forget)
-            make_stale(recall, self._left_behind(recall, meant, meant.there.values()))
+            make_stale(recall, [one for each in meant.there.values() for one in _left_behind(recall, meant, each)])
             self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
@@ -168,10 +168,6 @@ class Forgetting:
                 [item.model_copy(update={"arm": less(item.arm or "", item.given[submitter]), "given": left})]
             )
 
-    def _left_behind(self, recall: Recall, meant: Selection, memories: Iterable[Memory]) -> list[Memory]:
-        """What was written from the statements among these, and is not forgotten with them."""
-        return [one for one in derived_from(recall.store, memories) if one.id not in meant.there]
-
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, ForgottenMemory]:
         if request.submitter is not None:
             items = [one for one in self._trash.every() if one.memory.submitter == request.submitter]
@@ -184,6 +180,11 @@ class Forgetting:
         if not request.ids and request.submitter is None:
             raise BadInput("Say what to restore: ids, or a submitter.")
         return found
+
+
+def _left_behind(recall: Recall, meant: Selection, memory: Memory) -> list[Memory]:
+    """What is stale once a memory is gone, and is not forgotten with it."""
+    return [one for one in stale_once(recall.store, memory, "forgotten") if one.id not in meant.there]
 
 
 def _unname(recall: Recall, editor: str) -> None:

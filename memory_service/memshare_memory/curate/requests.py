@@ -89,10 +89,11 @@ class RestoreForgotten(Message):
 class TrashRequest(Message):
     """Which forgotten memories to look at, the last one forgotten first; `prefix` is what their ids begin with.
 
-    With `pools` those of other pools do not count.
+    With `ids` those of them that are there. With `pools` those of other pools do not count.
     """
 
     submitter: str | None = None
     pools: tuple[str, ...] | None = None
+    ids: tuple[UUID, ...] = ()
     prefix: str = Field(default="", pattern=r"^[0-9a-f-]{0,36}$")
     limit: int = Field(default=50, ge=1, le=1_000)

@@ -180,6 +180,10 @@ class JudgedMemory(Message):
     memory: Memory
     credibility: Credibility
     conflicts: tuple[UUID, ...]
+    lost_to: tuple[UUID, ...] = Field(
+        default=(), description="of these, those that a person found right, and that are shown in its place"
+    )
+    won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
 
 
 class Refusal(Message):

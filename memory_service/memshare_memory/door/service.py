@@ -114,7 +114,17 @@ class Service:
         return self._curate.add(memories)
 
     def _judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
+        judged = self._curate.judge(ids)
+        right = sorted({one for *_, rivals in judged for one, said in rivals.items() if said == "wrong"})
+        active = self._pool().store.page(Where(ids=right, status="active"), len(right)).memories if right else []
+        shown = {memory.id for memory in active}
         return [
-            JudgedMemory(memory=memory, credibility=Credibility(**known._asdict()), conflicts=tuple(rivals))
-            for memory, known, rivals in self._curate.judge(ids)
+            JudgedMemory(
+                memory=memory,
+                credibility=Credibility(**known._asdict()),
+                conflicts=tuple(rivals),
+                lost_to=tuple(one for one, said in rivals.items() if said == "wrong" and one in shown),
+                won_over=tuple(one for one, said in rivals.items() if said == "right"),
+            )
+            for memory, known, rivals in judged
         ]

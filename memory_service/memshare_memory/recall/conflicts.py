@@ -86,6 +86,10 @@ class Conflicts:
         """Those of some memories that have rivals, with them."""
         return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
 
+    def wrong(self, pool: str, memories: Sequence[UUID]) -> set[UUID]:
+        """Those of some memories that a person found wrong, as another one is right."""
+        return {one for one, rivals in self.rivals(pool, memories).items() if "wrong" in rivals.values()}
+
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
         """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
         return client.hmget(links_key(pool), [str(one) for one in memories])

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
 from memshare.cli.curate.forgetting import say_stale, written_from
 from memshare.cli.options import By, Json, MemoryId, Pool, Submitter, login_name
-from memshare.client.client import INTERACTIVE, Client
-from memshare.client.models_at_work import is_graded_by_programs, require_scorer_model
+from memshare.client.client import Client
+from memshare.client.regrading import grade_again, grader_of
 from memshare.terminal.console import console, print_json, print_text
 from memshare.terminal.memory_ids import find_memory, short_id
 from memshare.terminal.memory_pages import the_pool
-from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
-from memshare_broker.wire.messages import AnsweredTask
 from memshare_memory.curate.requests import Edit, NewMemory
-from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.memory import KNOWLEDGE
 
 
 def add(
@@ -73,10 +70,10 @@ def edit(
     found = find_memory(client, memory_id)
     change = checked(Edit, "The change", id=found, by=by or login_name(), prompt=prompt, answer=answer, status=status)
     if grade:
-        _require_grading(client, client.memories.get(found))  # before anything is changed
+        grader_of(client, client.memories.get(found), "--grade")  # before anything is changed
     stale = 0 if prompt is answer is None else written_from(client, [found])
     memory = client.memories.edit(change)
-    graded = _grade(client, memory) if grade else None
+    graded = grade_again(client, memory, memory.submitter) if grade else None
     if as_json:
         print_json(memory.model_dump(mode="json") | {"stale": stale} | ({"grading": graded} if graded else {}))
         return
@@ -84,41 +81,3 @@ def edit(
     say_stale(stale)
     if graded:
         console.print(f"It is being graded: memshare trace {graded}", soft_wrap=True)
-
-
-def rubric_of(client: Client, memory: Memory) -> tuple[str, str]:
-    """The agent and the rubric by which a memory is graded; raises `BadInput` where there is none."""
-    if memory.is_statement:
-        raise BadInput(f"{str(memory.id)!r} is a statement, and only the answer to a task can be graded.")
-    cards = sorted(client.agents().values(), key=lambda card: card.name != memory.agent)
-    for card in cards:
-        if card.pool == memory.pool and card.rubric is not None:
-            return card.name, card.rubric
-    raise BadInput(f"No agent with the pool {memory.pool!r} says its rubric, so nothing of it can be graded.")
-
-
-def _require_grading(client: Client, memory: Memory) -> None:
-    _, rubric = rubric_of(client, memory)
-    if not is_graded_by_programs(client, rubric, memory.kind):
-        require_scorer_model(client, "--grade")
-
-
-def _grade(client: Client, memory: Memory) -> str:
-    """Send a memory to the scorer; returns the id of the journey."""
-    agent, rubric = rubric_of(client, memory)
-    name = str(uuid4())
-    pair = AnsweredTask(
-        journey=name,
-        agent=agent,
-        kind=memory.kind,
-        pool=memory.pool,
-        rubric=rubric,
-        prompt=memory.prompt or "",
-        answer=memory.answer,
-        model=None,
-        submitter=memory.submitter,
-        shown=(),
-        regrades=memory.id,
-    )
-    client.send(SCORE.entry(pair, name, INTERACTIVE, begins=True))
-    return name

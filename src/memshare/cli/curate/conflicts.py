@@ -9,6 +9,7 @@ import typer
 from rich.panel import Panel
 from rich.table import Table
 
+from memshare.cli.curate.forgetting import say_stale, written_from
 from memshare.cli.options import Json, OnlyPool
 from memshare.client.client import Client
 from memshare.client.contradictions import contradictions
@@ -113,10 +114,13 @@ def _decide(client: Client, decisions: Mapping[Said, Two | None], *, as_json: bo
     one, other = (find_memory(client, each) for each in typed)
     contradict = None if said == "undecided" else said != "dismissed"
     right = one if said == "right" else None
+    stale = 0 if right is None else written_from(client, [other])
     client.memories.decide(
         ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
     )
     if as_json:
-        print_json({"memories": [str(one), str(other)], "contradict": contradict, "right": right and str(right)})
+        verdict = {"contradict": contradict, "right": right and str(right), "stale": stale}
+        print_json({"memories": [str(one), str(other)], **verdict})
         return
     console.print(styled((f"{short_id(one)} and {short_id(other)} {_VERDICTS[said]}.", "bold")))
+    say_stale(stale, "the other one")

@@ -97,13 +97,15 @@ def list_memories(
     where = conditions.where(pool=pool, status=status)
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
-    columns, rows = [*_COLUMNS, *text_columns()], [row(memory) for memory in found]
+    more = [because] if status == "stale" else []
+    columns = [*_COLUMNS, *text_columns(), *("because" for _ in more)]
+    rows = [(*row(memory), *(tell(memory) for tell in more)) for memory in found]
     shown: list[dict[str, Any]] = [memory.model_dump(mode="json") for memory in found]
     if sort == "credibility":
         by_id = {one.memory.id: one for one in client.memories.judge([memory.id for memory in found])}
         judged = [by_id[memory.id] for memory in found if memory.id in by_id]
         columns, shown = ["credibility", *columns], [json_of(one) for one in judged]
-        rows = [(credibility_of(one), *row(one.memory)) for one in judged]
+        rows = [(credibility_of(one), *row(one.memory), *(tell(one.memory) for tell in more)) for one in judged]
     if as_json:
         print_json(shown)
         return
@@ -135,6 +137,11 @@ def row(memory: Memory) -> tuple[str | Text, ...]:
         short(memory.kind or "–", 12),
         *prompt_and_answer(memory),
     )
+
+
+def because(memory: Memory) -> str:
+    """Why a memory is stale, as people see it."""
+    return ", ".join(f"{short_id(one.memory)} was {one.became}" for one in memory.because) or "not known"
 
 
 def score_of(memory: Memory) -> str:

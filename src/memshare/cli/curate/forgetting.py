@@ -92,11 +92,11 @@ def written_from(client: Client, memories: Sequence[UUID]) -> int:
     return client.memories.forget_preview(Forget(ids=ids, only_children=True)).memories if ids else 0
 
 
-def say_stale(count: int) -> None:
-    """Say what became of memories that were written from a statement that was forgotten, or says something else."""
+def say_stale(count: int, source: str = "it") -> None:
+    """Say what became of memories that were written from a statement that is gone, was found wrong, or has changed."""
     if count:
         errors.print(
-            f"{counted(count)} written from it: stale now, and not shown until graded again (`memshare memories edit ID"
-            " --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them.",
+            f"{counted(count)} written from {source}: stale now, and not shown until graded again (`memshare memories"
+            " edit ID --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them.",
             soft_wrap=True,
         )

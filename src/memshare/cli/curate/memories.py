@@ -9,7 +9,7 @@ import typer
 from memshare.cli.curate.change_memories import add, edit
 from memshare.cli.curate.check import check
 from memshare.cli.curate.conflicts import conflicts
-from memshare.cli.curate.find_memories import list_memories, score_of, search
+from memshare.cli.curate.find_memories import because, list_memories, score_of, search
 from memshare.cli.curate.forgetting import forget
 from memshare.cli.curate.lift import lift_in_words, print_lifts
 from memshare.cli.curate.rephrase import rephrase
@@ -71,9 +71,13 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
         console.print(f"Lift {lift_in_words(lift)}.")
     if memory.source:
         console.print(f"Read in {memory.source}.")
+    if memory.status == "stale":
+        console.print(styled(("Stale", "yellow"), f", because {because(memory)}."))
     for rival in rivals:
         said = f" {short_id(rival.memory.id)} ({credibility_of(rival)}): {rival.memory.answer}"
-        console.print(styled(("Contradicted by", "yellow"), said))
+        decided = "Not shown, for a person found right" if rival.memory.id in judged.lost_to else "Contradicted by"
+        what = "Found right over" if rival.memory.id in judged.won_over else decided
+        console.print(styled((what, "yellow"), said))
     for revision in memory.history:
         _show_revision(revision)
     if memory.parents:

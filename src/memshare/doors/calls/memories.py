@@ -10,6 +10,8 @@ from fastapi import Header
 from pydantic import Field
 
 from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
+from memshare.client.regrading import grade_again, grader_of
+from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import Forgotten, Memories, MemoryReply
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
@@ -73,6 +75,17 @@ def edit(
         raise
     audit(caller, "edit", memory_id=memory_id, pool=before.pool)
     return _reply(backend, _judged(backend, caller, memory_id))
+
+
+@serves(Memories.grade)
+def grade(backend: BackendNow, caller: CallerNow, memory_id: UUID) -> Accepted:
+    """Have a memory graded again; its journey says what came of that."""
+    caller.require("curate")
+    memory = _judged(backend, caller, memory_id).memory
+    backend.check_caps(grader_of(backend.client, memory)[0], caller.name)
+    journey = grade_again(backend.client, memory, caller.name)
+    audit(caller, "grade", memory_id=memory_id, pool=memory.pool, journey=journey)
+    return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
 
 @serves(Memories.forget)
@@ -139,4 +152,6 @@ def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
         credits=judged.credibility.credits,
         lift=lift,
         conflicts=judged.conflicts,
+        lost_to=judged.lost_to,
+        won_over=judged.won_over,
     )

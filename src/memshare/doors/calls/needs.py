@@ -20,14 +20,13 @@ from memshare.doors.calls.dead_letters import dead_letters
 from memshare.doors.calls.duplicates import left_of
 from memshare.doors.calls.listings import rubrics
 from memshare.doors.calls.questions import questions
+from memshare.doors.calls.stale import stale
 from memshare.doors.calls.submitters import submitters_of
 from memshare.doors.serving import serves
 from memshare_broker.errors import MemshareError, Unreachable
 from memshare_concepts.decisions import similar_id
-from memshare_memory.stores.store import Where
 
 MOST = 500
-STALE_READ = 200  # memories of a pool
 ENOUGH_WORDS = 10
 """Words on a submitter's memories, of which eight prove one who is as good as the pool's mean."""
 MOST_NAMES = 20
@@ -80,13 +79,7 @@ def _conflicts(look: Look) -> Iterator[Need]:
 
 
 def _stale(look: Look) -> Iterator[Need]:
-    memories = look.backend.client.memories
-    for pool in look.pools:
-        page = memories.page(Where(pool=pool, status="stale"), STALE_READ)
-        for one in memories.judge([memory.id for memory in page.memories]):
-            yield Need(
-                kind="stale memory", key=f"stale {one.memory.id}", since=one.memory.created, pool=pool, memories=(one,)
-            )
+    return stale(look.backend, look.caller, look.pools)
 
 
 def _submitters(look: Look) -> Iterator[Need]:

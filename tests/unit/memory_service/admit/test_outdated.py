@@ -30,7 +30,7 @@ def stored(recall: Recall, prompt: str | None, answer: str, **fields: Any) -> Me
 
 
 def why(recall: Recall, shown: Memory, *there: Memory) -> str | None:
-    return outdated(recall.store, "poem", [Found(memory=shown, similarity=0.9).shown], there)
+    return outdated(recall.store, "poem", [Found(memory=shown, similarity=0.9).shown], there, ())[0] or None
 
 
 def test_a_statement_that_says_something_else_and_one_that_is_stale_or_gone_make_an_answer_stale(
@@ -43,6 +43,9 @@ def test_a_statement_that_says_something_else_and_one_that_is_stale_or_gone_make
     assert "was changed" in (why(recall, known, known.model_copy(update={"answer": TUESDAYS})) or "")
     assert "has become stale" in (why(recall, known, known.model_copy(update={"status": "stale"})) or "")
     assert "was forgotten" in (why(recall, known) or "")
+    wrong, causes = outdated(recall.store, "poem", [Found(memory=known, similarity=0.9).shown], [known], {known.id})
+    assert "was found wrong" in wrong
+    assert [(one.memory, one.became) for one in causes] == [(known.id, "found wrong")]
 
 
 def test_an_example_that_a_person_rewrote_makes_nothing_stale_nor_does_one_whose_place_a_better_pair_took(

@@ -217,7 +217,7 @@ def test_what_is_rewritten_keeps_its_history_and_has_to_prove_itself_anew(
 
     assert [(revision.prompt, revision.answer) for revision in changed.history] == [(None, "It opens at 9.")]
     [(memory, credibility, rivals)] = curate.judge([one])
-    assert (memory.answer, credibility.p, credibility.credits, rivals) == ("It opens at 8.", pytest.approx(1), 0, [])
+    assert (memory.answer, credibility.p, credibility.credits, rivals) == ("It opens at 8.", pytest.approx(1), 0, {})
 
 
 def test_what_is_forgotten_leaves_no_credit_and_no_conflict(

@@ -9,7 +9,7 @@ from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
-from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
+from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.adapter import Adapter
@@ -149,3 +149,87 @@ def test_what_was_derived_can_be_forgotten_without_the_statement_itself(
     assert set(forgetting.forget(which)) == {derived.id, by_another.id}
 
     assert shown(recall) == [MONDAYS]
+
+
+def test_what_is_stale_because_of_two_statements_is_so_until_both_are_back(
+    curate: Curate, forgetting: Forgetting, recall: Recall, statement: Memory
+) -> None:
+    [added] = curate.add([NewMemory(pool="poem", answer="The museum has a café.", kind="knowledge")])
+    cafe = curate.get(added)
+    both, one = wrote(recall, f"{QUESTION} both", statement, cafe), wrote(recall, f"{QUESTION} one", statement)
+
+    forgetting.forget(Forget(ids=(statement.id, cafe.id)))
+    assert {(cause.memory, cause.became) for cause in curate.get(both.id).because} == {
+        (statement.id, "forgotten"),
+        (cafe.id, "forgotten"),
+    }
+
+    forgetting.restore(RestoreForgotten(ids=(statement.id,)))
+    assert (curate.get(both.id).status, curate.get(one.id).status) == ("stale", "active")
+    forgetting.restore(RestoreForgotten(ids=(cafe.id,)))
+    assert (curate.get(both.id).status, curate.get(both.id).because) == ("active", ())
+
+
+def other_statement(curate: Curate) -> Memory:
+    [added] = curate.add([NewMemory(pool="poem", prompt=QUESTION, answer=TUESDAYS, kind="knowledge")])
+    return curate.get(added)
+
+
+def say(curate: Curate, right: Memory | None, *memories: Memory) -> None:
+    one, other = memories
+    said = {"undecided": True} if right is None else {"contradict": True, "right": right.id}
+    curate.decide(ConflictDecision(memories=(one.id, other.id), **said))
+
+
+def test_what_was_written_from_a_statement_that_was_found_wrong_is_stale_until_that_is_taken_back(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
+    right = other_statement(curate)
+    derived = wrote(recall, f"{QUESTION} now", statement)
+    by_another = wrote(recall, f"{QUESTION} soon", derived)
+    of_right = wrote(recall, f"{QUESTION} at last", right)
+    before = wrote(recall, f"{QUESTION} before", statement, status="stale")
+    all_of_them = (derived, by_another, of_right, before)
+
+    say(curate, right, statement, right)
+    assert [curate.get(one.id).status for one in all_of_them] == ["stale", "stale", "active", "stale"]
+    [cause] = curate.get(by_another.id).because
+    assert (cause.memory, cause.became) == (statement.id, "found wrong")
+
+    say(curate, statement, statement, right)
+    assert [curate.get(one.id).status for one in all_of_them] == ["active", "active", "stale", "stale"]
+
+    say(curate, None, statement, right)
+    assert [curate.get(one.id).status for one in all_of_them] == ["active", "active", "active", "stale"]
+
+
+def test_taking_a_decision_back_leaves_stale_what_is_so_for_another_reason_too(
+    curate: Curate, forgetting: Forgetting, recall: Recall, statement: Memory
+) -> None:
+    right, third = other_statement(curate), remembered("a third", answer="Nobody knows.", kind="knowledge")[0]
+    recall.store.put([(third, recall.vectors([third])[0])])
+    derived, kept = (wrote(recall, f"{QUESTION} {name}", statement) for name in ("now", "kept"))
+    say(curate, right, statement, right)
+    curate.edit(Edit(id=kept.id, status="active"))
+    say(curate, third, statement, third)
+    assert curate.get(kept.id).status == "active"
+
+    say(curate, None, statement, right)
+    assert curate.get(derived.id).status == "stale"
+    forgetting.forget(Forget(ids=(statement.id,)))
+    forgetting.restore(RestoreForgotten(ids=(statement.id,)))
+    assert [cause.became for cause in curate.get(derived.id).because] == ["found wrong"]
+    say(curate, None, statement, third)
+    assert curate.get(derived.id).status == "active"
+
+
+def test_the_statement_that_is_right_is_shown_though_it_was_written_from_the_other(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
+    right = wrote(recall, QUESTION, statement, kind="knowledge")
+
+    say(curate, right, statement, right)
+
+    assert curate.get(right.id).status == "active"
+    [(_, _, rivals)] = curate.judge([statement.id])
+    assert rivals == {right.id: "wrong"}

@@ -212,6 +212,9 @@ def test_changing_a_statement_reaches_what_was_written_from_it(terminal: Termina
 
     assert "2 memories written from it: stale now" in changed.stderr
     assert {memory.get(UUID(one)).status for one in (child, grandchild)} == {"stale"}
+    for more in ((), ("--sort", "credibility")):
+        listed = terminal.run("memories", "list", "--status", "stale", *more).stdout
+        assert f"{statement[:8]} was changed" in " ".join(listed.split())
     assert "of which 1 are stale" in terminal.run("memories", "show", statement).stdout
     assert terminal.json("memories", "edit", statement[:8], "--status", "hidden")["stale"] == 0
     assert terminal.json("memories", "edit", statement[:8], "--answer", "On Fridays.")["stale"] == 2

@@ -3,6 +3,8 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import redis
 from fastapi.testclient import TestClient
@@ -14,10 +16,11 @@ from memshare.doors.calls.needs import needs
 from memshare.doors.pages.needs import Needs
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.messages import Usage
-from memshare_memory.curate.requests import NewMemory
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall.conflicts import Conflicts
-from tests.unit.memshare.doors.conftest import Tokened, bury
+from tests.unit.memshare.doors.conftest import Tokened, bodies, bury
 
 
 def contradictory(memory: MemoryClient, client: redis.Redis) -> list[str]:
@@ -151,3 +154,108 @@ def test_what_is_nearly_the_same_needs_somebody_once_it_was_looked_for_until_it_
     assert here.post(place, json={"memories": two}).status_code == 404
     assert tokened("viewer", "recall").post(place, json={"memories": two}).status_code == 403
     assert tokened("elsewhere", "recall", pools=("poem",)).get(place).status_code in (403, 404)
+
+
+MONDAYS, TUESDAYS = "The museum is closed on Mondays.", "The museum is closed on Tuesdays."
+
+
+def written_from(memory: MemoryClient, *statements: UUID, answer: str, prompt: str = "When is it open?") -> UUID:
+    """An answer whose agent was shown these statements."""
+    own = memory_id("logic", prompt, answer)
+    made = Memory(id=own, pool="logic", prompt=prompt, answer=answer, parents=statements, created=time.time())
+    return memory.restore([made])[0]
+
+
+def stated(memory: MemoryClient, *texts: str) -> list[UUID]:
+    return memory.add([NewMemory(pool="logic", answer=text, new_pool=True) for text in texts])
+
+
+def stale(client: TestClient) -> list[dict[str, Any]]:
+    found = client.get("/v1/needs").json()
+    assert found["total"] == len(found["needs"])
+    return [one for one in found["needs"] if one["kind"] == "stale memory"]
+
+
+def ids_of(need: dict[str, Any]) -> set[str]:
+    return {one["memory"]["id"] for one in need["memories"]}
+
+
+def test_what_is_stale_of_one_cause_needs_somebody_once_with_what_its_source_said_then_and_says_now(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    museum, lamp = stated(memory, MONDAYS, "The lamp is red.")
+    other = written_from(memory, museum, answer="On any day but the first of a week.")
+    repeats = written_from(memory, museum, answer=f"{MONDAYS} Come on a Friday.")
+    of_lamp = written_from(memory, lamp, answer="Red.")
+
+    memory.edit(Edit(id=museum, answer=TUESDAYS))
+    memory.forget(Forget(ids=(lamp,)))
+
+    by_museum, by_lamp = stale(here)
+    assert [one["memory"]["id"] for one in by_museum["memories"]] == [str(repeats), str(other)]
+    assert by_museum["repeats"] == [str(repeats)]
+    assert by_museum["source"] == {
+        "id": str(museum), "became": "changed", "then": MONDAYS, "now": TUESDAYS, "right": [],
+    }  # fmt: skip
+    [cause] = by_museum["memories"][0]["memory"]["because"]
+    assert (cause["memory"], cause["became"]) == (str(museum), "changed")
+    assert ids_of(by_lamp) == {str(of_lamp)}
+    assert (by_lamp["source"]["became"], by_lamp["source"]["then"], by_lamp["source"]["now"]) == (
+        "forgotten", "The lamp is red.", None,
+    )  # fmt: skip
+
+
+def test_a_forgotten_source_is_told_to_who_may_bring_it_back_and_one_that_was_purged_to_nobody(
+    here: TestClient, tokened: Tokened, memory: MemoryClient
+) -> None:
+    lamp, purged, another = stated(memory, "The lamp is red.", "The door is blue.", "The wall is grey.")
+    of_lamp = written_from(memory, lamp, purged, answer="The lamp is red.")
+    of_purged = {str(written_from(memory, one, answer=f"It is {one}.")) for one in (purged, another)}
+    memory.purge(Forget(ids=(purged, another)))
+    memory.forget(Forget(ids=(lamp,)))
+
+    by_lamp, gone = sorted(stale(here), key=lambda one: one["source"] is None)
+    assert (ids_of(by_lamp), by_lamp["repeats"]) == ({str(of_lamp)}, [str(of_lamp)])
+    assert (gone["source"], ids_of(gone)) == (None, of_purged)
+    viewer = tokened("viewer", "recall")
+    [source] = [one["source"] for one in stale(viewer) if one["source"]]
+    assert (source["became"], source["then"]) == ("forgotten", None)
+    assert stale(tokened("elsewhere", "recall", pools=("poem",))) == []
+
+
+def test_what_was_written_from_what_was_found_wrong_needs_somebody_until_that_is_taken_back(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    wrong, right = stated(memory, MONDAYS, TUESDAYS)
+    derived = written_from(memory, wrong, answer="Not on Mondays.")
+    two = {"memories": [str(wrong), str(right)]}
+
+    here.post("/v1/conflicts", json={**two, "contradict": True, "right": str(right)})
+    [need] = stale(here)
+    assert (need["source"]["became"], need["source"]["right"]) == ("found wrong", [str(right)])
+    shown = here.get(f"/v1/memories/{wrong}").json(), here.get(f"/v1/memories/{right}").json()
+    assert [(one["lost_to"], one["won_over"]) for one in shown] == [([str(right)], []), ([], [str(wrong)])]
+
+    here.post("/v1/conflicts", json={**two, "undecided": True})
+    assert (stale(here), memory.get(derived).status) == ([], "active")
+
+
+def test_a_stale_memory_that_is_being_graded_needs_nobody_and_is_handed_in_once(
+    here: TestClient, tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    museum, *_ = stated(memory, MONDAYS)
+    derived, other = (written_from(memory, museum, answer=f"Answer {number}.") for number in range(2))
+    memory.edit(Edit(id=museum, answer=TUESDAYS))
+    place = f"/v1/memories/{derived}/grade"
+
+    assert here.post(f"/v1/memories/{museum}/grade").status_code == 422  # a statement
+    first, second = here.post(place), here.post(place)
+
+    assert (first.status_code, second.json()) == (202, first.json())
+    [need] = stale(here)
+    assert ids_of(need) == {str(other)}
+    assert sum(str(derived) in one for one in bodies(redis_client)) == 1
+    here.delete(first.json()["journey"])
+    assert ids_of(stale(here)[0]) == {str(derived), str(other)}
+    assert here.post(place).json()["id"] != first.json()["id"]
+    assert tokened("viewer", "recall").post(place).status_code == 403

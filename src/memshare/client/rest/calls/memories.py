@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from memshare.client.replies import Accepted
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message, Usage
@@ -38,6 +39,10 @@ class MemoryReply(Message):
     credits: int
     lift: Lift
     conflicts: tuple[UUID, ...]
+    lost_to: tuple[UUID, ...] = Field(
+        default=(), description="of these, those that a person found right, and that are shown in its place"
+    )
+    won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
 
 
 class MemoriesReply(Message):
@@ -216,6 +221,13 @@ class Memories(Calls[Asked]):
         """Change a memory; one that has changed since you read it is left as it is (412).
 
         `version` is that of `get`; `Stale` is raised where another one is there now.
+        """
+
+    @call("grade_memory", "POST", "/v1/memories/{memory_id}/grade", status=202)
+    def grade(self, memory_id: UUID | str) -> Accepted:
+        """Have the answer to a task graded again: a stale one is shown again then, or hidden if its score is too low.
+
+        While one is being graded, asking again hands nothing in. You pay for it.
         """
 
     @call("delete_memory", "DELETE", "/v1/memories/{memory_id}", repeatable=False)

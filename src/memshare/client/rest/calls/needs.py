@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal
+from uuid import UUID
 
 from pydantic import Field
 
@@ -13,6 +14,20 @@ from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.memory import Became
+
+
+class StaleSource(Message):
+    """A statement that stale memories were written from: what became of it, and what it said then and says now.
+
+    Its texts are left out where the caller may not see them.
+    """
+
+    id: UUID
+    became: Became
+    then: str | None = Field(description="what it said when the newest of them was written")
+    now: str | None = Field(description="null where it was forgotten")
+    right: tuple[UUID, ...] = Field(default=(), description="what a person found right in its place")
 
 
 class Need(Message):
@@ -24,9 +39,14 @@ class Need(Message):
     pool: str | None
     memories: tuple[JudgedMemory, ...] = Field(
         default=(),
-        description="of a conflict and of duplicates the older one first; of a question the nearest",
+        description="of a conflict and of duplicates the older one first; of a question the nearest; the stale ones "
+        "of one cause, each with all its causes in `because`",
     )
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")
+    source: StaleSource | None = Field(
+        default=None, description="what stale memories were written from; null where it is gone for good, or not known"
+    )
+    repeats: tuple[UUID, ...] = Field(default=(), description="the stale memories in which its words stand")
     letter: DeadLetterReply | None = None
     rubric: RubricReply | None = None
     submitter: SubmitterReply | None = Field(default=None, description="one whom many words have not proven")
@@ -52,8 +72,8 @@ class NeedsCalls(Calls[Asked]):
     def list(self, *, limit: int = 100) -> NeedsReply:
         """What of your pools needs a person, the oldest first.
 
-        Memories that contradict each other and nobody has decided on, and stale ones, with the right `recall`; dead
-        letters, and rubrics that nobody has approved, with `admin`. With `recall` also submitters whom ten words have
-        not proven, questions that were proposed or asked in vain, and of pools for which that was asked lately names
-        that may mean one concept, 20 of a pool at a time, and duplicates.
+        Memories that contradict each other and nobody has decided on, and stale ones, those of one cause together, with
+        the right `recall`; dead letters, and rubrics that nobody has approved, with `admin`. With `recall` also
+        submitters whom ten words have not proven, questions that were proposed or asked in vain, and of pools for which
+        that was asked lately names that may mean one concept, 20 of a pool at a time, and duplicates.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 from uuid import UUID
 
+from memshare.client.errors import NotFound
 from memshare.client.rest.calls.needs import Need
 from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.conflicts import decide
@@ -12,17 +13,32 @@ from memshare.doors.calls.dead_letters import drop, retry
 from memshare.doors.calls.duplicates import DifferentForm, duplicates
 from memshare.doors.calls.duplicates import decide as say_different
 from memshare.doors.calls.listings import agents, pools
-from memshare.doors.calls.memories import edit, forget, get
+from memshare.doors.calls.memories import edit, forget, get, grade
 from memshare.doors.calls.needs import needs
 from memshare.doors.forms import EditForm
 from memshare.doors.pages.render import counted, short
-from memshare.doors.pages.screens.memory import back_to
+from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare_broker.errors import TryAgain
+from memshare_broker.errors import BadInput, TryAgain
 from memshare_memory.curate.requests import ConflictDecision
+from memshare_memory.memory import Status
 
 HERE = "/inbox"
 SHOWN = 50
+BECAME: dict[str | None, str] = {
+    "changed": "has changed",
+    "forgotten": "was forgotten",
+    "found wrong": "was found wrong",
+    None: "is gone",
+}
+"""What became of the source of stale memories → how their heading ends."""
+STALE_SAID = {
+    "grade": "Being graded, then shown again or hidden",
+    "keep": "Kept, and shown again",
+    "forget": "Forgotten",
+    "stale": "Stale again, so that somebody has to decide",
+}
+"""Decision on stale memories → what is said of those that it was carried out for."""
 KINDS: dict[str, str] = {
     "conflict": "Contradictions",
     "stale memory": "Stale memories",
@@ -36,7 +52,7 @@ KINDS: dict[str, str] = {
 """Kind → what its filter is called."""
 TITLES: dict[str, str] = {
     "conflict": "These two contradict each other",
-    "stale memory": "A stale memory",
+    "stale memory": "Written from what",
     "dead letter": "A task was given up",
     "rubric": "A rubric waits for approval",
     "question": "Shall an agent be asked this?",
@@ -63,6 +79,7 @@ def inbox(visit: Visit) -> Screen:
             "counts": counts,
             "kinds": KINDS,
             "titles": TITLES,
+            "became": BECAME,
             "back": _here(visit),
             "pools": _pools(visit),
             "kind": kind,
@@ -127,15 +144,39 @@ def settle_duplicate(visit: Visit) -> Done:
 
 @PAGES.action("/inbox/stale")
 def settle_stale(visit: Visit) -> Done:
-    """Keep a stale memory, or forget it."""
-    memory_id = visit.id("memory")
-    if visit.field("decision") == "forget":
+    """Have the chosen stale memories graded again, keep them, forget them, or take it back that they were kept."""
+    ids, do = visit.ids("memory"), visit.field("decision")
+    if not ids or do not in STALE_SAID:
+        raise BadInput("Nothing was decided: tick the memories that you mean, then press a button.")
+    done = [one for one in ids if _decided(visit, one, do)]
+    some = counted(len(done), "memory", "memories")
+    named = ",".join(map(str, done)) if len(done) <= MOST_UNDONE else ""
+    undo = ""
+    if named and do == "forget":
+        undo = f"/memories/{done[0]}/restore?{urlencode({'ids': named, 'back': _here(visit)})}"
+    elif named and do == "keep":
+        undo = f"{HERE}/stale?{urlencode({'memory': named, 'decision': 'stale', **visit.given('kind')})}"
+    return Done(visit.own_page("back") or _here(visit), f"{STALE_SAID[do]}: {some}.", undo)
+
+
+def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
+    """Do with a stale memory what was decided; False where somebody else was first, or it cannot be graded."""
+    try:
+        found = get(visit.backend, visit.caller, memory_id)
+    except NotFound:
+        return False
+    if do == "grade":
+        if found.memory.is_statement:
+            return False
+        grade(visit.backend, visit.caller, memory_id)
+    elif do == "forget":
         forget(visit.backend, visit.caller, memory_id)
-        undo = urlencode({"back": _here(visit)})
-        return Done(_here(visit), "It was forgotten.", f"/memories/{memory_id}/restore?{undo}")
-    version = get(visit.backend, visit.caller, memory_id).version
-    kept = edit(visit.backend, visit.caller, memory_id, EditForm(status="active"), version)
-    return Done(_here(visit), "It is kept, and shown again.", back_to(kept, "stale", _here(visit)))
+    else:
+        status: Status = "active" if do == "keep" else "stale"
+        if found.memory.status == status:
+            return False
+        edit(visit.backend, visit.caller, memory_id, EditForm(status=status), found.version)
+    return True
 
 
 @PAGES.action("/inbox/letter")

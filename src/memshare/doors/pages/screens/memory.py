@@ -142,12 +142,14 @@ def bring_back(visit: Visit) -> Done:
 
 
 def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
+    causes = [cause.memory for cause in found.memory.because]
     return {
         "found": found,
         "memory": found.memory,
         "changes": [*_changes(found.memory)],
         "parents": [*_shown(visit, found.memory.parents)],
         **_children(visit, found.memory),
+        "sources": [*zip(found.memory.because, (one for _, one in _shown(visit, causes)), strict=True)],
         "rivals": [*_shown(visit, found.conflicts)],
         "by": _submitter(visit, found.memory),
         "told": shown_to(visit.backend, visit.caller, found.memory.id, limit=SHOWN_TO),

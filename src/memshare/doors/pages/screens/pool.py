@@ -91,6 +91,9 @@ def pool(visit: Visit) -> Screen:
             "order": order,
             "orders": ORDERS,
             "rows": rows[:SHOWN],
+            "judged": {
+                one.memory.id: one for one in backend.client.memories.judge([row.memory.id for row in rows[:SHOWN]])
+            },
             "shown": SHOWN,
             "first": (number - 1) * SHOWN + 1,
             "total": counts.total if counts else 0,

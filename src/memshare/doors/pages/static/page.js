@@ -42,16 +42,19 @@ function nameOf(one) {
   return [one.tagName, first && first.href, one.href, one.textContent, fields].join(" ");
 }
 
-// Details that a person has opened or closed stay so, and what has the focus keeps it.
+// Details that a person has opened or closed stay so, as do boxes that they unticked; what has the focus keeps it.
 let open = {};
 let focused = "";
+let unticked = [];
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   open = {};
+  unticked = [...document.querySelectorAll("#live input[name=memory]:not(:checked)")].map((one) => one.value);
   for (const one of document.querySelectorAll("#live details[id]")) open[one.id] = one.open;
   focused = detail.target.contains(document.activeElement) ? nameOf(document.activeElement) : "";
 });
 document.addEventListener("htmx:afterSwap", () => {
   for (const one of document.querySelectorAll("#live details[id]")) if (one.id in open) one.open = open[one.id];
+  for (const one of document.querySelectorAll("#live input[name=memory]")) one.checked = !unticked.includes(one.value);
   if (!focused || document.activeElement !== document.body) return;
   const all = document.querySelectorAll("#live :is(a[href], button, summary, [tabindex])");
   const same = [...all].find((one) => nameOf(one) === focused) || document.getElementById("main");
@@ -115,7 +118,7 @@ function choose(step) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), textarea, select")) return;
   if (event.key === "j") choose(1);
   else if (event.key === "k") choose(-1);
   else if (event.key === "/") {

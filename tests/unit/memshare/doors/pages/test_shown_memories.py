@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi.testclient import TestClient
 
 from memshare.doors.backend import Backend
-from memshare_memory.curate.requests import Edit
+from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
@@ -74,6 +74,23 @@ def test_a_memory_that_was_changed_keeps_the_share_of_what_it_said_then(
     assert "changed since" in card
     assert "Followed by the answer 100%" in card
     assert MISLED in card
+
+
+def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_right_is_contradicted_no_more(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    answered(backend, shelf["logic"])
+    own, [other] = UUID(shelf["logic"]), memory.add([NewMemory(pool="logic", answer="Darkness.")])
+
+    def said(**what: object) -> str:
+        memory.decide(ConflictDecision.model_validate({"memories": (own, other), **what}))
+        return card_of(here.get("/journeys/t1").text, shelf["logic"])
+
+    assert "contradicted" in said(contradict=True)
+    lost, won = said(contradict=True, right=other), said(contradict=True, right=own)
+    assert f"not shown: memory {str(other)[:8]} was found right" in lost
+    assert "contradicted" not in lost + won
+    assert "not shown: memory" not in won
 
 
 def test_of_a_memory_that_is_gone_for_good_nothing_is_denied(

@@ -1,0 +1,65 @@
+"""Grading memories again: which rubric takes them, which journey does it, and which of them are being graded now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID, uuid4
+
+from memshare.client.client import INTERACTIVE, Client
+from memshare.client.models_at_work import is_graded_by_programs, require_scorer_model
+from memshare_broker.connection import reaching
+from memshare_broker.delivery.hops import SCORE, SETTLE
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import AnsweredTask, derived_id
+from memshare_memory.memory import Memory
+
+
+def grader_of(client: Client, memory: Memory, what: str = "A grade") -> tuple[str, str]:
+    """The agent and the rubric by which a memory is graded; raises `BadInput` where there is none, or no model.
+
+    `what` begins the sentence that says that a model is missing.
+    """
+    if memory.is_statement:
+        raise BadInput(f"{str(memory.id)!r} is a statement, and only the answer to a task can be graded.")
+    cards = sorted(client.agents().values(), key=lambda card: card.name != memory.agent)
+    card = next((one for one in cards if one.pool == memory.pool and one.rubric is not None), None)
+    if card is None or card.rubric is None:
+        raise BadInput(f"No agent with the pool {memory.pool!r} says its rubric, so nothing of it can be graded.")
+    if not is_graded_by_programs(client, card.rubric, memory.kind):
+        require_scorer_model(client, what)
+    return card.name, card.rubric
+
+
+def grade_again(client: Client, memory: Memory, submitter: str) -> str:
+    """Have a memory graded, which the submitter pays for; returns the journey, which is the same until it has ended."""
+    agent, rubric = grader_of(client, memory)
+    name = _journey_of(memory)
+    pair = AnsweredTask(
+        journey=name,
+        agent=agent,
+        kind=memory.kind,
+        pool=memory.pool,
+        rubric=rubric,
+        prompt=memory.prompt or "",
+        answer=memory.answer,
+        model=None,
+        submitter=submitter,
+        shown=(),
+        regrades=memory.id,
+    )
+    if not client.send(SCORE.entry(pair, name, INTERACTIVE, begins=True)) and not being_graded(client, [memory]):
+        name = str(uuid4())  # it was given up before, or graded when it was as it is now
+        client.send(SCORE.entry(pair.model_copy(update={"journey": name}), name, INTERACTIVE, begins=True))
+    return name
+
+
+def being_graded(client: Client, memories: Iterable[Memory]) -> set[UUID]:
+    """Those of some memories that wait for a grade."""
+    hops = {str(derived_id(_journey_of(one), hop.name)): one.id for one in memories for hop in (SCORE, SETTLE)}
+    with reaching(client.settings.redis):
+        return {hops[entry.id] for entry in client.ledger.open_of(list(hops))} if hops else set()
+
+
+def _journey_of(memory: Memory) -> str:
+    """Another one as soon as anything of the memory is."""
+    return str(derived_id("grade again", memory.model_dump_json()))
