@@ -85,6 +85,7 @@ def journey(visit: Visit) -> Screen:
             "is_wrong": is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
             "may_say": may_say(visit, found),
+            "learns": backend.settings.learn,
             "is_first": _is_first(backend, found),
             "details_kept": kept_for(backend.client.settings.traces_days),
             "beside": own_journey(backend, caller, beside) if beside else None,

@@ -26,6 +26,8 @@ class OpinionShown:
     by: str
     is_wrong: bool
     told: Sequence[MemoryShown]
+    has_pairs: bool
+    """Whether some of them are prompts with answers, of which the retriever learns."""
     speaks_of_own: bool
     """Whether a memory of their own was among them."""
     is_kept: bool
@@ -54,12 +56,14 @@ def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[Memory
         return None
     by, wrong = journey.opinion.by, journey.opinion.is_wrong
     told = [one for one in memories if one.feedback is not None and (one.feedback < 0.5) == wrong]
+    there = [one.found for one in told if one.found is not None]
     is_kept, is_forgotten = _kept(visit, journey)
     return OpinionShown(
         by="You" if by == visit.caller.name else by,
         is_wrong=wrong,
         told=told,
-        speaks_of_own=any(one.found is not None and one.found.memory.submitter == by for one in told),
+        has_pairs=any(not one.memory.is_statement for one in there),
+        speaks_of_own=any(one.memory.submitter == by for one in there),
         is_kept=is_kept,
         is_forgotten=is_forgotten,
     )
