@@ -115,6 +115,8 @@ def test_a_withdrawn_rubric_grades_nothing_until_it_is_approved_again(
     with looking(browser, java_script_enabled=False, viewport=PHONE) as watched:
         page = watched.see("/rubrics/logic", url)
         expect(page.locator("#withdraw")).to_contain_text("Agents go on answering")
+        whole = "[...document.querySelectorAll('.cards .text')].every(one => one.scrollHeight <= one.clientHeight)"
+        assert page.evaluate(whole), "what is approved can be read whole"
         page.get_by_role("button", name="Withdraw the approval").click()
         expect(page.locator(".notice.good")).to_contain_text("The approval of the rubric logic is withdrawn.")
 

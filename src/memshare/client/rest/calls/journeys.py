@@ -46,7 +46,9 @@ class JourneyReply(Message):
     reason: str | None
     lesson: Lesson | None
     feedback: dict[UUID, float]
-    opinion: Opinion | None = Field(description="what somebody said of the answer, by one `reward` of feedback")
+    opinion: Opinion | None = Field(
+        default=None, description="what somebody said of the answer, by one `reward` of feedback"
+    )
     hops: dict[str, float] = Field(description="when each hop ended, as Unix time in seconds")
     details_dropped: bool = Field(
         default=False, description="whether its details are gone: steps, ranges of the grade, lesson, concepts, `hops`"
