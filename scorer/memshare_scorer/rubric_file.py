@@ -1,4 +1,4 @@
-"""Rubric files on their way into use: written for a person to review, then approved by one."""
+"""Rubric files on their way into use and out of it: written for a person to review, approved, and withdrawn."""
 
 from __future__ import annotations
 
@@ -81,6 +81,15 @@ def approve(file: Path, by: str, version: str) -> Rubric:
     document = tomlkit.parse(file.read_text(encoding="utf-8"))
     approval = document.setdefault("approval", tomlkit.table())
     approval.update({"by": by.strip(), "on": datetime.now(UTC).date(), "version": version})
+    _replace(file, tomlkit.dumps(document))
+    return read_rubric(file)
+
+
+def withdraw(file: Path) -> Rubric:
+    """Take the approval out of the file, so that nothing is graded by it; what else is in it stays."""
+    read_rubric(file)
+    document = tomlkit.parse(file.read_text(encoding="utf-8"))
+    document.pop("approval", None)
     _replace(file, tomlkit.dumps(document))
     return read_rubric(file)
 

@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, expect
 
 from memshare_scorer.criterion import Criterion
 from memshare_scorer.draft import Drafting
-from memshare_scorer.rubric import Rubric, find_rubric
+from memshare_scorer.rubric import BUNDLED, Rubric, find_rubric
 from memshare_scorer.rubric_file import write, write_drafting
 from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, STRICT, looking, require_harmless, require_readable
-from tests.support.deployment import Deployment
+from tests.support.deployment import Deployment, wait_for
 
 BANDS = {"full": "a", "most": "b", "part": "c", "none": "d"}
 
@@ -102,6 +102,41 @@ def test_a_drafted_rubric_is_tried_on_what_was_graded_and_then_approved(
 
     approved = find_rubric("strict", deployment.settings.agents_dir)
     assert (approved.version, approved.approved) == (rubric.version, True)
+
+
+def test_a_withdrawn_rubric_grades_nothing_until_it_is_approved_again(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    folder = deployment.settings.agents_dir
+    assert folder is not None
+    file = folder / "logic.rubric.toml"
+    file.write_text((BUNDLED / "logic.toml").read_text())
+
+    with looking(browser, java_script_enabled=False, viewport=PHONE) as watched:
+        page = watched.see("/rubrics/logic", url)
+        expect(page.locator("#withdraw")).to_contain_text("Agents go on answering")
+        whole = "[...document.querySelectorAll('.cards .text')].every(one => one.scrollHeight <= one.clientHeight)"
+        assert page.evaluate(whole), "what is approved can be read whole"
+        page.get_by_role("button", name="Withdraw the approval").click()
+        expect(page.locator(".notice.good")).to_contain_text("The approval of the rubric logic is withdrawn.")
+
+        task = deployment.client.submit("logic", "What is withdrawn and comes back?", kind="riddle").id
+        wait_for(lambda: deployment.client.journey(task).dead is not None, 30, "the answer to be given up")
+        page = watched.see("/rubrics/logic", url)
+        expect(page.get_by_text("1 answer was given up because a rubric was not approved")).to_be_visible()
+        page.get_by_label("Your name").fill("Ada Lovelace")
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_text("Approved by Ada Lovelace")).to_be_visible()
+
+        page.get_by_role("link", name="dead letters").click()
+        page.get_by_role("button", name="Try it again").click()
+        assert deployment.settled(task).score is not None
+
+        watched.see("/rubrics/logic", url)
+        page.get_by_role("button", name="Withdraw the approval").click()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("Approved by Ada Lovelace")).to_be_visible()
+    file.unlink()
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "dark"), (PHONE, "light")])

@@ -65,6 +65,18 @@ class VerdictTask(Message):
         return (JudgedAnswer(shown=self.shown, verdict=self.verdict), *self.others)
 
 
+class Opinion(Message):
+    """What somebody said of an answer, from 0 (wrong) to 1 (right)."""
+
+    by: Label
+    reward: float = Field(ge=0, le=1)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is nearer to wrong than to right."""
+        return self.reward < 0.5
+
+
 class MemoriesCredited(Message):
     """How many memories were credited."""
 

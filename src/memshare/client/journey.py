@@ -28,7 +28,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
-from memshare_broker.wire.grades import Score, Settlement
+from memshare_broker.wire.grades import Opinion, Score, Settlement
 from memshare_broker.wire.lessons import Lesson
 from memshare_broker.wire.messages import Quoted, Record, Shown, Step, Usage
 
@@ -61,6 +61,8 @@ class Journey(BaseModel):
     """Of a pair that somebody brought: the recall that found its memories."""
     feedback: dict[UUID, float] = {}
     """What its memories were worth, as who knows the outcome told it."""
+    opinion: Opinion | None = None
+    """What somebody said of the answer as a whole."""
     retriever_version: int | None = None
     usage: Usage | None = None
     seconds: float | None = None
@@ -168,6 +170,7 @@ def _put_together(task_id: str, records: Record) -> Journey:
         quoted=answer.quoted if answer else None,
         recall_id=begun.recall_id,
         feedback={UUID(name.split()[1]): told for name, told in records.items() if name.startswith("feedback ")},
+        opinion=Opinion.model_validate(records["opinion"]) if "opinion" in records else None,
         retriever_version=answer.retriever_version if answer else None,
         usage=answer.usage if answer else question.usage if question else None,
         seconds=answer.seconds if answer else question.seconds if question else None,

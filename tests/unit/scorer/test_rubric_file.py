@@ -7,7 +7,7 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
-from memshare_scorer.rubric_file import approve, write
+from memshare_scorer.rubric_file import approve, withdraw, write
 
 RUBRIC = Rubric.model_validate(
     {
@@ -62,6 +62,17 @@ def test_an_approval_takes_effect_at_once_and_keeps_comments_and_permissions(tmp
     assert "# A rubric for review." in file.read_text()
     assert "# mine" in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_a_withdrawn_approval_leaves_the_file_as_it_was_before(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.rubric.toml"
+    write(RUBRIC, file)
+    before = find_rubric("recipe", tmp_path)
+    approve(file, "Ada", RUBRIC.version)
+
+    assert withdraw(file) == before
+    assert "# A rubric for review." in file.read_text()
+    assert approve(file, "Bea", RUBRIC.version).approved
 
 
 def test_a_rubric_can_be_approved_again_after_an_edit(tmp_path: Path) -> None:

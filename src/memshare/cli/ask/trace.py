@@ -112,6 +112,9 @@ def trace(
         )
     if journey.score is not None:
         _print_score(journey)
+    if journey.opinion is not None:
+        found = "wrong" if journey.opinion.is_wrong else "right"
+        console.print(f"{journey.opinion.by} said that the answer is {found} (feedback {journey.opinion.reward:g})")
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
     if journey.outcome is not None:

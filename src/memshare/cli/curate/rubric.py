@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -100,6 +101,31 @@ def approve(
         print_json(_plain(approved) | {"drafting": came_about and came_about.model_dump(mode="json")})
     else:
         _say(f"{file} is approved by {name}: version {approved.version}.")
+
+
+@app.command()
+def withdraw(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Withdraw the approval of a rubric: nothing is graded by it until it is approved again.
+
+    Answers that come to be graded meanwhile are given up, and kept as dead letters.
+
+    Example: memshare rubric withdraw recipe.rubric.toml
+    """
+    out = errors if as_json else console
+    _say(f"{file}: {_approval(read_rubric(file))}.", out)
+    require_consent("Withdraw the approval? Answers are given up ungraded until it is approved again.", yes=yes)
+    withdrawn = rubric_file.withdraw(file)
+    if as_json:
+        print_json(_plain(withdrawn))
+        return
+    _say(
+        f"Nothing is graded by {file} any more. Answers that come to be graded are given up. To go on: "
+        f"memshare rubric approve {quote(str(file))}, then memshare dead retry --reason rubric"
+    )
 
 
 def _plain(rubric: Rubric) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from memshare_broker.delivery.keys import journey_key
 from memshare_broker.delivery.packed_json import pack
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
-from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import Shown, derived_id
 
 
@@ -39,17 +39,21 @@ class _Subject(NamedTuple):
 
 @serves(Sharing.feedback)
 def give_feedback(backend: BackendNow, caller: CallerNow, form: FeedbackForm) -> FeedbackTaken:
-    """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands."""
+    """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands.
+
+    One reward for a journey is what its answer was worth, too: that is noted also where no memory was shown.
+    """
     caller.require("offer")
     subject = _subject(backend, caller, form)
     rewards = form.memories or dict.fromkeys(subject.shown, form.reward or 0.0)
     if strange := [one for one in rewards if one not in subject.shown]:
         raise BadInput(f"The memory {str(strange[0])!r} was not shown: feedback is about those that were.")
-    if not rewards:
+    if not rewards and subject.journey is None:
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
     taken = [one for one, reward in rewards.items() if _tell(backend, caller, subject, one, reward)]
-    if subject.journey is not None and taken:
-        _note(backend, subject.journey, {one: rewards[one] for one in taken})
+    if subject.journey is not None:
+        opinion = None if form.reward is None else Opinion(by=caller.name, reward=form.reward)
+        _note(backend, subject.journey, {one: rewards[one] for one in taken}, opinion)
     audit(caller, "feedback", journey=subject.journey, subject=subject.id, pool=subject.pool, memories=len(taken))
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken))
 
@@ -101,8 +105,10 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
     return backend.client.send(CREDIT.entry(verdict, name, decides=False))
 
 
-def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float]) -> None:
-    """Let the journey show what was told."""
+def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float], opinion: Opinion | None) -> None:
+    """Let the journey show what was told; of opinions the first one stands."""
     with backend.reaching():
+        if opinion is not None:
+            backend.redis.hsetnx(journey_key(journey), "opinion", pack(opinion.model_dump_json()))
         for one, reward in rewards.items():
             backend.redis.hset(journey_key(journey), f"feedback {one}", pack(json.dumps(reward)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections import Counter
 from typing import Annotated
 
@@ -22,14 +23,14 @@ from memshare.client.rest.calls.sharing import Sharing
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import LOCAL_NAME
+from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.serving import serves
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_memory.recall.lift import lifts
-from memshare_scorer.rubric import Rubric, all_rubrics, rubric_files
+from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
 
 RubricName = Annotated[str, Path(min_length=1, max_length=200)]
 AgentName = Annotated[str, Path(min_length=1, max_length=200)]
@@ -107,18 +108,40 @@ def approve_rubric(backend: BackendNow, caller: CallerNow, name: RubricName, for
     """Write into the file of a rubric who approves it; raises `BadInput` for a bundled one, or for another version."""
     from memshare_scorer.rubric_file import approve  # reads what models drafted
 
-    caller.require("admin")
-    rubric(backend, caller, name)
+    file = _own_rubric(backend, caller, name)
     by = form.by if caller.name == LOCAL_NAME else caller.name
     if by is None:
         raise BadInput("Say who approves the rubric with 'by': there is no token whose name it could be.")
-    folder = backend.settings.agents_dir
-    file = rubric_files(folder)[name]
-    if folder is None or file.parent != folder:
-        raise BadInput(f"The rubric {name!r} is bundled: nobody has to approve it.")
     approved = approve(file, by, form.version)
     audit(caller, "approve", rubric=name, version=approved.version)
     return _rubric(approved)
+
+
+@serves(Sharing.withdraw_rubric)
+def withdraw_rubric(backend: BackendNow, caller: CallerNow, name: RubricName) -> RubricReply:
+    """Take the approval out of the file of a rubric; raises `BadInput` for a bundled one."""
+    from memshare_scorer.rubric_file import withdraw
+
+    withdrawn = withdraw(_own_rubric(backend, caller, name))
+    audit(caller, "withdraw", rubric=name, version=withdrawn.version)
+    return _rubric(withdrawn)
+
+
+def _own_rubric(backend: Backend, caller: Caller, name: str) -> pathlib.Path:
+    """The file of a rubric in the folder of agents, for whoever may decide on it."""
+    caller.require("admin")
+    rubric(backend, caller, name)
+    if not is_bundled(backend, name):
+        return rubric_files(backend.settings.agents_dir)[name]
+    raise BadInput(
+        f"The rubric {name!r} is bundled, and approved as it is. To change that, put {name}.rubric.toml into the "
+        "folder MEMSHARE_AGENTS_DIR."
+    )
+
+
+def is_bundled(backend: Backend, name: str) -> bool:
+    """Whether a rubric came with the package."""
+    return rubric_files(backend.settings.agents_dir)[name].parent == BUNDLED
 
 
 @serves(Sharing.stats)

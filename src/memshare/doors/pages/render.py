@@ -10,6 +10,7 @@ from uuid import UUID
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memshare.doors.pages.words import MEANINGS, OUTCOMES, STATES
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import OFFLINE
 
@@ -104,7 +105,7 @@ def _environment() -> Environment:
     )
     for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, words, counted):
         made.filters[function.__name__] = function
-    made.globals["OFFLINE"] = OFFLINE
+    made.globals |= {"OFFLINE": OFFLINE, "MEANINGS": MEANINGS, "STATES": STATES, "OUTCOMES": OUTCOMES}
     made.globals["part"] = made.get_template("parts.html.j2").module
     return made
 

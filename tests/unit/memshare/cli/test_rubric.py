@@ -59,6 +59,29 @@ def test_nothing_is_approved_where_nobody_can_be_asked(unapproved: Path) -> None
     assert not read_rubric(unapproved).approved
 
 
+def test_an_approval_is_withdrawn_with_what_to_do_once_it_is_given_again(unapproved: Path) -> None:
+    before = unapproved.read_text(encoding="utf-8")
+    run("approve", str(unapproved), "--by", "Ada", "--yes")
+
+    result = run("withdraw", str(unapproved), "--yes")
+
+    assert result.exit_code == 0, result.exception
+    assert "approved by Ada" in result.stdout
+    assert f"memshare rubric approve {unapproved}" in result.stdout
+    assert "memshare dead retry --reason rubric" in result.stdout
+    assert unapproved.read_text(encoding="utf-8").strip() == before.strip()
+
+
+def test_no_approval_is_withdrawn_where_nobody_can_be_asked(unapproved: Path) -> None:
+    run("approve", str(unapproved), "--by", "Ada", "--yes")
+
+    result = run("withdraw", str(unapproved), "--json")
+
+    assert "--yes" in str(result.exception)
+    assert read_rubric(unapproved).approved
+    assert json.loads(run("withdraw", str(unapproved), "--json", "--yes").stdout)["approved"] is False
+
+
 def test_a_draft_does_not_ask_a_model_when_its_file_exists(unapproved: Path) -> None:
     before = unapproved.read_text(encoding="utf-8")
 

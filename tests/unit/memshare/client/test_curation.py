@@ -124,4 +124,9 @@ def test_a_rubric_is_approved_in_the_version_that_was_read(url: str, backend: Ba
     with Memory(url, backend.tokens.create("ada", ("admin",), None)) as ada:
         assert ada.approve_rubric("haiku", draft.version).approved
         assert ada.rubric("haiku") == draft.model_copy(update={"approved": True})
+        assert not ada.withdraw_rubric("haiku").approved
+        assert ada.withdraw_rubric("haiku") == ada.rubric("haiku") == draft
+        with pytest.raises(BadInput, match="bundled"):
+            ada.withdraw_rubric("poem")
+        assert ada.approve_rubric("haiku", draft.version).approved
     assert 'by = "ada"' in (tmp_path / "haiku.rubric.toml").read_text()

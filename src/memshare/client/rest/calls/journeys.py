@@ -11,7 +11,7 @@ from memshare.client.replies import Accepted
 from memshare.client.rest.methods import Asked, Calls, call, stream
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.extractions import Extracted
-from memshare_broker.wire.grades import Score
+from memshare_broker.wire.grades import Opinion, Score
 from memshare_broker.wire.lessons import Lesson
 from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
 
@@ -46,6 +46,9 @@ class JourneyReply(Message):
     reason: str | None
     lesson: Lesson | None
     feedback: dict[UUID, float]
+    opinion: Opinion | None = Field(
+        default=None, description="what somebody said of the answer, by one `reward` of feedback"
+    )
     hops: dict[str, float] = Field(description="when each hop ended, as Unix time in seconds")
     details_dropped: bool = Field(
         default=False, description="whether its details are gone: steps, ranges of the grade, lesson, concepts, `hops`"

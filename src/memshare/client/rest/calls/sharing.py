@@ -143,6 +143,14 @@ class Sharing(Calls[Asked]):
         `version` is that of the rubric as you read it. A token approves in its own name; without one, say who `by`.
         """
 
+    @call("withdraw_rubric", "DELETE", "/v1/rubrics/{name}/approval", tag=WHAT_THERE_IS)
+    def withdraw_rubric(self, name: str) -> RubricReply:
+        """Withdraw the approval of a rubric of yours: nothing is graded by it any more; it takes the right `admin`.
+
+        Answers that come to be graded by it are given up, with the reason `rubric`. Retry these dead letters once it
+        is approved again.
+        """
+
     @call("get_stats", "GET", "/v1/stats", tag=WHAT_THERE_IS)
     def stats(self) -> StatsReply:
         """How many memories your pools have, and how many messages are open."""

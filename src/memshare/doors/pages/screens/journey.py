@@ -12,7 +12,8 @@ from memshare.client.sent_prompt import sent_at
 from memshare.doors.backend import Backend
 from memshare.doors.calls.journeys import own_journey
 from memshare.doors.calls.prompts import prompt
-from memshare.doors.pages.screens.memories_shown import memories_shown, misled
+from memshare.doors.pages.screens.memories_shown import is_wrong, memories_shown, misled
+from memshare.doors.pages.screens.opinion import may_say, opinion_shown
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Screen, Visit
 from memshare_broker.delivery.hops import ANSWER, COMPARE, EXTRACT, LEARN, NOTE_CONCEPTS, QUESTION, SCORE, SETTLE
@@ -81,6 +82,10 @@ def journey(visit: Visit) -> Screen:
             "prompt": _prompt(visit, found),
             "currency": prices.currency,
             "misled": misled(found, memories),
+            "is_wrong": is_wrong(found),
+            "opinion": opinion_shown(visit, found, memories),
+            "may_say": may_say(visit, found),
+            "learns": backend.settings.learn,
             "is_first": _is_first(backend, found),
             "details_kept": kept_for(backend.client.settings.traces_days),
             "beside": own_journey(backend, caller, beside) if beside else None,

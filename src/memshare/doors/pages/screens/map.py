@@ -21,7 +21,8 @@ from memshare_broker.wire.checking import checked
 from memshare_memory.door.client import MemoryClient
 
 HERE = "/map"
-SHOWN = 30  # clusters, gaps and names each
+SHOWN = 30  # clusters
+LISTED = 12  # names to decide on, and gaps: the next ones come when these are decided
 DECIDED = {
     "merge": "They count as one concept now.",
     "split": "They are two concepts again.",
@@ -44,6 +45,7 @@ def overview(visit: Visit) -> Screen:
             "named": named,
             "found": found,
             "shown": SHOWN,
+            "listed": LISTED,
             "may_curate": visit.caller.may("curate"),
             "may_ask": visit.caller.may("submit"),
         },

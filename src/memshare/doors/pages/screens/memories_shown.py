@@ -86,9 +86,16 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
         )
 
 
+def is_wrong(journey: JourneyReply) -> bool:
+    """Whether somebody said that the answer is wrong or, where nobody said anything of it, its grade rejected it."""
+    if journey.opinion is not None:
+        return journey.opinion.is_wrong
+    return journey.score is not None and not journey.score.accepted
+
+
 def misled(journey: JourneyReply, memories: Sequence[MemoryShown]) -> MemoryShown | None:
-    """The memory that a rejected answer followed most, also where it was forgotten since."""
-    if journey.score is None or journey.score.accepted:
+    """The memory that a wrong answer followed most, also where it was forgotten since."""
+    if not is_wrong(journey):
         return None
     there = [one for one in memories if (one.followed or 0.0) >= LEAST_FOLLOWED]
     return max(there, key=lambda one: one.followed or 0.0, default=None)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from urllib.parse import quote, urlencode
 
 from memshare.doors.caller import LOCAL_NAME
-from memshare.doors.calls.listings import ApprovalForm, agent, agents, approve_rubric, rubric, rubrics
+from memshare.doors.calls.dead_letters import dead_letters
+from memshare.doors.calls.listings import (
+    ApprovalForm,
+    agent,
+    agents,
+    approve_rubric,
+    is_bundled,
+    rubric,
+    rubrics,
+    withdraw_rubric,
+)
 from memshare.doors.calls.rubrics import TrialForm, drafting, tried, try_it, with_answers
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
@@ -60,6 +70,17 @@ def approve(visit: Visit) -> Done:
     )
 
 
+@PAGES.action("/rubrics/{name}/withdraw")
+def withdraw(visit: Visit) -> Done:
+    """Withdraw the approval of a rubric; undone, it is approved again by whoever had."""
+    name = visit.path["name"]
+    before = find_rubric(name, visit.backend.settings.agents_dir).approval
+    withdrawn = withdraw_rubric(visit.backend, visit.caller, name)
+    page = f"/rubrics/{quote(name, safe='')}"
+    again = urlencode({"version": withdrawn.version, "by": before.by}) if before else ""
+    return Done(page, f"The approval of the rubric {name} is withdrawn.", f"{page}/approve?{again}" if again else "")
+
+
 def _values(visit: Visit, missing: str = "") -> dict[str, object]:
     backend, caller = visit.backend, visit.caller
     shown = rubric(backend, caller, visit.path["name"])
@@ -81,5 +102,7 @@ def _values(visit: Visit, missing: str = "") -> dict[str, object]:
         "drafting": drafting(backend, caller, shown.name) if caller.may("admin") else None,
         "tried": tried(backend, caller, shown.name) if caller.may("admin") else [],
         "may_approve": caller.may("admin"),
+        "may_withdraw": caller.may("admin") and shown.approved and not is_bundled(backend, shown.name),
+        "given_up": sum(one.reason == "rubric" for one in dead_letters(backend, caller)) if caller.may("admin") else 0,
         "is_named": caller.name != LOCAL_NAME,
     }

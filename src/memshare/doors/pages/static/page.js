@@ -5,10 +5,6 @@ const connection = document.getElementById("connection");
 const inbox = document.getElementById("inbox-count");
 let waiting = false;
 
-// On a telephone the menu is wider than the screen.
-const here = document.querySelector(".top nav [aria-current]");
-if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
-
 function say(text) {
   connection.textContent = text;
   connection.hidden = !text;

@@ -154,7 +154,7 @@ def test_a_list_of_journeys_is_of_what_was_asked_for(here: TestClient, backend: 
     assert listed(submitter="ada") == ["poor", "good"]
     assert listed(submitter="ada", state="graded", accepted="true") == ["good"]
     said = text_of(here.get("/?state=queued&agent=logic").text)
-    assert "The latest of logic , queued" in said
+    assert "The latest of logic , waiting" in said
     assert said.count("What has keys?") == 1
     assert here.get("/?state=lost").status_code == 422
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from memshare.doors.backend import Backend
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
 from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.rubric_file import write
 from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
 
@@ -110,3 +114,48 @@ def answered_by(backend: Backend, agent: str, journey: str) -> None:
     """A task that an agent has answered, and that was graded."""
     answered(backend, journey=journey, agent=agent)
     graded(backend, journey, 90)
+
+
+def test_a_withdrawn_approval_says_what_becomes_of_answers_and_is_undone(
+    here: TestClient, backend: Backend, strict: Rubric
+) -> None:
+    here.post(
+        "/rubrics/strict/approve", data={"version": strict.version, "by": "Ada Lovelace"}, headers=FROM_PAGE
+    ).raise_for_status()
+    assert "it comes to be graded" not in text_of(here.get("/rubrics/strict").text)
+
+    page = here.post("/rubrics/strict/withdraw", headers=FROM_PAGE).text
+
+    assert "The approval of the rubric strict is withdrawn." in text_of(page)
+    assert "This version is not approved: nothing is graded by it." in text_of(page)
+    assert 'action="/rubrics/strict/withdraw"' not in page
+    assert not find_rubric("strict", backend.settings.agents_dir).approved
+    assert [one["kind"] for one in here.get("/v1/needs").json()["needs"]] == ["rubric"]
+    [undo] = re.findall(r'action="(/rubrics/strict/approve\?[^"]+)"', page)
+
+    undone = here.post(html.unescape(undo), headers=FROM_PAGE).text
+
+    assert "Approved by Ada Lovelace" in text_of(undone)
+    assert 'action="/rubrics/strict/withdraw"' in undone
+
+
+def test_answers_that_were_given_up_meanwhile_are_counted_with_what_tries_them_again(
+    here: TestClient, backend: Backend, strict: Rubric
+) -> None:
+    assert strict.name == ""
+    letter = Entry(id="a", task="scorer.score", queue="scorer", body={}, journey="t1", stage="score")
+    backend.client.dead_letters.add(letter_for(letter, GiveUp("It is not approved.", "rubric"), tries=1))
+
+    said = text_of(here.get("/rubrics/strict").text)
+
+    assert "1 answer was given up because a rubric was not approved. Once it is approved, try them again" in said
+    assert "memshare dead retry --reason rubric" in said
+
+
+def test_a_bundled_rubric_has_no_approval_to_withdraw(here: TestClient) -> None:
+    assert 'action="/rubrics/logic/withdraw"' not in here.get("/rubrics/logic").text
+
+    refused = here.post("/rubrics/logic/withdraw", headers=FROM_PAGE)
+
+    assert refused.status_code == 422
+    assert "bundled" in text_of(refused.text)

@@ -1,0 +1,165 @@
+"""That an answer is right or wrong is said on the page of its journey, once, and what is wrong can be forgotten."""
+
+from __future__ import annotations
+
+import json
+import re
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+
+from memshare.doors.backend import Backend
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.wire.grades import Settlement
+from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import answered, graded, record, text_of
+from tests.unit.memshare.doors.pages.test_shown_memories import FROM_PAGE, card_of
+
+WRONG, RIGHT = "This answer is wrong", "This answer is right"
+MISLED = "it misled: the wrong answer followed it most"
+
+
+def ended(backend: Backend, *shown: str, kept: str | None = None, total: float = 90) -> None:
+    """A journey that came to its end: of an accepted answer, as long as nothing else is said."""
+    answered(backend, *shown)
+    settled(backend, "t1", kept, total)
+
+
+def settled(backend: Backend, journey: str, kept: str | None = None, total: float = 90) -> None:
+    graded(backend, journey, total)
+    memory = UUID(kept) if kept else None
+    record(backend, journey, "settle", Settlement(memory_id=memory, outcome="stored", reason="a test"))
+
+
+def said_on_the_page(client: TestClient, what: str) -> str:
+    """The page after somebody pressed a button."""
+    return client.post("/journeys/t1/feedback", data={"answer": what}, headers=FROM_PAGE).text
+
+
+def card(page: str) -> str:
+    """What the page tells of what was said."""
+    return text_of(page[page.index('<article class="card" id="opinion"') :].split("</article>")[0])
+
+
+def credited(backend: Backend) -> list[tuple[str, float]]:
+    """The memories that the memory service is told of, each with its verdict."""
+    sent = [json.loads(text) for text in backend.redis.hvals(MESSAGES)]
+    verdicts = [one["body"] for one in sent if one["task"] == "memory_service.credit"]
+    return [(one["shown"][0]["id"], one["verdict"]) for one in verdicts]
+
+
+def test_who_says_that_an_accepted_answer_is_wrong_is_told_what_that_did(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, shelf["logic"], kept=shelf["poem"])
+    before = here.get("/journeys/t1").text
+    assert WRONG in before
+    assert RIGHT in before
+    assert MISLED not in before
+
+    page = said_on_the_page(here, "wrong")
+
+    assert credited(backend) == [(shelf["logic"], 0.0)]
+    told = card(page)
+    assert "You said that this answer is wrong. This memory that it was shown counts for less from now on" in told
+    assert f"memory {shelf['logic'][:8]}" in told
+    assert "You said that this answer is wrong; it follows this memory closely" in text_of(page)
+    assert MISLED in card_of(page, shelf["logic"])
+    assert WRONG not in page
+    assert here.get("/v1/journeys/t1").json()["opinion"] == {"by": "anonymous", "reward": 0.0}
+
+
+def test_what_was_said_twice_counts_once_and_the_first_word_stands(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, "wrong")
+
+    page = said_on_the_page(here, "right")
+
+    assert credited(backend) == [(shelf["logic"], 0.0)]
+    assert "You said that this answer is wrong." in card(page)
+
+
+def test_a_right_answer_is_credited_and_asks_for_nothing(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, shelf["logic"], kept=shelf["poem"])
+
+    page = said_on_the_page(here, "right")
+
+    assert credited(backend) == [(shelf["logic"], 1.0)]
+    assert "You said that this answer is right. This memory that it was shown counts for more" in card(page)
+    assert "Forget the memory" not in card(page)
+    assert "it misled" not in page
+
+
+def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_one_brought_in(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, kept=shelf["poem"])
+    page = said_on_the_page(here, "wrong")
+    assert "No memory was shown, so none counts for less." in card(page)
+    [link] = re.findall(r'href="([^"]+)">Forget the memory that was kept from this answer', page)
+    assert "back=/journeys/t1" in link
+
+    done = here.post(link.replace("?", "?children=no&"), data={"back": "/journeys/t1"}, headers=FROM_PAGE)
+
+    assert done.url.path == "/journeys/t1"
+    assert "The memory that was kept from this answer was forgotten." in card(done.text)
+    assert "Bring in the right answer" in card(done.text)
+    assert "Forget the memory" not in card(done.text)
+
+
+def test_a_grade_that_rejected_a_right_answer_blames_no_memory_any_more(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, shelf["logic"], total=20)
+    assert "it misled" in here.get("/journeys/t1").text
+
+    page = said_on_the_page(here, "right")
+
+    assert "it misled" not in page
+    assert "not good enough" not in page
+
+
+def test_what_a_program_told_by_rest_stands_on_the_page(
+    backend: Backend, shelf: dict[str, str], tokened: Tokened
+) -> None:
+    ended(backend, shelf["logic"])
+    checker = tokened("checker", "offer", "watch")
+    assert checker.post("/v1/feedback", json={"journey": "t1", "reward": 0.2}).json()["taken"] == [shelf["logic"]]
+
+    watcher = tokened("wanda", "watch", "recall")
+
+    assert "checker said that this answer is wrong." in card(watcher.get("/journeys/t1").text)
+
+
+@pytest.mark.parametrize("rights", [("watch", "recall"), ("watch", "offer")])
+def test_only_who_may_give_feedback_has_the_buttons(
+    backend: Backend, shelf: dict[str, str], tokened: Tokened, rights: tuple[str, ...]
+) -> None:
+    ended(backend, shelf["logic"])
+    somebody = tokened("wanda", *rights)
+
+    page = somebody.get("/journeys/t1").text
+    origin = {"origin": f"http://{somebody.base_url.netloc.decode()}"}
+    answer = somebody.post("/journeys/t1/feedback", data={"answer": "wrong"}, headers=origin)
+
+    assert (WRONG in page) == ("offer" in rights)
+    assert ("You said that this answer is wrong" in text_of(answer.text)) == ("offer" in rights)
+    assert ("it takes the right 'offer'" in text_of(answer.text)) == ("offer" not in rights)
+
+
+def test_whoever_made_the_recall_of_a_pair_has_the_buttons_and_nobody_else(
+    backend: Backend, tokened: Tokened, shelf: dict[str, str]
+) -> None:
+    ada, cora = tokened("ada", "recall", "offer", "watch"), tokened("cora", "watch", "offer")
+    recall = ada.post("/v1/recall", json={"agent": "logic", "prompt": "a lamp by the sea"}).json()["recall_id"]
+    pair = {"agent": "logic", "prompt": "x", "answer": "y", "recall_id": recall}
+    journey = ada.post("/v1/pairs", json=pair).json()["id"]
+    settled(backend, journey, shelf["logic"])
+
+    assert WRONG in ada.get(f"/journeys/{journey}").text
+    assert WRONG not in cora.get(f"/journeys/{journey}").text
