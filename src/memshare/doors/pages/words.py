@@ -27,7 +27,7 @@ MEANINGS: Mapping[str, str] = {
     "retriever": "what finds memories for a task: encoder, the pool's map, and the worth of submitters",
     "rubric": "how answers are graded: criteria with points, and a threshold",
     "similarity": "how near two texts are in meaning; 1 is the same",
-    "stale": "a memory whose source has changed or is gone: it waits for a person",
+    "stale": "a memory whose source has changed, is gone or was found wrong: it waits for a person",
     "statement": "a memory without a prompt: a fact by itself",
     "submitter": "who handed in a task or a memory",
     "threshold": "the score from which an answer is accepted, and remembered",
