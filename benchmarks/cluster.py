@@ -38,7 +38,7 @@ from tests.support.qdrant_server import QdrantProcess
 
 TOKEN = "only-for-this-run"
 EMBEDDED = 0  # replicas of the row of the embedded pool
-CALLERS, PROCESSES, BATCH, SHOWN = 32, 4, 256, 3
+PROCESSES, BATCH, SHOWN = 4, 256, 3
 THREADS, WARM_UP = 32, 100  # of the agents; journeys
 AIMS = (Aim("cpu_per_recall_spread", 0.10, "of the cheapest", at_most=True),)
 PROCESSORS_NEEDED = 8
@@ -49,6 +49,7 @@ def main(
     replicas: Annotated[str, typer.Option(help="How many memory services, with commas between them.")] = "1,2,4",
     memories: Annotated[int, typer.Option(min=1, help="Memories in the pool.")] = 10_000,
     seconds: Annotated[float, typer.Option(min=1, help="Seconds of recalls.")] = 15.0,
+    callers: Annotated[int, typer.Option(min=PROCESSES, help="Callers that ask for recalls at a time.")] = 32,
     journeys: Annotated[int, typer.Option(min=0, help="Journeys; 0 leaves them out.")] = 600,
     processors: Annotated[int, typer.Option(min=1, help="Processors that everything shares.")] = 2,
     as_json: Annotated[bool, typer.Option("--json")] = False,
@@ -56,12 +57,12 @@ def main(
     """Measure, and print the figures."""
     numbers = stay_on(processors)
     rows: dict[int, dict[str, Any]] = {}
-    figures: dict[str, Any] = {"memories": memories, "callers": CALLERS, "processors": numbers}
+    figures: dict[str, Any] = {"memories": memories, "callers": callers, "processors": numbers}
     with running("benchmarks.chat_server") as chat:
         for count in progress([EMBEDDED, *map(int, replicas.split(","))], "Deployments"):
             with contextlib.ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memshare-bench-")))
-                found = _one(stack, folder, chat, count, memories, seconds, journeys)
+                found = _one(stack, folder, chat, count, memories, seconds, callers, journeys)
             figures["embedded" if count == EMBEDDED else f"server, {count} replicas"] = found
             rows[count] = found
     figures |= _beside(rows)
@@ -81,7 +82,14 @@ def _beside(rows: Mapping[int, dict[str, Any]]) -> dict[str, float]:
 
 
 def _one(
-    stack: contextlib.ExitStack, folder: Path, chat: Any, replicas: int, memories: int, seconds: float, journeys: int
+    stack: contextlib.ExitStack,
+    folder: Path,
+    chat: Any,
+    replicas: int,
+    memories: int,
+    seconds: float,
+    callers: int,
+    journeys: int,
 ) -> dict[str, Any]:
     """One deployment, from an empty pool on."""
     agents = layout(THREADS, 1, 1)[1:]
@@ -104,7 +112,7 @@ def _one(
     pids: dict[str, list[int]] = {name: run.pids[name] for name in ("memory", "redis", "qdrant") if name in run.pids}
     _fill(asked[0], memories)
     return {
-        **_recalls(asked, seconds, pids),
+        **_recalls(asked, seconds, callers, pids),
         **(_journeys(run, journeys) if journeys else {}),
     }
 
@@ -117,13 +125,14 @@ def _fill(settings: Settings, memories: int) -> None:
             client.restore([memory for memory, _ in world.memories(min(BATCH, memories - at))])
 
 
-def _recalls(asked: Sequence[Settings], seconds: float, pids: dict[str, list[int]]) -> dict[str, Any]:
+def _recalls(asked: Sequence[Settings], seconds: float, callers: int, pids: dict[str, list[int]]) -> dict[str, Any]:
     """All callers ask without pause; each process of them asks one memory service."""
     # Spawned, for a fork would share connections and threads with this process.
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as processes:
 
         def ask(seconds: float) -> list[float]:
-            sent = [processes.submit(_call, asked[at % len(asked)], seconds) for at in range(PROCESSES)]
+            each = callers // PROCESSES
+            sent = [processes.submit(_call, asked[at % len(asked)], seconds, each) for at in range(PROCESSES)]
             return [taken for one in sent for taken in one.result()]
 
         ask(2)
@@ -141,10 +150,9 @@ def _recalls(asked: Sequence[Settings], seconds: float, pids: dict[str, list[int
     }
 
 
-def _call(settings: Settings, seconds: float) -> list[float]:
+def _call(settings: Settings, seconds: float, threads: int) -> list[float]:
     """The callers of one process, who share a client as the threads of an agent do."""
     prompts = [task["prompt"] for task in read("tasks.jsonl") if task.get("prompt")]
-    threads = CALLERS // PROCESSES
     with closing(MemoryClient(settings)) as client, ThreadPoolExecutor(threads) as callers:
         asked = [callers.submit(_one_caller, client, prompts[at:] + prompts[:at], seconds) for at in range(threads)]
         return [taken for one in asked for taken in one.result()]
