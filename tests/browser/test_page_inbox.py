@@ -254,9 +254,13 @@ def test_whatever_was_found_wrong_says_so_wherever_it_stands_and_what_was_right_
         expect(page.get_by_role("heading", name="Contradicted by")).to_have_count(0)
         page.get_by_role("link", name="About Buoys are green.").click()
         expect(page.locator("main .notice.bad")).to_contain_text(
-            "It is not shown: About Buoys are red. was found right."
+            "It is not shown: About Buoys are red. · Buoys are red. was found right."
         )
         require_readable(page)
+        page.get_by_role("button", name="Take the decision back").click()
+        expect(page.locator(".notice.good")).to_contain_text("It is undecided again.")
+        expect(page.get_by_role("heading", name="Memory")).to_be_visible()
+        expect(page.get_by_role("heading", name="Contradicted by")).to_be_visible()
         Conflicts(client).drop("buoys", [one, other])
 
 

@@ -65,7 +65,7 @@ def test_a_drafted_rubric_is_tried_on_what_was_graded_and_then_approved(
     with looking(browser) as watched:
         page = watched.see("/inbox", url)
         expect(page.locator(".item")).to_have_count(1)
-        page.get_by_role("link", name="Its drafts").click()
+        page.get_by_role("link", name="The whole rubric").click()
         expect(page.get_by_text("It forgets brevity.")).to_be_visible()
         expect(page.get_by_text("Only one has it.").first).to_be_visible()
         page.get_by_label("Put another rubric beside it").select_option("logic")

@@ -66,7 +66,8 @@ def needs(backend: BackendNow, caller: CallerNow, limit: Annotated[int, Query(ge
 
 def _conflicts(look: Look) -> Iterator[Need]:
     for one in contradictions(look.backend.client.memories, look.pools):
-        if not one.confirmed:
+        # One that lost to another memory is not shown, whatever is said of these two.
+        if not one.confirmed and not any(each.lost_to for each in one.memories):
             first, second = (each.memory for each in one.memories)
             yield Need(
                 kind="conflict",

@@ -131,6 +131,23 @@ def test_what_was_decided_on_a_contradiction_can_be_taken_back(
     assert (say(), say(undecided=True, contradict=True)) == (422, 422)
 
 
+def test_of_what_a_memory_contradicts_that_lost_to_another_nobody_is_asked(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ids = contradictory(memory, redis_client)
+    [blue] = memory.add([NewMemory(pool="logic", answer="The lamp is blue.")])
+    claims = {blue: "Red or blue."}
+    also = Compared(memory_id=UUID(ids[0]), contradicted=claims, compared=1, model="scripted", usage=Usage())
+    Conflicts(redis_client).note("logic", also, [blue])
+    assert here.get("/v1/needs").json()["total"] == 2
+
+    here.post("/v1/conflicts", json={"memories": ids, "contradict": True, "right": ids[1]})
+    assert here.get("/v1/needs").json()["needs"] == []
+
+    here.post("/v1/conflicts", json={"memories": ids, "undecided": True})
+    assert here.get("/v1/needs").json()["total"] == 2
+
+
 def test_what_is_nearly_the_same_needs_somebody_once_it_was_looked_for_until_it_is_decided(
     here: TestClient, tokened: Tokened, memory: MemoryClient
 ) -> None:

@@ -113,7 +113,7 @@ def settle_conflict(visit: Visit) -> Done:
         return Done(_here(visit), f"Forgotten: {text}", f"/memories/{wrong}/restore?{back}")
     if decision == "undecided":
         decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), undecided=True))
-        return Done(_here(visit), "It is undecided again.")
+        return Done(visit.own_page("back") or _here(visit), "It is undecided again.")
     right = {"one is right": one, "other is right": other}.get(decision)
     form = ConflictDecision(memories=(one, other), contradict=right is not None, right=right)
     decide(visit.backend, visit.caller, form)

@@ -13,7 +13,7 @@ from memshare.doors.backend import Backend
 from memshare.doors.calls.journeys import own_journey
 from memshare.doors.calls.prompts import prompt
 from memshare.doors.pages.screens.memories_shown import is_wrong, memories_shown, misled
-from memshare.doors.pages.screens.opinion import may_say, opinion_shown
+from memshare.doors.pages.screens.opinion import kept, may_say, opinion_shown
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Screen, Visit
 from memshare_broker.delivery.hops import ANSWER, COMPARE, EXTRACT, LEARN, NOTE_CONCEPTS, QUESTION, SCORE, SETTLE
@@ -84,6 +84,7 @@ def journey(visit: Visit) -> Screen:
             "misled": misled(found, memories),
             "is_wrong": is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
+            "kept": kept(visit, found),
             "may_say": may_say(visit, found),
             "learns": backend.settings.learn,
             "is_first": _is_first(backend, found),

@@ -20,8 +20,16 @@ REWARDS = {"right": 1.0, "wrong": 0.0}
 
 
 @dataclass(frozen=True)
+class Kept:
+    """Whether the memory that was kept from an answer is there, and whether it was forgotten since."""
+
+    is_there: bool = False
+    is_forgotten: bool = False
+
+
+@dataclass(frozen=True)
 class OpinionShown:
-    """What was said, by whom, of which of the memories shown it was told, and whether the answer is remembered."""
+    """What was said, by whom, and of which of the memories shown it was told."""
 
     by: str
     is_wrong: bool
@@ -30,8 +38,6 @@ class OpinionShown:
     """Whether some of them are prompts with answers, of which the retriever learns."""
     speaks_of_own: bool
     """Whether a memory of their own was among them."""
-    is_kept: bool
-    is_forgotten: bool
 
 
 @PAGES.action("/journeys/{id}/feedback")
@@ -57,26 +63,23 @@ def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[Memory
     by, wrong = journey.opinion.by, journey.opinion.is_wrong
     told = [one for one in memories if one.feedback is not None and (one.feedback < 0.5) == wrong]
     there = [one.found for one in told if one.found is not None]
-    is_kept, is_forgotten = _kept(visit, journey)
     return OpinionShown(
         by="You" if by == visit.caller.name else by,
         is_wrong=wrong,
         told=told,
         has_pairs=any(not one.memory.is_statement for one in there),
         speaks_of_own=any(one.memory.submitter == by for one in there),
-        is_kept=is_kept,
-        is_forgotten=is_forgotten,
     )
 
 
-def _kept(visit: Visit, journey: JourneyReply) -> tuple[bool, bool]:
-    """Whether the memory that was kept from an answer is there, and whether it was forgotten since."""
+def kept(visit: Visit, journey: JourneyReply) -> Kept:
+    """What became of the memory that a journey names."""
     if journey.memory_id is None:
-        return False, False
+        return Kept()
     try:
         get(visit.backend, visit.caller, journey.memory_id)
     except NotFound:
-        return False, True
+        return Kept(is_forgotten=True)
     except (Forbidden, TryAgain):
-        return False, False  # nothing is offered that cannot be done now
-    return True, False
+        return Kept()  # nothing is offered that cannot be done now
+    return Kept(is_there=True)

@@ -32,6 +32,8 @@ def do_to_several(visit: Visit) -> Done | Screen:
             edit(visit.backend, visit.caller, one, EditForm(status=status), found_one.version)
             changed.append((one, found_one.memory.status))
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
+    if not changed:
+        said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
     return Done(_back(visit), said, _undo(changed, status))
 
 

@@ -108,6 +108,7 @@ def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_o
 
     assert done.url.path == "/journeys/t1"
     assert "The memory that was kept from this answer was forgotten." in card(done.text)
+    assert f"memory {shelf['poem'][:8]}, forgotten since" in done.text
     assert "Bring in the right answer" in card(done.text)
     assert "Forget the memory" not in card(done.text)
 
