@@ -93,10 +93,7 @@ class Sharing(Calls[Asked]):
         journey: str | None = None,
         memories: Mapping[UUID | str, float] | None = None,
     ) -> FeedbackTaken:
-        """Tell what the memories that were shown were worth. Each is told once; the first word stands.
-
-        Of a recall or of a journey, 0 to 1: one reward, or one for each.
-        """
+        """Tell what memories of a recall or a journey were worth, 0 to 1, all or each; the first word stands."""
 
     @call("post_task", "POST", "/v1/tasks", status=202)
     def tasks(
@@ -111,10 +108,7 @@ class Sharing(Calls[Asked]):
         priority: int = 3,
         idempotency_key: str | None = None,
     ) -> Accepted:
-        """Give a task to an agent of memshare; its journey has the answer.
-
-        `journeys.get(id, wait=30)` waits for that. Keys are as in `pairs`.
-        """
+        """Give a task to an agent; `journeys.get(id, wait=30)` waits for its answer. Keys are as in `pairs`."""
 
     @call("get_pools", "GET", "/v1/pools", tag=WHAT_THERE_IS)
     def pools(self) -> list[PoolReply]:
@@ -145,11 +139,7 @@ class Sharing(Calls[Asked]):
 
     @call("withdraw_rubric", "DELETE", "/v1/rubrics/{name}/approval", tag=WHAT_THERE_IS)
     def withdraw_rubric(self, name: str) -> RubricReply:
-        """Withdraw the approval of a rubric of yours: nothing is graded by it any more; it takes the right `admin`.
-
-        Answers that come to be graded by it are given up, with the reason `rubric`. Retry these dead letters once it
-        is approved again.
-        """
+        """Withdraw an approval (right `admin`): what is to be graded is given up until you approve, and retry it."""
 
     @call("get_stats", "GET", "/v1/stats", tag=WHAT_THERE_IS)
     def stats(self) -> StatsReply:
