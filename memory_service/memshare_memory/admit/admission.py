@@ -47,7 +47,7 @@ class Admission:
         own = memory_id(task.pool, task.prompt, task.answer)
         named = {own, *(one.id for one in task.shown)}
         there = store.page(Where(ids=sorted(named)), len(named)).memories
-        wrong = self._conflicts.wrong(task.pool, [one.id for one in task.shown])
+        wrong = self._conflicts.wrong(task.pool, [one.id for one in there if one.is_statement])  # most have none
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
         memory = memory_of(graded, time.time(), because if stale else None, learnt)
 
@@ -94,6 +94,8 @@ def memory_of(
     With `because` it is stale.
     """
     task, score = graded.task, graded.score
+    if task.seed:
+        because = None
     return Memory(
         id=memory_id(task.pool, task.prompt, task.answer),
         pool=task.pool,
@@ -109,8 +111,8 @@ def memory_of(
         task_id=None if task.seed else task.journey,
         parents=(*(shown.id for shown in task.shown), *learnt),
         created=created,
-        status="active" if task.seed or because is None else "stale",
-        because=() if task.seed or because is None else tuple(because),
+        status="active" if because is None else "stale",
+        because=tuple(because or ()),
     )
 
 
