@@ -45,26 +45,19 @@ def _redis_url(url: str) -> str:
         ) from error
 
 
-def _listen_address(address: str) -> str:
-    if not re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):[0-9]{1,5}", address):
-        raise ValueError("expected HOST:PORT, such as 0.0.0.0:8077")
-    return address
+def _matching(pattern: str, expected: str) -> AfterValidator:
+    """The check of a text that has to match a pattern as a whole; `expected` is what is said where it does not."""
 
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"expected {expected}")
+        return text
 
-def _web_address(url: str) -> str:
-    if not re.fullmatch(r"https?://[^/?#\s]+(/[^?#\s]*)?", url):
-        raise ValueError("expected http://HOST:PORT or https://HOST")
-    return url
+    return AfterValidator(check)
 
 
 def _networks(text: str) -> str:
     parse_networks(text)
-    return text
-
-
-def _pools(text: str) -> str:
-    if not re.fullmatch(f"{NAME}( *, *{NAME})*", text):
-        raise ValueError("expected names of pools with commas between them")
     return text
 
 
@@ -85,19 +78,13 @@ def _rate_limits(text: str) -> str:
     return text
 
 
-def _torch_device(device: str) -> str:
-    if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,3})?", device):
-        raise ValueError("expected cpu, cuda, cuda:N or mps")
-    return device
-
-
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 RedisUrl = Annotated[str, AfterValidator(_redis_url)]
-ListenAddress = Annotated[str, AfterValidator(_listen_address)]
-WebAddress = Annotated[str, AfterValidator(_web_address)]
+ListenAddress = Annotated[str, _matching(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):[0-9]{1,5}", "HOST:PORT, such as 0.0.0.0:8077")]
+WebAddress = Annotated[str, _matching(r"https?://[^/?#\s]+(/[^?#\s]*)?", "http://HOST:PORT or https://HOST")]
 Networks = Annotated[str, AfterValidator(_networks)]
-Pools = Annotated[str, AfterValidator(_pools)]
+Pools = Annotated[str, _matching(f"{NAME}( *, *{NAME})*", "names of pools with commas between them")]
 Login = Annotated[SecretStr, AfterValidator(_login)]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 RateLimits = Annotated[str, AfterValidator(_rate_limits)]
-TorchDevice = Annotated[str, AfterValidator(_torch_device)]
+TorchDevice = Annotated[str, _matching(r"cpu|mps|cuda(:[0-9]{1,3})?", "cpu, cuda, cuda:N or mps")]
