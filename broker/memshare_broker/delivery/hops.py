@@ -30,6 +30,8 @@ class Hop(Generic[M, R]):
     """One hop of a journey: a Celery task of a queue, the message that it takes, and its record."""
 
     name: str
+    ended: str
+    """What a person reads once it has ended."""
     task: str
     queue: str
     message: type[M]
@@ -101,6 +103,7 @@ class NextMessage(NamedTuple):
 
 ANSWER = Hop(
     "answer",
+    "answered",
     f"agents.{AGENT}",
     AGENT,
     AgentTask,
@@ -112,13 +115,24 @@ ANSWER = Hop(
     details=("steps",),
 )
 QUESTION = Hop(
-    "question", f"agents.{AGENT}.question", AGENT, QuestionTask, Question, (), begins=True, kept=("question",)
+    "question",
+    "question",
+    f"agents.{AGENT}.question",
+    AGENT,
+    QuestionTask,
+    Question,
+    (),
+    begins=True,
+    kept=("question",),
 )
 GRADED = ("total", "threshold", "accepted")
 RANGES = ("criteria",)
-SCORE = Hop("score", "scorer.score", SCORER_QUEUE, AnsweredTask, Score, begins=True, kept=GRADED, details=RANGES)
+SCORE = Hop(
+    "score", "graded", "scorer.score", SCORER_QUEUE, AnsweredTask, Score, begins=True, kept=GRADED, details=RANGES
+)
 OFFER = Hop(
     "score",
+    "graded",
     "scorer.offer",
     SCORER_QUEUE,
     OfferedPair,
@@ -131,6 +145,7 @@ OFFER = Hop(
 )
 SETTLE = Hop(
     "settle",
+    "remembered",
     "memory_service.settle",
     MEMORY_QUEUE,
     GradedTask,
@@ -138,15 +153,33 @@ SETTLE = Hop(
     ("task", "journey"),
     kept=("outcome", "memory_id"),
 )
-CREDIT = Hop("credit", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited, details=None)
-COMPARE = Hop("compare", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None, details=None)
-NOTE_COMPARED = Hop(
-    "pairs", "memory_service.compared", MEMORY_QUEUE, ComparedPairs, NotedPairs, kept=None, details=None
+CREDIT = Hop(
+    "credit", "memories credited", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited, details=None
 )
-LEARN = Hop("learn", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson, kept=None, details=None)
-EXTRACT = Hop("extract", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted, kept=None, details=None)
+COMPARE = Hop("compare", "compared", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None, details=None)
+NOTE_COMPARED = Hop(
+    "pairs",
+    "contradictions noted",
+    "memory_service.compared",
+    MEMORY_QUEUE,
+    ComparedPairs,
+    NotedPairs,
+    kept=None,
+    details=None,
+)
+LEARN = Hop("learn", "learnt", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson, kept=None, details=None)
+EXTRACT = Hop(
+    "extract", "concepts", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted, kept=None, details=None
+)
 NOTE_CONCEPTS = Hop(
-    "concepts", "memory_service.concepts", MEMORY_QUEUE, Extracted, NotedConcepts, kept=None, details=None
+    "concepts",
+    "concepts written",
+    "memory_service.concepts",
+    MEMORY_QUEUE,
+    Extracted,
+    NotedConcepts,
+    kept=None,
+    details=None,
 )
 
 HOPS: tuple[Hop[Any, Any], ...] = (

@@ -59,7 +59,8 @@ def taken(app: Celery, ledger: Ledger, letters: DeadLetters) -> Callable[[Signer
     def take(signer: Signer, entry: Entry) -> Any:
         services = StageServices(ledger, letters, tries=3, retry_seconds=60, signer=signer)
         stage = Stage(
-            Hop("count", TASK, "memory", MemoriesCredited, MemoriesCredited, ()), lambda _, message: Outcome(message)
+            Hop("count", "counted", TASK, "memory", MemoriesCredited, MemoriesCredited, ()),
+            lambda _, message: Outcome(message),
         )
         app.tasks.pop(TASK, None)
         add_stage(app, stage, lambda: services)

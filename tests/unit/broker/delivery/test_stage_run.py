@@ -57,7 +57,7 @@ class KilledAfterCommit(Ledger):
         raise Killed
 
 
-GRADE = Hop("score", "scorer.score", "scorer", Answered, Answered)
+GRADE = Hop("score", "graded", "scorer.score", "scorer", Answered, Answered)
 
 
 def outcome(prompt: str) -> Outcome:

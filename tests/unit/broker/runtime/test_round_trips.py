@@ -41,8 +41,8 @@ class Word(Message):
     journey: str | None = None
 
 
-FIRST = Hop("first", "early", "noop", Word, Word, (), begins=True, from_outside=True, has_result=True)
-SECOND = Hop("second", "late", "noop", Word, Word)
+FIRST = Hop("first", "first", "early", "noop", Word, Word, (), begins=True, from_outside=True, has_result=True)
+SECOND = Hop("second", "second", "late", "noop", Word, Word)
 
 
 def hand_on(journey: str, message: Word) -> Outcome:

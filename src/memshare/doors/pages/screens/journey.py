@@ -16,22 +16,13 @@ from memshare.doors.pages.screens.memories_shown import is_wrong, memories_shown
 from memshare.doors.pages.screens.opinion import kept, may_say, opinion_shown
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Screen, Visit
-from memshare_broker.delivery.hops import ANSWER, COMPARE, EXTRACT, LEARN, NOTE_CONCEPTS, QUESTION, SCORE, SETTLE
+from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.messages import Step, Usage
 from memshare_llm.limits.prices import Prices, load_prices
 from memshare_memory.stores.store import Where
 
-HOPS = {
-    QUESTION.name: "question",
-    ANSWER.name: "answered",
-    SCORE.name: "graded",
-    SETTLE.name: "remembered",
-    COMPARE.name: "compared",
-    LEARN.name: "learnt",
-    EXTRACT.name: "concepts",
-    NOTE_CONCEPTS.name: "concepts written",
-}
+ENDED = {hop.name: hop.ended for hop in HOPS}
 """Stage → what a person reads once it has ended."""
 USUAL = (ANSWER.name, SCORE.name, SETTLE.name)
 
@@ -128,10 +119,10 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
     before = journey.submitted
     for name, at in sorted(journey.hops.items(), key=lambda one: one[1]):
         is_kept = name != SETTLE.name or journey.memory_id is not None
-        yield HopShown(HOPS.get(name, name) if is_kept else "not remembered", at, max(at - before, 0.0))
+        yield HopShown(ENDED.get(name, name) if is_kept else "not remembered", at, max(at - before, 0.0))
         before = at
     if not journey.ended and not journey.details_dropped and journey.what == "task":
-        yield from (HopShown(HOPS[name], None, None) for name in USUAL if name not in journey.hops)
+        yield from (HopShown(ENDED[name], None, None) for name in USUAL if name not in journey.hops)
 
 
 def _tree(steps: Sequence[Step], parent: int | None = None) -> tuple[StepShown, ...]:
