@@ -99,6 +99,27 @@ class Memory(Message):
         """Whether it is a piece of a document, which is its parent; what an agent learnt from one names its source."""
         return self.prompt is None and bool(self.parents) and self.source is None
 
+    def begun_anew(self, before: Memory, by: str, at: float) -> Memory:
+        """This memory, which has another text than `before`, without what was said of that one, which its history has.
+
+        A person has looked at it, so it is stale no longer.
+        """
+        was = Revision(
+            prompt=before.prompt, answer=before.answer, until=at, by=by, score=before.score, model=before.model
+        )
+        return self.model_copy(
+            update={
+                "history": (*before.history, was),
+                "status": "active" if self.status == "stale" else self.status,
+                "score": None,
+                "model": None,
+                "criteria": {},
+                "rubric_version": None,
+                "concepts": {},
+                "because": (),
+            }
+        )
+
 
 def folded(text: str) -> str:
     """A text without the differences of case and white space."""

@@ -17,7 +17,7 @@ from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale, stale_once
 from memshare_memory.curate.write import write
 from memshare_memory.forget.credit_snapshot import Worths, by_pool
-from memshare_memory.memory import Memory, Revision, memory_id
+from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.conflicts import MemoryConflict, Rivals, Verdict
 from memshare_memory.recall.credibility_ranking import CredibilityEstimate, CredibilityRanking
@@ -80,7 +80,7 @@ class Curate:
             changed = before.model_copy(update=changes)
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:
-                changed = _begun_anew(changed, before, edit.by)
+                changed = changed.begun_anew(before, edit.by, time.time())
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
@@ -146,19 +146,6 @@ class Curate:
     def conflicts(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
         return self._ranking.conflicts.pairs(pool)
-
-
-def _begun_anew(changed: Memory, before: Memory, by: str) -> Memory:
-    """A memory with another text: what it said before is kept, and what was said of that is not."""
-    revision = Revision(
-        prompt=before.prompt, answer=before.answer, until=time.time(), by=by, score=before.score, model=before.model
-    )
-    cleared: dict[str, object] = {
-        "score": None, "model": None, "criteria": {}, "rubric_version": None, "concepts": {}, "because": (),
-    }  # fmt: skip
-    if changed.status == "stale":
-        cleared["status"] = "active"  # a person has looked at it
-    return changed.model_copy(update={"history": (*before.history, revision), **cleared})
 
 
 def _get(store: Store, memory: UUID) -> Memory:
