@@ -53,7 +53,7 @@ def say_unreadable(client: Client) -> None:
     unreadable = client.memories.stats().unreadable
     if unreadable:
         line = f"{counted(unreadable)} cannot be read, and left out: `memshare memories check` shows more."
-        errors.print(line, style="yellow", soft_wrap=True)
+        errors.print(line, style="yellow")
 
 
 def credibility_of(judged: JudgedMemory) -> str:

@@ -40,6 +40,6 @@ def cancel(
     else:
         for task_id, became in found.items():
             shown = console if became in ("cancelled", "running") else errors
-            shown.print(SAID[became].format(id=task_id), soft_wrap=True)
+            shown.print(SAID[became].format(id=task_id))
     if {"ended", "unknown"} & set(found.values()):
         raise typer.Exit(1)

@@ -42,7 +42,7 @@ def submit_file(
     if not skip_bad:
         refuse(faults, "Nothing was submitted; --skip-bad leaves these lines out.")
     for fault in faults:
-        errors.print(f"Left out: {fault}", style="yellow", soft_wrap=True)
+        errors.print(f"Left out: {fault}", style="yellow")
     with _going_on():
         if patience is None:
             _submit(client, lines, priority, as_json)
@@ -59,8 +59,7 @@ def _going_on() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         errors.print(
             "Stopped. What is queued goes on by itself. Run the same command again to go on: what is done is not paid "
-            "for again.",
-            soft_wrap=True,
+            "for again."
         )
         raise typer.Exit(130) from stop
 
@@ -104,7 +103,7 @@ def _answer(
 
 def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> None:
     for error in failed[:SHOWN_ERRORS]:
-        errors.print(error, style="red", soft_wrap=True)
+        errors.print(error, style="red")
     if failed:
         errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
     if unanswered:
@@ -112,7 +111,6 @@ def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> No
             f"{unanswered} lines have no answer, and none came for {patience:g} s. They stay in their queues: the same "
             "command goes on.",
             style="yellow",
-            soft_wrap=True,
         )
     if failed or unanswered:
         raise typer.Exit(1)

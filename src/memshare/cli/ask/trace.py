@@ -55,7 +55,7 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     if journey.answer is None:
         raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
     if journey.quoted is not None:
-        errors.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
+        errors.print(whose_answer(journey.quoted), style="yellow")
     if as_json:
         print_json(client.ledger.journey(task_id)["answer"])
     else:
@@ -102,7 +102,7 @@ def trace(
         if journey.answer is not None:
             console.print(panel(journey.answer, f"answer · model: {journey.model}"))
             if journey.quoted is not None:
-                console.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
+                console.print(whose_answer(journey.quoted), style="yellow")
             _print_memories(client, journey)
     else:
         _print_standard(journey)
@@ -141,7 +141,7 @@ def trace(
 
 def _print_prompt(sent: SentPrompt) -> None:
     for one in sent.changed:
-        console.print(one, style="yellow", soft_wrap=True)
+        console.print(one, style="yellow")
     for turn in sent.turns:
         console.print(panel(turn.content, turn.role, "dim" if turn.role == "system" else "none"))
 
@@ -204,7 +204,7 @@ def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:
     state = (
         "not yet written" if noted is None else "" if noted.outcome == "written" else f"not written: {noted.outcome}"
     )
-    console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""), soft_wrap=True)
+    console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""))
 
 
 def _print_score(journey: Journey) -> None:

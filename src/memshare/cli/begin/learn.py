@@ -88,8 +88,7 @@ def _bar(command: str) -> Iterator[learning.Progress]:
     except KeyboardInterrupt as stop:
         errors.print(
             f"Stopped. What is queued goes on by itself. Run `{command}` again, with the same options, to go on: "
-            "what is done is not paid for again.",
-            soft_wrap=True,
+            "what is done is not paid for again."
         )
         raise typer.Exit(130) from stop
 

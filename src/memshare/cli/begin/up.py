@@ -130,19 +130,19 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     if supervisor.serve_url:
         console.print(styled("Page    ", (supervisor.serve_url, "bold"), "  in a browser: ask, look, decide"))
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
-    console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}", soft_wrap=True)
+    console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}")
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
     if settings.explore:
         every = f"{settings.explore}, every {settings.explore_hours:g} hours"
-        console.print(f"Explore {every}. See {settings.data / 'logs'}", soft_wrap=True)
+        console.print(f"Explore {every}. See {settings.data / 'logs'}")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
     if model == OFFLINE:
         submit = f"{at}memshare memories list, or memshare demo, which has a pool of its own"
-    console.print(f"Try     {submit}", soft_wrap=True)
+    console.print(f"Try     {submit}")
 
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:

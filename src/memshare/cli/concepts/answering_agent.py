@@ -75,5 +75,5 @@ def stopping(said: str) -> Iterator[None]:
     try:
         yield
     except (typer.Abort, KeyboardInterrupt) as stop:
-        errors.print(f"\nStopped. {said}", soft_wrap=True)
+        errors.print(f"\nStopped. {said}")
         raise typer.Exit(130) from stop

@@ -54,7 +54,6 @@ def clusters(
                 f"{len(every) - len(shown):,} more: `memshare concepts clusters NUMBER` shows those in one of them, and"
                 " --limit more rows.",
                 style="dim",
-                soft_wrap=True,
             )
 
 

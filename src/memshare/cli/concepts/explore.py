@@ -102,7 +102,7 @@ def explore(
         within += [f"{budget:g} in money"] if budget is not None else []
         left = 0 if full() else most - asked
         plan = f"Up to {left} questions to agent {answering.name!r} today, within {' and '.join(within)}."
-        errors.print(plan, soft_wrap=True)
+        errors.print(plan)
         if left:
             require_consent("Ask them?", yes=yes)
         learnt: list[ExploredQuestion] = []
@@ -119,7 +119,7 @@ def explore(
                         learnt.append(_learnt(found, gap, question, task_id, timeout))
                 if not learnt:
                     why = full() or "there is no gap that was not asked about before"
-                    errors.print(f"Nothing was asked: {why}.", soft_wrap=True)
+                    errors.print(f"Nothing was asked: {why}.")
         finally:  # also of what was learnt before a fault, or Ctrl-C
             if out is not None and learnt:  # else the report of a run before stays
                 write_markdown(out, name, learnt)
@@ -220,8 +220,7 @@ def print_report(learnt: Sequence[ExploredQuestion], used: Used) -> None:
     stored = sum(one.memory_id is not None for one in learnt)
     console.print(
         f"Asked {len(learnt)}, of which {stored} are in the pool. Used so far today:"
-        f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money.",
-        soft_wrap=True,
+        f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money."
     )
 
 

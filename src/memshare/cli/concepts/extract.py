@@ -66,7 +66,7 @@ def extract(
         console.print(f"{counted(number - left)} of pool {name!r} got their concepts.")
     if left:
         line = f"{counted(left)} got none: `memshare dead list` says why. Run this again to ask once more."
-        errors.print(line, style="yellow", soft_wrap=True)
+        errors.print(line, style="yellow")
         raise typer.Exit(1)
 
 
@@ -86,7 +86,7 @@ def _ask(client: Client, pool: str, number: int, most: int, *, yes: bool) -> Non
         f"{counted(number)} of pool {pool!r} without concepts: a call of {client.settings.model_for('scorer')} for"
         f" {MOST} of one agent and submitter; at most {most:,} where each has to be asked about again by itself."
     )
-    errors.print(line, soft_wrap=True)
+    errors.print(line)
     require_consent("Go on?", yes=yes)
 
 
@@ -126,7 +126,7 @@ def _open(client: Client, journeys: set[str], said: set[str]) -> set[str]:
         still = {ids[entry.id] for entry in client.ledger.open_of(list(ids))}
         why = {one.why for one in client.ledger.parked.all() if one.id in ids}
     for line in sorted(why - said):
-        errors.print(f"Waits: {line}", style="yellow", soft_wrap=True)
+        errors.print(f"Waits: {line}", style="yellow")
     said |= why
     return still
 

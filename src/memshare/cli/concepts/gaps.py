@@ -75,7 +75,7 @@ def _dismiss(
     if as_json:
         print_json({"dismissed": gap_id})
     else:
-        console.print(f"Dismissed: {gap_id}. `memshare concepts gaps --bring-back` lists it again.", soft_wrap=True)
+        console.print(f"Dismissed: {gap_id}. `memshare concepts gaps --bring-back` lists it again.")
 
 
 def _list(gaps: list[Gap], limit: int, *, as_json: bool) -> None:

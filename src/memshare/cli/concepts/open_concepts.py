@@ -77,7 +77,7 @@ def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator
         say_unreadable(client)
         if concepts.without:
             line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."
-            errors.print(line, style="dim", soft_wrap=True)
+            errors.print(line, style="dim")
         yield OpenedConcepts(client, redis_client, concepts)
 
 

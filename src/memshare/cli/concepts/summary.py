@@ -73,8 +73,7 @@ def show_summary(said: ClusterSummary, one: Cluster) -> None:
                 ("stale", "yellow"),
                 f": {said.changed(one.memories):,} of its {counted(len(said.members))} are new or gone."
                 f" `memshare concepts summary {one.number} --again` writes a new one.",
-            ),
-            soft_wrap=True,
+            )
         )
 
 

@@ -75,7 +75,7 @@ def why(
         )
         return
     console.print(styled((short(journey.prompt, 100), "bold")))
-    console.print(f"{source}: {', '.join(concepts) or 'none'}.", soft_wrap=True)
+    console.print(f"{source}: {', '.join(concepts) or 'none'}.")
     for one in compared:
         _print(one, limit)
 

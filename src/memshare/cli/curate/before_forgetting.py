@@ -61,7 +61,7 @@ def show(preview: ForgetPreview, would: str) -> None:
     trashed = f" {preview.trashed:,} in the trash." if preview.trashed else ""
     where = f" ({pools})" if pools else ""
     line = f"{counted(preview.memories)} {would}{where}{derived}.{trashed}"
-    errors.print(line, soft_wrap=True)
+    errors.print(line)
     rows = [(short_id(one.id), one.submitter, *prompt_and_answer(one)) for one in preview.examples]
     if rows:
         errors.print(table("id", "submitter", *text_columns(), rows=rows))

@@ -80,4 +80,4 @@ def edit(
     console.print(f"Changed {short_id(memory.id)}.")
     say_stale(stale)
     if graded:
-        console.print(f"It is being graded: memshare trace {graded}", soft_wrap=True)
+        console.print(f"It is being graded: memshare trace {graded}")

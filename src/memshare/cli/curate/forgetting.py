@@ -97,6 +97,5 @@ def say_stale(count: int, source: str = "it") -> None:
     if count:
         errors.print(
             f"{counted(count)} written from {source}: stale now, and not shown until graded again (`memshare memories"
-            " edit ID --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them.",
-            soft_wrap=True,
+            " edit ID --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them."
         )

@@ -37,8 +37,7 @@ def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes:
     calls = "1 call" if len(groups) == 1 else f"{len(groups):,} calls"
     errors.print(
         f"{len(passages):,} passages, {len(passages) - len(new):,} of which are done. The others take {calls} of"
-        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit.",
-        soft_wrap=True,
+        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit."
     )
     if groups:
         require_consent("Go on?", yes=yes)
@@ -50,10 +49,10 @@ def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes:
                     facts += _bring_in(client, chat, file.name, group)
                 except (DoesNotFit, UselessReply, RefusedReply) as error:
                     failed += len(group)
-                    errors.print(f"{len(group)} passages are left out: {error}", style="yellow", soft_wrap=True)
+                    errors.print(f"{len(group)} passages are left out: {error}", style="yellow")
                 bar(advance=len(group))
     except KeyboardInterrupt as stop:
-        errors.print("Stopped. Run the same command again to go on: no passage is paid for twice.", soft_wrap=True)
+        errors.print("Stopped. Run the same command again to go on: no passage is paid for twice.")
         raise typer.Exit(130) from stop
     if as_json:
         print_json({"passages": len(passages), "done": len(new) - failed, "failed": failed, "new": facts})

@@ -94,7 +94,7 @@ def _talk(learner: ReviewLearner, session: Session) -> None:
     standings = learner.standings(time.time())
     after = min((one.due for one in standings.values()), default=None)
     again = f" The next one comes back at {moment(max(after, time.time()))}." if after is not None else ""
-    console.print(f"Done for now: {session.reviewed} reviewed.{again}", soft_wrap=True)
+    console.print(f"Done for now: {session.reviewed} reviewed.{again}")
     reviews, fitted = sum(len(card.reviews) for card in learner.cards.values()), learner.shelf.fitted()
     if reviews >= FEWEST + (fitted.reviews if fitted else 0):
         console.print("`memshare review --fit` fits how fast you forget to your reviews.")
@@ -111,7 +111,7 @@ def _fit(card_store: CardStore, as_json: bool) -> None:
     if as_json:
         print_json(fitted.model_dump(mode="json") | {"used": fitted.better})
     else:
-        console.print(_said(fitted), soft_wrap=True)
+        console.print(_said(fitted))
 
 
 def _said(fitted: Fitted) -> str:

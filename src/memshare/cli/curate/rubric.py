@@ -150,7 +150,7 @@ def _approval(rubric: Rubric) -> str:
 
 
 def _say(line: str, out: Console = console) -> None:
-    out.print(line, soft_wrap=True)
+    out.print(line)
 
 
 def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:
@@ -160,8 +160,8 @@ def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:
         rows = [(one.name, f"{one.points:g}", one.description) for one in draft.criteria]
         out.print(table("criterion", "points", "description", rows=rows, title=f"Draft {number}"))
         if (found := judged.get(number)) is not None:
-            out.print(f"Good: {found.keeps}", soft_wrap=True)
-            out.print(f"Lacking: {found.lacks}", soft_wrap=True)
+            out.print(f"Good: {found.keeps}")
+            out.print(f"Lacking: {found.lacks}")
         out.print()
     there = range(1, len(drafting.drafts) + 1)
     taken = [

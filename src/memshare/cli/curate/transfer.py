@@ -197,8 +197,7 @@ def _bring_in(client: Client, found: PairsFile) -> None:
     except KeyboardInterrupt as stop:
         errors.print(
             f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"
-            " once.",
-            soft_wrap=True,
+            " once."
         )
         raise typer.Exit(130) from stop
 

@@ -121,11 +121,10 @@ def purge(
         return
     console.print(
         f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
-        f" and {sum(one['lessons'] for one in taught):,} lessons.",
-        soft_wrap=True,
+        f" and {sum(one['lessons'] for one in taught):,} lessons."
     )
     for line in _left(purged.open_messages, exports, rewritten):
-        errors.print(line, style="yellow", soft_wrap=True)
+        errors.print(line, style="yellow")
 
 
 def _left(open_messages: int, exports: list[str], rewritten: FilesRewritten) -> list[str]:

@@ -189,9 +189,9 @@ def report(
     if as_json:
         print_json(written.model_dump(mode="json"))
     else:
-        console.print(f"Written to {written.file}: {', '.join(written.experiments)}.", soft_wrap=True)
+        console.print(f"Written to {written.file}: {', '.join(written.experiments)}.")
         for what, names in (("Not finished", written.unfinished), ("Not begun", written.not_begun)):
             if names:
-                errors.print(f"{what}: {', '.join(names)}.", soft_wrap=True)
+                errors.print(f"{what}: {', '.join(names)}.")
     if show and not webbrowser.open(Path(written.file).resolve().as_uri()):
         raise MemshareError(f"No browser was found to open {written.file} with.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -49,15 +49,11 @@ def set_one(
         return
     currency = load_prices(client.settings.prices).currency
     may = f"may use {' and '.join(limits(cap, currency))} in a UTC day" if not none else "has no cap"
-    console.print(
-        f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.",
-        soft_wrap=True,
-    )  # fmt: skip
+    console.print(f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.")
     if free:
-        line = (
-            f"These models have no price, so their calls count as free, and the cap does not hold them: {_list(free)}."
-        )
-        errors.print(line, style="yellow", soft_wrap=True, markup=False)
+        names = ", ".join(map(repr, free))
+        line = f"These models have no price, so their calls count as free, and the cap does not hold them: {names}."
+        errors.print(line, style="yellow")
 
 
 @app.command()
@@ -85,10 +81,6 @@ def _holder(agent: str | None, submitter: str | None) -> Holder:
     if submitter and agent is None:
         return Holder("submitter", submitter)
     raise BadInput("Say whom the cap is for: --agent NAME or --submitter NAME, one of the two.")
-
-
-def _list(models: Sequence[str]) -> str:
-    return ", ".join(map(repr, models))
 
 
 def limits(cap: Cap, currency: str | None) -> list[str]:

@@ -61,7 +61,7 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
     about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
     console.print(styled((letter.entry.task, "bold"), about))
     console.print(letter.error, style="red")
-    console.print(in_json(letter.entry.body, indent=2), soft_wrap=True)
+    console.print(in_json(letter.entry.body, indent=2))
     console.print(letter.traceback, style="dim")
 
 
