@@ -9,7 +9,7 @@ import typer
 from memshare.cli.options import Json
 from memshare.client.routed_client import RoutedClient
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.task_ids import find_home
+from memshare.terminal.ids import find_home
 
 SAID = {
     "cancelled": "Cancelled {id}.",

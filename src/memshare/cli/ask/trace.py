@@ -25,10 +25,8 @@ from memshare.terminal.console import (
     styled,
     table,
 )
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import find_home, short_id, shorten_ids
 from memshare.terminal.quoted_answer import whose_answer
-from memshare.terminal.task_ids import find_home, shorten_ids
-from memshare.terminal.task_ids import short_id as short_task_id
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
 from memshare_broker.wire.messages import Shown
@@ -96,7 +94,7 @@ def trace(
     if journey.details_dropped:
         console.print(f"{dropped} Steps, ranges of the grade, lesson, concepts and times are gone.", style="yellow")
     if journey.part_of is not None:
-        console.print(f"A sub-question of the task {short_task_id(journey.part_of)}.", style="dim")
+        console.print(f"A sub-question of the task {short_id(journey.part_of)}.", style="dim")
     if journey.what == "task":
         console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
@@ -108,7 +106,7 @@ def trace(
         _print_standard(journey)
     if journey.steps:
         console.print(
-            f"{len(journey.steps)} steps; `memshare trace {short_task_id(task_id)} --tree` draws them.", style="dim"
+            f"{len(journey.steps)} steps; `memshare trace {short_id(task_id)} --tree` draws them.", style="dim"
         )
     if journey.score is not None:
         _print_score(journey)
@@ -134,7 +132,7 @@ def trace(
         tried = f" ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}"
         console.print(styled(("given up", "red"), tried))
         kept = journey.dead.entry.id in client.dead_letters
-        letter = short_task_id(journey.dead.entry.id)
+        letter = short_id(journey.dead.entry.id)
         advice = f"`memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
 
@@ -188,12 +186,12 @@ def _print_parts(client: Client, journey: Journey) -> None:
     rows = []
     for becomes, name in journey.parts.items():
         if not client.ledger.journey(str(name)):
-            rows.append((short_task_id(str(name)), "", "waits to be graded", one_line("")))
+            rows.append((short_id(str(name)), "", "waits to be graded", one_line("")))
             continue
         part = client.journey(str(name))
         score = f"{part.score.total:.1f}" if part.score else ""
         outcome = f"{part.outcome} {short_id(part.memory_id or becomes)}" if part.outcome else part.state
-        rows.append((short_task_id(str(name)), score, outcome, one_line(part.prompt)))
+        rows.append((short_id(str(name)), score, outcome, one_line(part.prompt)))
     console.print(table("task", "score", "outcome", "sub-question", rows=rows))
 
 

@@ -23,7 +23,7 @@ from memshare.cli.options import (
 )
 from memshare.client.paid_chat import paid_chat
 from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 

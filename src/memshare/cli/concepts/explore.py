@@ -21,7 +21,7 @@ from memshare.client.paid_chat import paid_chat
 from memshare.files.new_file import new_file
 from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, print_json, short, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import Settings

@@ -15,9 +15,8 @@ from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.terminal.console import console, print_json, short, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import find_task, short_id
 from memshare.terminal.memory_pages import concept_names
-from memshare.terminal.task_ids import find_task
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
 from memshare_memory.memory import Memory

@@ -11,7 +11,7 @@ from memshare.cli.options import ANONYMOUS
 from memshare.client.client import Client
 from memshare.terminal.consent import require_consent
 from memshare.terminal.console import errors, table
-from memshare.terminal.memory_ids import find_in_trash, find_memory, short_id
+from memshare.terminal.ids import find_in_trash, find_memory, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import Forget

@@ -26,7 +26,7 @@ from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.extras import require
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import counted
 from memshare_memory.curate.requests import Forget
 

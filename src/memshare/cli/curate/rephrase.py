@@ -14,7 +14,7 @@ from rich.text import Text
 from memshare.cli.options import By, Json, MemoryId, Yes, login_name
 from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json, styled
-from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.ids import find_memory, short_id
 from memshare_memory.curate.requests import Edit
 
 if TYPE_CHECKING:

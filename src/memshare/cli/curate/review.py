@@ -16,7 +16,7 @@ from memshare.client.client import Client
 from memshare.client.paid_chat import paid_chat
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, moment, print_json, short, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import the_pool
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings

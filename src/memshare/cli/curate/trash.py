@@ -25,7 +25,7 @@ from memshare.extras import require
 from memshare.files.exports import exported_files
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, moment, print_json, table
-from memshare.terminal.memory_ids import find_in_trash, short_id
+from memshare.terminal.ids import find_in_trash, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import RestoreForgotten, TrashRequest

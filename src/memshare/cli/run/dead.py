@@ -10,7 +10,7 @@ from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, in_json, moment, print_json, short, styled, table
-from memshare.terminal.task_ids import find_letter, short_id
+from memshare.terminal.ids import find_letter, short_id
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput, Reason
