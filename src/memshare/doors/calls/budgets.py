@@ -43,17 +43,16 @@ def budgets(backend: BackendNow, caller: CallerNow) -> Spending:
     with backend.reaching():
         used, parked = UsageLog(backend.redis).today(), backend.client.ledger.parked.all()
         found = spending(day_of(time.time()), backend.budget.caps(), used, parked, prices)
-    sees_all = caller.may("admin") and caller.pools is None
 
     def may_know(kind: str, name: str) -> bool:
-        return sees_all or (caller.sees(backend.pool_of(name)) if kind == "agent" else name == caller.name)
+        return caller.may_all or (caller.sees(backend.pool_of(name)) if kind == "agent" else name == caller.name)
 
     return found.model_copy(
         update={
             "caps": [one for one in found.caps if may_know(one.kind, one.name)],
             "agents": {name: spent for name, spent in found.agents.items() if may_know("agent", name)},
             "submitters": {name: spent for name, spent in found.submitters.items() if may_know("submitter", name)},
-            "models": found.models if sees_all else {},
+            "models": found.models if caller.may_all else {},
         }
     )
 

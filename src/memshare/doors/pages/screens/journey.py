@@ -10,8 +10,7 @@ from memshare.client.journey import kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.sent_prompt import sent_at
 from memshare.doors.backend import Backend
-from memshare.doors.calls.journeys import own_journey
-from memshare.doors.calls.prompts import prompt
+from memshare.doors.calls.journeys import own_journey, prompt
 from memshare.doors.pages.screens.memories_shown import is_wrong, memories_shown, misled
 from memshare.doors.pages.screens.opinion import kept, may_say, opinion_shown
 from memshare.doors.pages.stream import state_in
@@ -90,9 +89,6 @@ def journey(visit: Visit) -> Screen:
             "is_first": _is_first(backend, found),
             "details_kept": kept_for(backend.client.settings.traces_days),
             "beside": own_journey(backend, caller, beside) if beside else None,
-            "may_submit": caller.may("submit"),
-            "may_curate": caller.may("curate"),
-            "may_retry": caller.may("admin"),
         },
         watches=found.id,
         seen=state_in(found),
