@@ -19,8 +19,8 @@ from rich.live import Live
 from rich.text import Text
 
 from memshare.cli.options import Json
-from memshare.client.address import PORT
 from memshare.client.client import Client
+from memshare.client.rest.memory import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, unapproved
 from memshare.operate.served_models import try_models
