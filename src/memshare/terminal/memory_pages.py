@@ -38,9 +38,9 @@ def text_columns() -> tuple[str, ...]:
     return ("prompt", "answer") if console.width >= _WIDE else ("prompt, answer",)
 
 
-def counted(memories: int) -> str:
-    """How many memories, in words."""
-    return "1 memory" if memories == 1 else f"{memories:,} memories"
+def counted(number: int, one: str = "memory", more: str = "memories") -> str:
+    """How many memories, or other things, in words."""
+    return f"1 {one}" if number == 1 else f"{number:,} {more}"
 
 
 def concept_names(memory: Memory) -> list[str]:

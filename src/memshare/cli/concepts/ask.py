@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
+from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, wait_for_all
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import (
     ANSWER_WITHIN,
@@ -22,6 +22,7 @@ from memshare.cli.options import (
     login_name,
 )
 from memshare.client.paid_chat import paid_chat
+from memshare.terminal.consent import stopping
 from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping
+from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of
 from memshare.cli.concepts.ask import HYPOTHESES
 from memshare.cli.concepts.gaps import gaps_of
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
@@ -19,7 +19,7 @@ from memshare.cli.options import ANSWER_WITHIN, AnsweredAs, AnsweredBy, AnswerTi
 from memshare.client.client import LOW
 from memshare.client.paid_chat import paid_chat
 from memshare.files.new_file import new_file
-from memshare.terminal.consent import require_consent
+from memshare.terminal.consent import require_consent, stopping
 from memshare.terminal.console import console, errors, print_json, short, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain

@@ -11,7 +11,7 @@ import typer
 from memshare.cli.options import Json, Pool, Yes
 from memshare.client.client import BULK, Client
 from memshare.client.models_at_work import require_scorer_model
-from memshare.terminal.consent import require_consent
+from memshare.terminal.consent import require_consent, stopping
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted, the_pool
 from memshare.terminal.progress import progress_bar
@@ -49,13 +49,8 @@ def extract(
     most = number * MOST_CALLS * client.settings.tries
     if number:
         _ask(client, name, number, most, yes=yes)
-        try:
+        with stopping("Calls that were sent go on; run it again for the rest: it pays for nothing twice."):
             _name_all(client, name, number)
-        except KeyboardInterrupt:
-            errors.print(
-                "Interrupted. Calls that were sent go on; run it again for the rest: it pays for nothing twice."
-            )
-            raise
     left = sum(1 for _ in _without(client, name)) if number else 0
     if as_json:
         found = {"pool": name, "without": number, "named": number - left, "left": left, "most_calls": most}

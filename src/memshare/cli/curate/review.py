@@ -15,6 +15,7 @@ from memshare.cli.options import Json, Pool, login_name
 from memshare.client.client import Client
 from memshare.client.paid_chat import paid_chat
 from memshare.operate.own_redis import connected
+from memshare.terminal.consent import stopping
 from memshare.terminal.console import console, errors, moment, print_json, short, table
 from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import the_pool
@@ -86,11 +87,8 @@ def _grader(settings: Settings, person: str, self_graded: bool) -> Iterator[Chat
 
 
 def _talk(learner: ReviewLearner, session: Session) -> None:
-    try:
+    with stopping("What you answered is kept: `memshare review` goes on."):
         session.run()
-    except (typer.Abort, KeyboardInterrupt) as stop:
-        errors.print("\nStopped. What you answered is kept: `memshare review` goes on.")
-        raise typer.Exit(130) from stop
     standings = learner.standings(time.time())
     after = min((one.due for one in standings.values()), default=None)
     again = f" The next one comes back at {moment(max(after, time.time()))}." if after is not None else ""

@@ -89,7 +89,7 @@ def export(
         more = {"merges": len(merges)} if form is None else {"left_out": total - written}
         print_json({"exported": count, "file": file} | more)
     elif form is None:
-        also = f", with {_merges(len(merges))} of concepts" if merges else ""
+        also = f", with {counted(len(merges), 'merge', 'merges')} of concepts" if merges else ""
         console.print(f"Exported {counted(count)} to {file}{also}.")
     else:
         console.print(
@@ -205,9 +205,8 @@ def _bring_in(client: Client, found: PairsFile) -> None:
 def _print_adopted(adopted: dict[str, Any]) -> None:
     """What became of the merges of a file."""
     made, there, refused = adopted["made"], adopted["there"], adopted["refused"]
-    console.print(
-        f"Concepts: {_merges(made)} made, which `memshare concepts split` takes back; {there:,} there before."
-    )
+    new = counted(made, "merge", "merges")
+    console.print(f"Concepts: {new} made, which `memshare concepts split` takes back; {there:,} there before.")
     for one in refused[:MOST_REFUSED]:
         console.print(
             f"Not merged in pool {one['pool']}: {one['merge']} into {one['into']}, as people decided otherwise here.",
@@ -216,9 +215,5 @@ def _print_adopted(adopted: dict[str, Any]) -> None:
     if len(refused) > MOST_REFUSED:
         console.print(f"{len(refused) - MOST_REFUSED:,} more were not merged; --json has all.", style="yellow")
     if adopted["without_memory"]:
-        left_out = _merges(adopted["without_memory"])
+        left_out = counted(adopted["without_memory"], "merge", "merges")
         console.print(f"{left_out} left out: no memory of the file has the name.", style="yellow")
-
-
-def _merges(count: int) -> str:
-    return "1 merge" if count == 1 else f"{count:,} merges"
