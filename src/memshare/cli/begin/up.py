@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
-from types import FrameType
 from typing import Annotated
 
 import redis
@@ -60,7 +59,7 @@ def up(
     Example: memshare up --data ./data
     """
     settings = load_settings(data)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with hold_folder(settings.data):
         models = check(settings)
         with console.status("Trying the model …"):
@@ -105,10 +104,6 @@ def _told_to_end() -> Iterator[threading.Event]:
     finally:
         for sign, handler in before.items():
             signal.signal(sign, handler)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:

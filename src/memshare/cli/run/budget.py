@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -13,11 +12,10 @@ from memshare.client.caps import set_cap
 from memshare.client.client import Client
 from memshare.client.spending import Capped, Spending, Spent, spending
 from memshare.terminal.console import console, errors, print_json, table
-from memshare_broker.connection import connect, reaching
+from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_llm.limits.budget import Budget, Cap, Holder, in_words
+from memshare_llm.limits.budget import Cap, Holder, in_words
 from memshare_llm.limits.prices import load_prices
-from memshare_llm.limits.usage import UsageLog, day_of
 
 app = typer.Typer(
     help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True, add_completion=False
@@ -63,12 +61,7 @@ def show(as_json: Json = False) -> None:
     Example: memshare budget show
     """
     client = Client()
-    prices = load_prices(client.settings.prices)
-    with reaching(client.settings.redis):
-        redis = connect(client.settings.redis, tries=1)
-        usage = UsageLog(redis)
-        caps, parked = Budget(redis, usage).caps(), client.ledger.parked.all()
-        found = spending(day_of(time.time()), caps, usage.today(), parked, prices)
+    found = spending(client, connect(client.settings.redis, tries=1))
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:

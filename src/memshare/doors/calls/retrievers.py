@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Path
@@ -23,7 +21,7 @@ from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.serving import serves
-from memshare.extras import needs_extra
+from memshare.extras import names_extra
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
 from memshare_memory.pool.encoder_names import ENCODER, first_name
@@ -45,7 +43,7 @@ class RollbackForm(Message):
 def retrievers(backend: BackendNow, caller: CallerNow) -> RetrieversReply:
     """The retrievers of the caller's pools that have had a lesson, by name."""
     caller.require("recall")
-    with backend.reaching(), _numbers():
+    with backend.reaching(), names_extra("What retrievers have learnt"):
         from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
 
         found = read_status(backend.redis, backend.settings, _encoder(backend), None, 0)
@@ -110,7 +108,7 @@ def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Rollb
     """Put another version of a pool's retriever into use; raises `BadInput` for one that is not kept."""
     caller.require("admin")
     caller.require_pool(pool)
-    with backend.reaching(), _numbers():
+    with backend.reaching(), names_extra("What retrievers have learnt"):
         from memshare_trainer.learning.rollback import roll_back
         from memshare_trainer.lessons import lesson_log
 
@@ -130,15 +128,3 @@ def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Rollb
 def _encoder(backend: Backend) -> str:
     """The name of the encoder whose vectors the pool has, or will have."""
     return str(backend.redis.get(ENCODER) or first_name(backend.settings))
-
-
-@contextmanager
-def _numbers() -> Iterator[None]:
-    """Name the extra that brings what this computes with, where it is missing."""
-    try:
-        yield
-    except ImportError as error:
-        missing = needs_extra("What retrievers have learnt", error)
-        if missing is None:
-            raise
-        raise missing from error

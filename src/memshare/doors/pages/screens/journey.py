@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memshare.client.journey import kept_for
+from memshare.client.journey import asked_of, kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.sent_prompt import sent_at
 from memshare.doors.backend import Backend
@@ -133,21 +132,10 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
 def _tree(steps: Sequence[Step], parent: int | None = None) -> tuple[StepShown, ...]:
     known = {step.number for step in steps}
     return tuple(
-        StepShown(step, _asked(step), _tree(steps, step.number))
+        StepShown(step, asked_of(step), _tree(steps, step.number))
         for step in steps
         if (step.parent if step.parent in known else None) == parent
     )
-
-
-def _asked(step: Step) -> str:
-    """The arguments that say something, as `name: value`."""
-    try:
-        arguments = json.loads(step.arguments)
-    except ValueError:
-        return step.arguments  # they were cut
-    if not isinstance(arguments, dict):
-        return step.arguments
-    return ", ".join(f"{name}: {value}" for name, value in arguments.items() if value)
 
 
 def _costs(journey: JourneyReply, prices: Prices) -> Iterator[Cost]:
