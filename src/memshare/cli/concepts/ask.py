@@ -27,11 +27,11 @@ from memshare.terminal.console import console, errors, panel, print_json, short,
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
+from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 
 if TYPE_CHECKING:
     from memshare.client.client import Client
     from memshare_concepts.asking.proposing import Proposer
-    from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
     from memshare_memory.memory import Memory
 
 HYPOTHESES = "hypotheses"
@@ -81,7 +81,6 @@ def ask(
     person = submitter or login_name()
     with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
         from memshare_concepts.asking.proposing import Proposer
-        from memshare_concepts.asking.round import Rounds, WantedQuestions
 
         name = found.concepts.pool
         answering = AnsweringAgent.of(found.client, name, agent, kind, person)
@@ -134,7 +133,6 @@ def _target(
 
 
 def _begun(found: OpenedConcepts, proposer: Any, wanted: WantedQuestions) -> Round:
-    from memshare_concepts.asking.round import Round
 
     with errors.status(f"Writing questions on {wanted.target.name} …"):
         proposals = proposer.propose(wanted, _examples(found, wanted.target))

@@ -25,15 +25,18 @@ from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import Settings
+from memshare_concepts.asking.explored import Explored, ExploredGaps
+from memshare_concepts.asking.round import WantedQuestions
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.gap import Gap
+from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_llm.limits.budget import in_words
 from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_llm.no_model import require_model
 
 if TYPE_CHECKING:
-    from memshare_concepts.asking.explored import ExploredGaps
     from memshare_concepts.asking.proposing import Proposer
-    from memshare_concepts.gap import Gap
 
 EXPLORER = "explorer"
 MOST = 500  # questions in a UTC day
@@ -80,7 +83,6 @@ def explore(
         raise BadInput("Give a limit: --calls N, or --budget MONEY.")
     most = count or (max(1, calls // USUAL_CALLS) if calls is not None else MOST)
     with opened("explore", pool, vectors=True) as found:
-        from memshare_concepts.asking.explored import Explored, ExploredGaps
         from memshare_concepts.asking.proposing import Proposer
 
         settings, name = found.client.settings, found.concepts.pool
@@ -153,14 +155,12 @@ def _require_prices(settings: Settings) -> None:
 
 
 def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None) -> list[Gap]:
-    from memshare_concepts.decisions import Decisions
 
     return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
 def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:
     """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
-    from memshare_concepts.asking.round import WantedQuestions
     from memshare_concepts.asking.target import of_gap
 
     if gap.kind == "asked":
@@ -174,7 +174,6 @@ def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | N
 
 def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeout: float) -> ExploredQuestion:
     """What came of a question."""
-    from memshare_concepts.gaps.open_questions import OpenQuestions
 
     with errors.status(f"{short(question, 80)} …"):
         try:

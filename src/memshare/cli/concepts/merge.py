@@ -13,6 +13,8 @@ from memshare.cli.options import Json, Pool, login_name
 from memshare.terminal.console import console, print_json
 from memshare.terminal.memory_pages import counted
 from memshare_broker.errors import BadInput
+from memshare_concepts.aliases import Merge
+from memshare_concepts.decisions import Decisions
 
 By = Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")]
 
@@ -29,9 +31,6 @@ def merge(
     Example: memshare concepts merge "Neural Net" "Neural Network" --pool physics
     """
     with opened("merge", pool) as found:
-        from memshare_concepts.aliases import Merge
-        from memshare_concepts.decisions import Decisions
-
         graph, aliases = found.concepts.graph, found.concepts.aliases
         if aliases.is_merged(name):
             raise BadInput(
@@ -64,8 +63,6 @@ def split(
     Example: memshare concepts split "Neural Net" --pool physics
     """
     with opened("split", pool) as found:
-        from memshare_concepts.decisions import Decisions
-
         decisions = Decisions(found.redis, found.concepts.pool)
         try:
             undone = decisions.split(name)

@@ -17,6 +17,7 @@ from memshare.operate.own_redis import connected
 from memshare.terminal.console import errors
 from memshare.terminal.memory_pages import counted, say_unreadable, the_pool
 from memshare_broker.errors import BadInput
+from memshare_concepts.names import key
 
 if TYPE_CHECKING:
     from memshare_concepts.clusters.cluster import Cluster, Clusters
@@ -96,7 +97,6 @@ def concept_named(graph: ConceptGraph, typed: str, pool: str) -> str:
 
 def nearest_names(graph: ConceptGraph, typed: str) -> list[str]:
     """Names that hold what was typed, those of most memories first, or else names of a similar spelling."""
-    from memshare_concepts.names import key
 
     wanted = key(typed)
     names = {key(name): name for name in graph.concepts()}

@@ -19,6 +19,7 @@ from memshare.terminal.ids import find_task, short_id
 from memshare.terminal.memory_pages import concept_names
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
+from memshare_concepts.graph.weights import contributions
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
@@ -97,7 +98,6 @@ def _of_task(found: OpenedConcepts, journey: Journey) -> tuple[list[str], str]:
 def _compare(
     found: OpenedConcepts, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
-    from memshare_concepts.graph.weights import contributions
 
     graph = found.concepts.graph
     own = graph.vector_of(concepts)
