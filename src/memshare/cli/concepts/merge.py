@@ -9,14 +9,12 @@ from typing import Annotated
 import typer
 
 from memshare.cli.concepts.open_concepts import concept_named, opened
-from memshare.cli.options import Json, Pool, login_name
+from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, print_json
 from memshare.terminal.memory_pages import counted
 from memshare_broker.errors import BadInput
 from memshare_concepts.aliases import Merge
 from memshare_concepts.decisions import Decisions
-
-By = Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")]
 
 
 def merge(

@@ -12,14 +12,14 @@ import typer
 from memshare.cli.condition_options import ScoreFrom
 from memshare.cli.options import Json, OnlyPool, Submitter, Yes, login_name
 from memshare.client.client import Client
-from memshare.client.pools import new_ids
+from memshare.client.pools import encoder_in_use, new_ids
 from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.exports import note_export
 from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, is_document, read_pairs, read_statements
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
-from memshare.operate.own_redis import connected, encoder_in_use
+from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted, require_pool, the_pool
 from memshare.terminal.progress import progress_bar

@@ -9,8 +9,9 @@ from uuid import UUID
 import typer
 
 from memshare.client.client import Client
+from memshare.client.pools import encoder_in_use
 from memshare.extras import NeedsExtra, require
-from memshare.operate.own_redis import connected, encoder_in_use
+from memshare.operate.own_redis import connected
 from memshare.terminal.console import errors
 from memshare_broker.observe.plain_text import plain
 

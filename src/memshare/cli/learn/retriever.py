@@ -12,7 +12,8 @@ from memshare.cli.learn.consolidate import back_to_encoder_before, consolidate
 from memshare.cli.learn.trust import trust
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.operate.own_redis import connected, encoder_in_use
+from memshare.client.pools import encoder_in_use
+from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, print_json
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
