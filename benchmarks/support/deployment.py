@@ -18,7 +18,7 @@ from benchmarks.support import server
 from benchmarks.support.counts import Counts
 from benchmarks.support.replies import Pair
 from memshare.client.client import Client
-from memshare.operate.own_redis import encoder_in_use
+from memshare.client.pools import encoder_in_use
 from memshare_broker.connection import connect
 from memshare_llm.batches import HOLD
 from memshare_memory.curate.requests import NewMemory

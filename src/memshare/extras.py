@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from memshare_broker.errors import MemshareError
@@ -73,6 +75,18 @@ def needs_extra(what: str, error: ImportError) -> NeedsExtra | None:
             if error.name in modules:
                 return NeedsExtra(what, extra)
     return None
+
+
+@contextmanager
+def names_extra(what: str) -> Iterator[None]:
+    """Raise `NeedsExtra` for `what` where the block cannot import a module of an extra."""
+    try:
+        yield
+    except ImportError as error:
+        missing = needs_extra(what, error)
+        if missing is None:
+            raise
+        raise missing from error
 
 
 def require(what: str, extra: str) -> None:

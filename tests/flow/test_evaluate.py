@@ -67,7 +67,7 @@ def test_a_run_that_was_broken_off_twice_comes_to_the_same_table_and_pays_for_no
         first.send_signal(signal.SIGINT)
         _, said = first.communicate(timeout=patient(WITHIN))
         assert first.returncode == 130, said
-        assert "Interrupted" in said
+        assert "Stopped" in said
         assert not asked(chat) - wanted, "ended gently, it had asked for nothing twice"
 
         second = command(chat, tmp_path, "broken", MODEL)

@@ -101,5 +101,5 @@ def _fail(error: MemshareError) -> None:
     if is_json():
         logging.getLogger("memshare").error("%s", error)
     else:
-        errors.print(styled(("memshare:", "bold red"), f" {error}"), soft_wrap=True)
+        errors.print(styled(("memshare:", "bold red"), f" {error}"))
     sys.exit(2 if isinstance(error, BadInput) else 1)

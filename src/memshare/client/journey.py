@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import UUID
@@ -199,6 +200,18 @@ def kept_for(days: float) -> str:
     return "a day" if days == 1 else f"{days:g} days"
 
 
+def asked_of(step: Step) -> str:
+    """What a step of a run was asked: the arguments that say something, as `name: value`."""
+    try:
+        arguments = json.loads(step.arguments)
+    except ValueError:
+        return step.arguments  # they were cut
+    if not isinstance(arguments, dict):
+        return step.arguments
+    told = {name: _told(value) for name, value in arguments.items()}
+    return ", ".join(f"{name}: {value}" for name, value in told.items() if value)
+
+
 def _record(hop: Hop[Any, R], records: Record) -> R | None:
     return hop.record.model_validate(records[hop.name]) if hop.name in records else None
 
@@ -210,3 +223,9 @@ def _graded(records: Record) -> tuple[Score | None, Settlement | None]:
         return None, Settlement.model_validate(told)
     score = Score.model_validate(told) if told is not None else None
     return score, Settlement.model_validate(settled) if settled is not None else None
+
+
+def _told(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {inner}" for name, inner in value.items() if inner)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,12 +1,16 @@
-"""Which pools there are, and which of some memories they have already."""
+"""Which pools there are, which of some memories they have already, and whose vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from uuid import UUID
 
+import redis
+
 from memshare.client.client import Client
+from memshare_broker.settings import Settings
 from memshare_memory.door.client import BATCH
+from memshare_memory.pool.encoder_names import ENCODER, first_name
 from memshare_memory.stores.store import Where
 
 
@@ -21,3 +25,8 @@ def new_ids(client: Client, ids: Sequence[UUID]) -> set[UUID]:
     parts = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
     there = {one.id for part in parts for one in client.memories.page(Where(ids=part), BATCH).memories}
     return set(wanted) - there
+
+
+def encoder_in_use(settings: Settings, client: redis.Redis) -> str:
+    """The name of the encoder whose vectors the pool has, or will have."""
+    return str(client.get(ENCODER) or first_name(settings))

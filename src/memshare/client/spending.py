@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+import redis
 from pydantic import BaseModel
 
-from memshare_broker.delivery.entry import Parked
-from memshare_llm.limits.budget import Cap, Holder
-from memshare_llm.limits.prices import Prices
-from memshare_llm.limits.usage import Kind, Used
+from memshare_broker.connection import reaching
+from memshare_llm.limits.budget import Budget, Cap, Holder
+from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.usage import UsageLog, Used, day_of
+
+if TYPE_CHECKING:
+    from memshare.client.client import Client
 
 
 class Spent(BaseModel):
@@ -49,17 +53,14 @@ class Spending(BaseModel):
     models: dict[str, Spent]
 
 
-def spending(
-    day: str,
-    caps: Mapping[Holder, Cap],
-    used: Mapping[Kind, Mapping[str, Used]],
-    parked: Sequence[Parked],
-    prices: Prices,
-) -> Spending:
-    """Put caps, usage and the tasks that wait together."""
+def spending(client: Client, redis_client: redis.Redis) -> Spending:
+    """What was used today, with the caps, and the tasks that wait for them."""
+    prices, usage = load_prices(client.settings.prices), UsageLog(redis_client)
+    with reaching(client.settings.redis):
+        used, caps, parked = usage.today(), Budget(redis_client, usage).caps(), client.ledger.parked.all()
     waiting = Counter(one.hold for one in parked)
     return Spending(
-        day=day,
+        day=day_of(time.time()),
         currency=prices.currency,
         caps=[
             _capped(holder, cap, used[holder.kind].get(holder.name, Used()), waiting[holder.hold])

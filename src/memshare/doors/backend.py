@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 
 import redis
 from limits import RateLimitItemPerMinute
@@ -68,11 +68,9 @@ class Backend:
         with self.reaching():
             require_same_secret(self.redis, signer)
 
-    @contextmanager
-    def reaching(self) -> Iterator[None]:
+    def reaching(self) -> AbstractContextManager[None]:
         """Turn a lost connection to Redis into `Unreachable`."""
-        with reaching(self.settings.redis):
-            yield
+        return reaching(self.settings.redis)
 
     def cards(self) -> dict[str, AgentCard]:
         """Every agent by name, of several deployments those of this one; asked anew every few seconds."""

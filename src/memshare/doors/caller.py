@@ -34,6 +34,11 @@ class Caller:
         if not self.may(right):
             raise Forbidden(f"The token {self.name!r} may not do this: it takes the right {right!r}.")
 
+    @property
+    def may_all(self) -> bool:
+        """Whether it may do everything in all pools."""
+        return self.may("admin") and self.pools is None
+
     def require_all(self) -> None:
         """Raise `Forbidden` for who may not do everything in all pools."""
         self.require("admin")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
+
+from pydantic import Field
 
 from memshare.client.rest.call import Call
 
@@ -25,6 +27,13 @@ READS: Hints = {"read_only_hint": True, "open_world_hint": False}
 ADDS: Hints = {"read_only_hint": False, "destructive_hint": False, "open_world_hint": False}
 TELLS_ONCE: Hints = {**ADDS, "idempotent_hint": True}
 DESTROYS: Hints = {**TELLS_ONCE, "destructive_hint": True}
+
+
+Prompt = Annotated[str, Field(description="the task, as the user gave it")]
+AgentName = Annotated[str | None, Field(description="an agent of memshare://agents; name it or a pool")]
+PoolName = Annotated[str | None, Field(description="a pool of memshare://pools; name it or an agent")]
+KindName = Annotated[str | None, Field(description="one of the agent's kinds of tasks")]
+"""Parameters of several tools, described to a model."""
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memshare.evaluation.published import CLOSED, as_item
-from memshare.files.json_lines import read_lines, read_object, refuse
+from memshare.files.json_lines import read_objects, refuse
 from memshare.files.pairs import as_pair
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_memory.memory import folded
 
@@ -89,19 +88,13 @@ def read_items(
     `agent` and `kind` stand in where a line names none. What it does not take is left out.
     """
     given = {name: value for name, value in (("agent", agent), ("kind", kind)) if value is not None}
-    items, reports, faults = [], [], []
+    items, reports, faults = list[DataItem](), list[FileReport](), list[str]()
     seen: set[tuple[str, str]] = set()
     for file in files:
         found = dropped = 0
-        for number, text in read_lines(file):
-            try:
-                item = _item(given | as_item(as_pair(read_object(text))), agents)
-            except ValidationError as error:
-                faults.append(f"{file}:{number}: {readable(error, 'the item')}")
-                continue
-            except BadInput as error:
-                faults.append(f"{file}:{number}: {error}")
-                continue
+        lines, wrong = read_objects(file, "the item", lambda line: _item(given | as_item(as_pair(line)), agents))
+        faults += wrong
+        for _, item in lines:
             if not takes(item):
                 continue
             once = (("q", item.prompt), ("a", item.answer if item.answer not in CLOSED else None))

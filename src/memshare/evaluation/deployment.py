@@ -11,8 +11,7 @@ from memshare.client.client import Client
 from memshare.evaluation.request import ExperimentRequest, roster_of
 from memshare.evaluation.variants import Setup, write_variants
 from memshare.operate.child import environment_of
-from memshare.operate.data_folder import hold_folder
-from memshare.operate.supervisor import Supervisor
+from memshare.operate.supervisor import Supervisor, supervised
 from memshare_broker.settings import Settings, load_settings
 
 ELSEWHERE = (
@@ -30,14 +29,8 @@ def deployment(
     write_agents(request, settings, folder, thresholds)
     with environment_for(folder, request, settings):
         own = load_settings()
-        supervisor = Supervisor(own)
-        with hold_folder(own.data):
-            try:
-                supervisor.start()
-                with contextlib.closing(Client(own)) as client:
-                    yield client, supervisor
-            finally:
-                supervisor.stop()
+        with supervised(own) as supervisor, contextlib.closing(Client(own)) as client:
+            yield client, supervisor
 
 
 def write_agents(request: ExperimentRequest, settings: Settings, folder: Path, thresholds: Mapping[str, float]) -> None:

@@ -10,12 +10,17 @@ from memshare.client.client import Client
 from memshare.evaluation.data import DataItem
 from memshare.evaluation.variants import Setup
 from memshare_broker.wire.grades import Score
-from memshare_broker.wire.messages import Shown
+from memshare_broker.wire.messages import Shown, Usage
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.memory import memory_id
 
 AT_ONCE = 200  # memories in a message
 
+
+PERFECT = Score(
+    total=100, threshold=0, accepted=True, criteria={}, rubric="", rubric_version="", model="", usage=Usage()
+)
+"""Of an answer that nobody graded, and that counts as right."""
 
 Change = Callable[[Client], str | None]
 """Changes the pool or the retriever; returns what a reader has to know of how it went."""

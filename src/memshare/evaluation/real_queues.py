@@ -12,7 +12,7 @@ from memshare.client.client import BULK, Client
 from memshare.client.journey import Journey
 from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.queues import AnsweredItem, Change, ExperimentTask, GradedItem, Settled, TaskReply
+from memshare.evaluation.queues import PERFECT, AnsweredItem, Change, ExperimentTask, GradedItem, Settled, TaskReply
 from memshare.evaluation.variants import Setup
 from memshare.learn.bootstrap import question_of, seed_of
 from memshare.learn.standard_answers import StandardAnswer
@@ -20,7 +20,7 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.grades import GradedTask, Score
-from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
+from memshare_broker.wire.messages import AnsweredTask, derived_id
 from memshare_memory.memory import folded
 
 DONE = "memshare:evaluate:done"  # hash: a change to the pool that was made → what is to be said of it
@@ -122,9 +122,6 @@ def _reply(journey: Journey) -> TaskReply:
     )
 
 
-FULL = 100.0  # of a standard answer that nobody graded
-
-
 def settle(client: Client, step: str, pairs: Sequence[Settled], wait: Callable[[], None]) -> None:
     """Settle pairs, in each pool one after the other: each one's lesson counts for the next.
 
@@ -171,14 +168,5 @@ def entry_of(step: str, settled: Settled) -> Entry:
 
 def _grade_of(pair: AnsweredItem, rubric: str) -> Score:
     """Of a pair that the experiment puts into the pool, whatever it is worth."""
-    total = FULL if pair.score is None else pair.score
-    return Score(
-        total=total,
-        threshold=0,
-        accepted=True,
-        criteria={},
-        rubric=rubric,
-        rubric_version="",
-        model="",
-        usage=Usage(),
-    )
+    total = PERFECT.total if pair.score is None else pair.score
+    return PERFECT.model_copy(update={"total": total, "rubric": rubric})

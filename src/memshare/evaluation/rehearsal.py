@@ -9,20 +9,14 @@ from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.folder import Folder, Prepared, read_preparation
 from memshare.evaluation.lab import Measured
-from memshare.evaluation.queues import AnsweredItem, Change, ExperimentTask, GradedItem, Settled, TaskReply
+from memshare.evaluation.queues import PERFECT, AnsweredItem, Change, ExperimentTask, GradedItem, Settled, TaskReply
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
 from memshare.evaluation.variants import Setup
 from memshare_agents.roster import Agent
 from memshare_broker.settings import Settings
-from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Usage
 from memshare_memory.recall.recall import CANDIDATES
 from memshare_trainer.percentages import BEGINNING, END
-
-PERFECT = Score(
-    total=100, threshold=0, accepted=True, criteria={}, rubric="", rubric_version="", model="", usage=Usage()
-)
-
 
 CHARACTERS = 4  # of a token
 INSTRUCTED, GRADED, LABELLED = 200, 800, 620  # tokens of a call beside its texts, as `benchmarks.calls` counts them

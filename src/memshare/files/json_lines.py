@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.checking import readable
 from memshare_broker.wire.whole_characters import refuse_half_characters
 
+T = TypeVar("T")
 SHOWN_FAULTS = 5  # wrong lines
 _MARKS = {
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -70,6 +74,19 @@ def read_object(line: str) -> dict[str, Any]:
         raise BadInput(f"expected a JSON object, found {type(value).__name__}")
     refuse_half_characters(value, "the line")
     return value
+
+
+def read_objects(file: Path, what: str, made: Callable[[dict[str, Any]], T]) -> tuple[list[tuple[int, T]], list[str]]:
+    """What is made of each line of a file, with its number; and what is wrong with the others, which `what` calls."""
+    found, faults = [], []
+    for number, text in read_lines(file):
+        try:
+            found.append((number, made(read_object(text))))
+        except ValidationError as error:
+            faults.append(f"{file}:{number}: {readable(error, what)}")
+        except BadInput as error:
+            faults.append(f"{file}:{number}: {error}")
+    return found, faults
 
 
 def read_messages(file: Path) -> list[dict[str, Any]]:

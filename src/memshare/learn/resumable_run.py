@@ -74,4 +74,4 @@ class Hints:
     def say(self, line: str) -> None:
         if line not in self._said:
             self._said.add(line)
-            errors.print(line, style="yellow", soft_wrap=True)
+            errors.print(line, style="yellow")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import Any
 
 from memshare.client.client import Client
-from memshare.files.json_lines import read_lines, read_object, refuse
+from memshare.files.json_lines import read_objects, refuse
 from memshare.files.pairs import as_pair
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.checking import readable
 from memshare_broker.wire.forms import Written
 from memshare_broker.wire.messages import Message
 
@@ -39,21 +37,18 @@ def read_standard_answers(
     """
     given = {name: value for name, value in (("agent", agent), ("kind", kind)) if value is not None}
     cards, limit = client.agents(), client.settings.prompt_limit
-    found, faults = [], []
-    for number, text in read_lines(file):
-        try:
-            line = given | as_pair(read_object(text))
-            if "agent" not in line:
-                raise BadInput('no agent: give one as "agent" in the line, or with --agent')
-            found.append(_checked(StandardAnswer.model_validate(line), cards, limit, with_prompts))
-        except ValidationError as error:
-            faults.append(f"{file}:{number}: {readable(error, 'the line')}")
-        except BadInput as error:
-            faults.append(f"{file}:{number}: {error}")
+
+    def made(said: dict[str, Any]) -> StandardAnswer:
+        line = given | as_pair(said)
+        if "agent" not in line:
+            raise BadInput('no agent: give one as "agent" in the line, or with --agent')
+        return _checked(StandardAnswer.model_validate(line), cards, limit, with_prompts)
+
+    found, faults = read_objects(file, "the line", made)
     refuse(faults, "Nothing was submitted.")
     if not found:
         raise BadInput(f"{str(file)!r} has no lines.")
-    return list(dict.fromkeys(line.model_copy(update={"source": None, "title": None}) for line in found))
+    return list(dict.fromkeys(line.model_copy(update={"source": None, "title": None}) for _, line in found))
 
 
 def _checked(line: StandardAnswer, cards: dict[str, AgentCard], limit: int, with_prompts: bool) -> StandardAnswer:

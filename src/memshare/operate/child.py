@@ -45,6 +45,12 @@ class Child:
         self.restarts += 1
         return True
 
+    @property
+    def last_line(self) -> str:
+        """The last line of its log."""
+        lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
+        return lines[-1] if lines else "no output."
+
     def stop(self, patience: float) -> None:
         if self.process.poll() is not None:
             return

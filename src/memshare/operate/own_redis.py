@@ -15,7 +15,6 @@ from memshare_broker import redis_server
 from memshare_broker.connection import DOWN, connect, reaching
 from memshare_broker.errors import Unreachable
 from memshare_broker.settings import Settings
-from memshare_memory.pool.encoder_names import ENCODER, first_name
 
 START_WITHIN = 120  # seconds; it reads its log first
 STOP_WITHIN = 30  # seconds
@@ -67,8 +66,3 @@ def _answers(settings: Settings) -> bool:
             return bool(client.ping())
         except (redis.RedisError, OSError):
             return False
-
-
-def encoder_in_use(settings: Settings, client: redis.Redis) -> str:
-    """The name of the encoder whose vectors the pool has, or will have."""
-    return str(client.get(ENCODER) or first_name(settings))

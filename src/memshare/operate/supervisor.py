@@ -11,11 +11,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
-from pathlib import Path
 
 import redis
 
 from memshare.operate.child import Child, ends_with_parent, environment_of
+from memshare.operate.data_folder import hold_folder
 from memshare_agents.roster import load_roster
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
@@ -197,13 +197,25 @@ class Supervisor:
         while time.monotonic() < deadline:
             for child in self.children:
                 if child.process.poll() is not None:
-                    raise Unreachable(f"{child.name} ended at once: {_last_line(child.log)} See {child.log}.")
+                    raise Unreachable(f"{child.name} ended at once: {child.last_line} See {child.log}.")
             with contextlib.suppress(redis.RedisError, OSError):
                 if ready(client):
                     client.close()
                     return
             time.sleep(0.05)
         raise Unreachable(f"{what} was not ready after {READY_WITHIN} s. See {self._logs}.")
+
+
+@contextlib.contextmanager
+def supervised(settings: Settings) -> Iterator[Supervisor]:
+    """Hold a data folder, and run everything on it for as long as the block runs."""
+    supervisor = Supervisor(settings)
+    with hold_folder(settings.data):
+        try:
+            supervisor.start()
+            yield supervisor
+        finally:
+            supervisor.stop()
 
 
 def processors() -> int:
@@ -234,8 +246,3 @@ def _require_free(host: str, port: int, what: str, option: str) -> None:
                 f"{what} cannot listen on {host}:{port}: {error.strerror}. Give another port with {option}, or 0 for "
                 "none."
             ) from error
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-    return lines[-1] if lines else "no output."

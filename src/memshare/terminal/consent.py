@@ -1,8 +1,10 @@
-"""Asks the person before something that costs, or that nothing brings back."""
+"""Asks the person before something that costs, or that nothing brings back; and tells who stops it how to go on."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
 
@@ -20,3 +22,13 @@ def require_consent(question: str, *, yes: bool) -> None:
     if not typer.confirm(plain(question), err=True):
         errors.print("Nothing was done.")
         raise typer.Exit(1)
+
+
+@contextmanager
+def stopping(said: str) -> Iterator[None]:
+    """Say how to go on where the person stops the block with Ctrl-C or at the end of the input."""
+    try:
+        yield
+    except (typer.Abort, KeyboardInterrupt) as stop:
+        errors.print(f"\nStopped. {said}")
+        raise typer.Exit(130) from stop

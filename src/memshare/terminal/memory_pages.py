@@ -38,9 +38,9 @@ def text_columns() -> tuple[str, ...]:
     return ("prompt", "answer") if console.width >= _WIDE else ("prompt, answer",)
 
 
-def counted(memories: int) -> str:
-    """How many memories, in words."""
-    return "1 memory" if memories == 1 else f"{memories:,} memories"
+def counted(number: int, one: str = "memory", more: str = "memories") -> str:
+    """How many memories, or other things, in words."""
+    return f"1 {one}" if number == 1 else f"{number:,} {more}"
 
 
 def concept_names(memory: Memory) -> list[str]:
@@ -53,7 +53,7 @@ def say_unreadable(client: Client) -> None:
     unreadable = client.memories.stats().unreadable
     if unreadable:
         line = f"{counted(unreadable)} cannot be read, and left out: `memshare memories check` shows more."
-        errors.print(line, style="yellow", soft_wrap=True)
+        errors.print(line, style="yellow")
 
 
 def credibility_of(judged: JudgedMemory) -> str:

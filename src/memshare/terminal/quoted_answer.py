@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare_broker.wire.messages import Quoted
 
 

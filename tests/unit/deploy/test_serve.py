@@ -10,7 +10,7 @@ import typer
 from fastapi.testclient import TestClient
 
 from memshare.cli.run.token import app
-from memshare.client.address import PORT
+from memshare.client.rest.memory import PORT
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
 from memshare_broker.settings import Settings

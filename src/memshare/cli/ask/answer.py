@@ -10,7 +10,7 @@ from memshare.cli.options import Json, Payer, Pool, login_name
 from memshare.client.client import Client
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, one_line, panel, print_json, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import the_pool
 from memshare.terminal.quoted_answer import whose_answer
 from memshare_broker.settings import OFFLINE
@@ -51,7 +51,7 @@ def answer(
         [(memory, _)] = answered.cites
         similarity = next(one.similarity for one in found if one.memory.id == memory.id)
         quoted = Quoted(id=memory.id, submitter=memory.submitter, similarity=similarity)
-        errors.print(whose_answer(quoted), style="yellow", soft_wrap=True)
+        errors.print(whose_answer(quoted), style="yellow")
     _print_json(answered, found) if as_json else _print(answered, found, name)
 
 
@@ -80,12 +80,11 @@ def _print(answered: AnswerFromMemories, found: tuple[Found, ...], pool: str) ->
     if rows:
         console.print(table("id", "similarity", "why", "memory", rows=rows, title="It rests on"))
     if answered.own_knowledge:
-        console.print(styled(("In no memory: ", "yellow"), answered.own_knowledge), soft_wrap=True)
+        console.print(styled(("In no memory: ", "yellow"), answered.own_knowledge))
     for question in answered.questions:
-        console.print(f"Open: {question}", soft_wrap=True)
+        console.print(f"Open: {question}")
     if answered.questions:
         console.print(
             f"These are gaps of pool {pool!r} now: `memshare concepts gaps` lists them, and `memshare concepts explore`"
-            " has agents answer them.",
-            soft_wrap=True,
+            " has agents answer them."
         )

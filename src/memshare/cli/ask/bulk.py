@@ -12,7 +12,7 @@ from typing import Any
 
 from memshare.client.client import Client
 from memshare.client.routed_client import RoutedClient
-from memshare.files.json_lines import read_lines, read_object
+from memshare.files.json_lines import read_objects
 from memshare.learn.resumable_run import Hints
 from memshare_broker.errors import BadInput, MemshareError, QueueFull
 from memshare_broker.wire.messages import derived_id
@@ -44,21 +44,19 @@ def read_tasks(
     The ids are derived from `run` and from what the lines say, so that inserted lines leave the others' as they are.
     """
     given = {name: value for name, value in defaults.items() if value is not None}
-    lines, faults = [], []
     seen: Counter[tuple[str, str]] = Counter()
-    for number, text in read_lines(file):
-        try:
-            body = given | read_object(text)
-            agent = body.pop("agent", None)
-            if not isinstance(agent, str):
-                raise BadInput('no agent: give one as "agent" in the line, or before --file')
-            said = agent, client.check(agent, body).model_dump_json(exclude_defaults=True)
-            task_id = derived_id("line", run, *said, str(seen[said]))
-            seen[said] += 1
-            lines.append(TaskLine(number, str(task_id), agent, body))
-        except BadInput as error:
-            faults.append(f"{file}:{number}: {error}")
-    return lines, faults
+
+    def made(line: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        body = given | line
+        agent = body.pop("agent", None)
+        if not isinstance(agent, str):
+            raise BadInput('no agent: give one as "agent" in the line, or before --file')
+        said = agent, client.check(agent, body).model_dump_json(exclude_defaults=True)
+        seen[said] += 1
+        return str(derived_id("line", run, *said, str(seen[said] - 1))), agent, body
+
+    found, faults = read_objects(file, "the line", made)
+    return [TaskLine(number, *line) for number, line in found], faults
 
 
 def submit_all(client: RoutedClient, lines: Sequence[TaskLine], priority: int) -> Iterator[TaskLine]:

@@ -9,7 +9,7 @@ import typer
 from memshare.cli.options import Json
 from memshare.client.routed_client import RoutedClient
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.task_ids import find_home
+from memshare.terminal.ids import find_home
 
 SAID = {
     "cancelled": "Cancelled {id}.",
@@ -40,6 +40,6 @@ def cancel(
     else:
         for task_id, became in found.items():
             shown = console if became in ("cancelled", "running") else errors
-            shown.print(SAID[became].format(id=task_id), soft_wrap=True)
+            shown.print(SAID[became].format(id=task_id))
     if {"ended", "unknown"} & set(found.values()):
         raise typer.Exit(1)

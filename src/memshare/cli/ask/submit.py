@@ -117,7 +117,7 @@ def submit(
         return
     answer = _wait(client, agent, submitted, timeout)
     if quoted := answer.get("quoted"):
-        errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow", soft_wrap=True)
+        errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow")
     print_json(answer) if as_json else print_text(answer["answer"])
 
 

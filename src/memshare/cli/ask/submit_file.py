@@ -11,15 +11,17 @@ from typing import Any, BinaryIO
 
 import typer
 from filelock import lock_descriptor
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from memshare.cli.ask.bulk import TaskLine, answers, read_tasks, submit_all
 from memshare.client.routed_client import RoutedClient
 from memshare.files.json_lines import decode, read_object, refuse
+from memshare.terminal.consent import stopping
 from memshare.terminal.console import errors, in_json, print_json, print_text
+from memshare.terminal.progress import bars
 from memshare_broker.errors import BadInput
 
 SHOWN_ERRORS = 5
+GO_ON = "What is queued goes on by itself. Run the same command again to go on: what is done is not paid for again."
 
 
 def submit_file(
@@ -42,8 +44,8 @@ def submit_file(
     if not skip_bad:
         refuse(faults, "Nothing was submitted; --skip-bad leaves these lines out.")
     for fault in faults:
-        errors.print(f"Left out: {fault}", style="yellow", soft_wrap=True)
-    with _going_on():
+        errors.print(f"Left out: {fault}", style="yellow")
+    with stopping(GO_ON):
         if patience is None:
             _submit(client, lines, priority, as_json)
             return
@@ -52,21 +54,8 @@ def submit_file(
             _answer(client, lines, priority, patience, results)
 
 
-@contextlib.contextmanager
-def _going_on() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        errors.print(
-            "Stopped. What is queued goes on by itself. Run the same command again to go on: what is done is not paid "
-            "for again.",
-            soft_wrap=True,
-        )
-        raise typer.Exit(130) from stop
-
-
 def _submit(client: RoutedClient, lines: list[TaskLine], priority: int, as_json: bool) -> None:
-    with _bar() as bar:
+    with bars() as bar:
         task = bar.add_task("Submitted", total=len(lines))
         for line in submit_all(client, lines, priority):
             print_json({"line": line.number, "task_id": line.task_id}) if as_json else print_text(line.task_id)
@@ -80,7 +69,7 @@ def _answer(
     """Write or print the results that are not there yet, and end with status 1 where some are missing or failed."""
     missing = [line for line in lines if results is None or line.task_id not in results.answered]
     before, failed, came = len(lines) - len(missing), [], 0
-    with _bar() as bar:
+    with bars() as bar:
         submitted, answered = (bar.add_task(name, total=len(lines)) for name in ("Submitted", "Answered"))
 
         def progress(sent: int, ended: int) -> None:
@@ -104,7 +93,7 @@ def _answer(
 
 def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> None:
     for error in failed[:SHOWN_ERRORS]:
-        errors.print(error, style="red", soft_wrap=True)
+        errors.print(error, style="red")
     if failed:
         errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
     if unanswered:
@@ -112,15 +101,9 @@ def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> No
             f"{unanswered} lines have no answer, and none came for {patience:g} s. They stay in their queues: the same "
             "command goes on.",
             style="yellow",
-            soft_wrap=True,
         )
     if failed or unanswered:
         raise typer.Exit(1)
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=errors, transient=True)
 
 
 BEGINS = b'{"line":'  # every line of ours

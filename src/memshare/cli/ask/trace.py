@@ -25,10 +25,8 @@ from memshare.terminal.console import (
     styled,
     table,
 )
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import find_home, short_id, shorten_ids
 from memshare.terminal.quoted_answer import whose_answer
-from memshare.terminal.task_ids import find_home, shorten_ids
-from memshare.terminal.task_ids import short_id as short_task_id
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
 from memshare_broker.wire.messages import Shown
@@ -55,7 +53,7 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     if journey.answer is None:
         raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
     if journey.quoted is not None:
-        errors.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
+        errors.print(whose_answer(journey.quoted), style="yellow")
     if as_json:
         print_json(client.ledger.journey(task_id)["answer"])
     else:
@@ -96,19 +94,19 @@ def trace(
     if journey.details_dropped:
         console.print(f"{dropped} Steps, ranges of the grade, lesson, concepts and times are gone.", style="yellow")
     if journey.part_of is not None:
-        console.print(f"A sub-question of the task {short_task_id(journey.part_of)}.", style="dim")
+        console.print(f"A sub-question of the task {short_id(journey.part_of)}.", style="dim")
     if journey.what == "task":
         console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
             console.print(panel(journey.answer, f"answer · model: {journey.model}"))
             if journey.quoted is not None:
-                console.print(whose_answer(journey.quoted), style="yellow", soft_wrap=True)
+                console.print(whose_answer(journey.quoted), style="yellow")
             _print_memories(client, journey)
     else:
         _print_standard(journey)
     if journey.steps:
         console.print(
-            f"{len(journey.steps)} steps; `memshare trace {short_task_id(task_id)} --tree` draws them.", style="dim"
+            f"{len(journey.steps)} steps; `memshare trace {short_id(task_id)} --tree` draws them.", style="dim"
         )
     if journey.score is not None:
         _print_score(journey)
@@ -134,14 +132,14 @@ def trace(
         tried = f" ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}"
         console.print(styled(("given up", "red"), tried))
         kept = journey.dead.entry.id in client.dead_letters
-        letter = short_task_id(journey.dead.entry.id)
+        letter = short_id(journey.dead.entry.id)
         advice = f"`memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
 
 
 def _print_prompt(sent: SentPrompt) -> None:
     for one in sent.changed:
-        console.print(one, style="yellow", soft_wrap=True)
+        console.print(one, style="yellow")
     for turn in sent.turns:
         console.print(panel(turn.content, turn.role, "dim" if turn.role == "system" else "none"))
 
@@ -188,12 +186,12 @@ def _print_parts(client: Client, journey: Journey) -> None:
     rows = []
     for becomes, name in journey.parts.items():
         if not client.ledger.journey(str(name)):
-            rows.append((short_task_id(str(name)), "", "waits to be graded", one_line("")))
+            rows.append((short_id(str(name)), "", "waits to be graded", one_line("")))
             continue
         part = client.journey(str(name))
         score = f"{part.score.total:.1f}" if part.score else ""
         outcome = f"{part.outcome} {short_id(part.memory_id or becomes)}" if part.outcome else part.state
-        rows.append((short_task_id(str(name)), score, outcome, one_line(part.prompt)))
+        rows.append((short_id(str(name)), score, outcome, one_line(part.prompt)))
     console.print(table("task", "score", "outcome", "sub-question", rows=rows))
 
 
@@ -204,7 +202,7 @@ def _print_concepts(extracted: Extracted, noted: NotedConcepts | None) -> None:
     state = (
         "not yet written" if noted is None else "" if noted.outcome == "written" else f"not written: {noted.outcome}"
     )
-    console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""), soft_wrap=True)
+    console.print(f"concepts: {', '.join(names)}" + (f" ({state})" if state else ""))
 
 
 def _print_score(journey: Journey) -> None:

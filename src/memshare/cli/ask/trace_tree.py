@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from rich.text import Text
 from rich.tree import Tree
 
+from memshare.client.journey import asked_of
 from memshare.terminal.console import short, styled
 from memshare_broker.wire.messages import Step
 
@@ -29,7 +29,7 @@ def _label(step: Step) -> Text:
     label = styled((f"{step.number} {step.operator}", "bold cyan"), (f"  {step.seconds:.1f} s{cost}", "dim"))
     knowledge = ", ".join(str(one) for one in step.knowledge)
     rows = {
-        "asked": _asked(step),
+        "asked": asked_of(step),
         "read": _names(step.read),
         "left out for want of room": _names(step.left_out),
         "said": step.said,
@@ -44,19 +44,3 @@ def _label(step: Step) -> Text:
 def _names(names: Sequence[str]) -> str:
     more = f"; and {len(names) - READ_SHOWN} more" if len(names) > READ_SHOWN else ""
     return "; ".join(names[:READ_SHOWN]) + more
-
-
-def _asked(step: Step) -> str:
-    """The arguments that say something, as `name: value`."""
-    try:
-        arguments = json.loads(step.arguments)
-    except ValueError:
-        return step.arguments  # they were cut
-    told = {name: _told(value) for name, value in arguments.items()}
-    return ", ".join(f"{name}: {value}" for name, value in told.items() if value)
-
-
-def _told(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {inner}" for name, inner in value.items() if inner)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

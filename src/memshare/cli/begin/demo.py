@@ -204,7 +204,7 @@ def show_explored(found: ExploredFlashcards, model: str, to_machine: bool) -> No
     rows = [(topic.name, f"{topic.share:.0%}", f"{topic.lift:.1f}") for topic in cluster.topics[:5]]
     title = f"Cluster {cluster.number}: {cluster.name}, {counted(len(cluster.memories))}"
     console.print(table("concept", "of its memories", "times the pool's share", rows=rows, title=title))
-    console.print(styled(("\nA gap: ", "bold"), found.gap.reason), soft_wrap=True)
+    console.print(styled(("\nA gap: ", "bold"), found.gap.reason))
     rows = [(short(journey.prompt, 80), *outcome_of(journey)) for journey in found.asked]
     console.print(table("new question", "score", "outcome", rows=rows, title="\nAsked until an answer is remembered"))
     if found.memory is not None:
@@ -213,12 +213,10 @@ def show_explored(found: ExploredFlashcards, model: str, to_machine: bool) -> No
         title = f"A new memory, {memory.status}: score {score}"
         console.print(panel(styled((memory.prompt or "", "dim"), f"\n\n{memory.answer}"), title))
         names = ", ".join(concept_names(memory))
-        console.print(f"Its concepts: {names or 'not named yet'}", soft_wrap=True)
+        console.print(f"Its concepts: {names or 'not named yet'}")
     else:
         console.print(f"None of {len(found.asked)} answers was good enough to be remembered.", style="yellow")
-    console.print(
-        f"\n{found.cards} flashcards of pool 'flashcards' on a map, for a browser: {found.map_file}", soft_wrap=True
-    )
+    console.print(f"\n{found.cards} flashcards of pool 'flashcards' on a map, for a browser: {found.map_file}")
 
 
 def map_place(data: Path | None) -> Path:

@@ -7,8 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from memshare.operate.data_folder import hold_folder
-from memshare.operate.supervisor import Supervisor
+from memshare.operate.supervisor import supervised
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
 
@@ -20,13 +19,8 @@ def running(folder: Path, agents_dir: Path | None = None, exports: Path | None =
     places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": agents_dir}
     exported = known.exports or exports or known.exports_dir
     settings = known.model_copy(update=places | {"data": folder, "exports": exported})
-    supervisor = Supervisor(settings)
-    with hold_folder(folder):
-        try:
-            supervisor.start()
-            yield settings
-        finally:
-            supervisor.stop()
+    with supervised(settings):
+        yield settings
 
 
 @contextlib.contextmanager

@@ -39,8 +39,8 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
     has_model = known != OFFLINE
     out = errors if as_json else console
     who = f"{known}, some {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
-    out.print(f"Questions to the database of a library. Who answers: {who}.", soft_wrap=True)
-    out.print("A program runs each query and says right or wrong; every question is a new one.", soft_wrap=True)
+    out.print(f"Questions to the database of a library. Who answers: {who}.")
+    out.print("A program runs each query and says right or wrong; every question is a new one.")
     # The workers read their settings from the environment. What is not shown here is left out to save time.
     os.environ |= {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_CONCEPTS": "false", "MEMSHARE_CONSOLIDATE": "false"}
     plain = as_json or not console.is_terminal
@@ -71,7 +71,7 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
     _print_helped(helped)
     _print_faults(stages)
     shares = [f"{stage.share:.0%} right {stage.title}" for stage in exams.values()]
-    console.print(styled(("\n" + " · ".join(shares), "bold")), soft_wrap=True)
+    console.print(styled(("\n" + " · ".join(shares), "bold")))
     _print_next(folder, agents, memories, has_model=has_model)
 
 
@@ -122,7 +122,7 @@ def _print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -
     if not has_model:
         lines.append("With OPENAI_API_KEY or MISTRAL_API_KEY a real model answers the same questions.")
     for line in lines:
-        console.print(line, soft_wrap=True)
+        console.print(line)
 
 
 def write_agent(questions: Questions, folder: Path) -> None:

@@ -66,7 +66,7 @@ class DemoView:
     def _print(self, line: str) -> None:
         if self._live is None:
             with self._lock:
-                self._console.print(line, soft_wrap=True)
+                self._console.print(line)
                 self._printed = time.monotonic()
 
     def _tick(self) -> None:

@@ -15,6 +15,7 @@ from memshare.client.client import Client
 from memshare.client.models_at_work import is_graded_by_programs, require_agent_model, require_scorer_model
 from memshare.learn import bootstrap as learning
 from memshare.learn.standard_answers import StandardAnswer, read_standard_answers
+from memshare.terminal.consent import stopping
 from memshare.terminal.console import console, errors, print_json, table
 from memshare.terminal.progress import progress_bar
 from memshare_broker.delivery.outcome_record import OutcomeRecord
@@ -82,16 +83,9 @@ def _require_grading(client: Client, lines: Sequence[StandardAnswer], command: s
 
 @contextmanager
 def _bar(command: str) -> Iterator[learning.Progress]:
-    try:
-        with progress_bar("") as bar:
-            yield lambda what, ended, total: bar(description=what[:1].upper() + what[1:], completed=ended, total=total)
-    except KeyboardInterrupt as stop:
-        errors.print(
-            f"Stopped. What is queued goes on by itself. Run `{command}` again, with the same options, to go on: "
-            "what is done is not paid for again.",
-            soft_wrap=True,
-        )
-        raise typer.Exit(130) from stop
+    go_on = f"What is queued goes on by itself. Run `{command}` again, with the same options, to go on:"
+    with stopping(f"{go_on} what is done is not paid for again."), progress_bar("") as bar:
+        yield lambda what, ended, total: bar(description=what[:1].upper() + what[1:], completed=ended, total=total)
 
 
 def _finish(found: dict[str, Any], as_json: bool) -> None:

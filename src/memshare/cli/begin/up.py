@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
-from types import FrameType
 from typing import Annotated
 
 import redis
@@ -19,8 +18,8 @@ from rich.live import Live
 from rich.text import Text
 
 from memshare.cli.options import Json
-from memshare.client.address import PORT
 from memshare.client.client import Client
+from memshare.client.rest.memory import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, unapproved
 from memshare.operate.served_models import try_models
@@ -60,7 +59,7 @@ def up(
     Example: memshare up --data ./data
     """
     settings = load_settings(data)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with hold_folder(settings.data):
         models = check(settings)
         with console.status("Trying the model …"):
@@ -107,10 +106,6 @@ def _told_to_end() -> Iterator[threading.Event]:
             signal.signal(sign, handler)
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     settings = supervisor.settings
     model = settings.model_for("agents")
@@ -130,19 +125,19 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     if supervisor.serve_url:
         console.print(styled("Page    ", (supervisor.serve_url, "bold"), "  in a browser: ask, look, decide"))
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
-    console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}", soft_wrap=True)
+    console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}")
     if supervisor.flower_url:
         console.print(f"Flower  {supervisor.flower_url}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
     if settings.explore:
         every = f"{settings.explore}, every {settings.explore_hours:g} hours"
-        console.print(f"Explore {every}. See {settings.data / 'logs'}", soft_wrap=True)
+        console.print(f"Explore {every}. See {settings.data / 'logs'}")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
     if model == OFFLINE:
         submit = f"{at}memshare memories list, or memshare demo, which has a pool of its own"
-    console.print(f"Try     {submit}", soft_wrap=True)
+    console.print(f"Try     {submit}")
 
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:

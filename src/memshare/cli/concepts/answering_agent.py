@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
-
-import typer
 
 from memshare.client.client import INTERACTIVE, Client
 from memshare.client.journey import Journey
@@ -67,13 +64,3 @@ def outcome_of(journey: Journey) -> tuple[str, str]:
     if journey.verified is False:
         return score, "not verified, and so not graded"
     return score, journey.outcome or journey.state
-
-
-@contextmanager
-def stopping(said: str) -> Iterator[None]:
-    """Say how to go on where the person stops the block with Ctrl-C or at the end of the input."""
-    try:
-        yield
-    except (typer.Abort, KeyboardInterrupt) as stop:
-        errors.print(f"\nStopped. {said}", soft_wrap=True)
-        raise typer.Exit(130) from stop

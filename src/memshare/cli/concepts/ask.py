@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping, wait_for_all
+from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, wait_for_all
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import (
     ANSWER_WITHIN,
@@ -22,15 +22,16 @@ from memshare.cli.options import (
     login_name,
 )
 from memshare.client.paid_chat import paid_chat
+from memshare.terminal.consent import stopping
 from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
+from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 
 if TYPE_CHECKING:
     from memshare.client.client import Client
     from memshare_concepts.asking.proposing import Proposer
-    from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
     from memshare_memory.memory import Memory
 
 HYPOTHESES = "hypotheses"
@@ -80,7 +81,6 @@ def ask(
     person = submitter or login_name()
     with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
         from memshare_concepts.asking.proposing import Proposer
-        from memshare_concepts.asking.round import Rounds, WantedQuestions
 
         name = found.concepts.pool
         answering = AnsweringAgent.of(found.client, name, agent, kind, person)
@@ -133,7 +133,6 @@ def _target(
 
 
 def _begun(found: OpenedConcepts, proposer: Any, wanted: WantedQuestions) -> Round:
-    from memshare_concepts.asking.round import Round
 
     with errors.status(f"Writing questions on {wanted.target.name} …"):
         proposals = proposer.propose(wanted, _examples(found, wanted.target))

@@ -10,7 +10,7 @@ from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.concepts.summary import show_summary, stored_summary, summary_as_json
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, errors, print_json, short, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def clusters(
                 f"{len(every) - len(shown):,} more: `memshare concepts clusters NUMBER` shows those in one of them, and"
                 " --limit more rows.",
                 style="dim",
-                soft_wrap=True,
             )
 
 

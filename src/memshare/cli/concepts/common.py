@@ -9,7 +9,7 @@ import typer
 from memshare.cli.concepts.open_concepts import concept_named, opened
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, print_json, short, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
 
 LEAST_WEIGHT, LEAST_SIMILARITY = 0.0005, 0.4

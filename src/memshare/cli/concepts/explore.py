@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, stopping
+from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of
 from memshare.cli.concepts.ask import HYPOTHESES
 from memshare.cli.concepts.gaps import gaps_of
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
@@ -19,21 +19,24 @@ from memshare.cli.options import ANSWER_WITHIN, AnsweredAs, AnsweredBy, AnswerTi
 from memshare.client.client import LOW
 from memshare.client.paid_chat import paid_chat
 from memshare.files.new_file import new_file
-from memshare.terminal.consent import require_consent
+from memshare.terminal.consent import require_consent, stopping
 from memshare.terminal.console import console, errors, print_json, short, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import Settings
+from memshare_concepts.asking.explored import Explored, ExploredGaps
+from memshare_concepts.asking.round import WantedQuestions
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.gap import Gap
+from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_llm.limits.budget import in_words
 from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_llm.no_model import require_model
 
 if TYPE_CHECKING:
-    from memshare_concepts.asking.explored import ExploredGaps
     from memshare_concepts.asking.proposing import Proposer
-    from memshare_concepts.gap import Gap
 
 EXPLORER = "explorer"
 MOST = 500  # questions in a UTC day
@@ -80,7 +83,6 @@ def explore(
         raise BadInput("Give a limit: --calls N, or --budget MONEY.")
     most = count or (max(1, calls // USUAL_CALLS) if calls is not None else MOST)
     with opened("explore", pool, vectors=True) as found:
-        from memshare_concepts.asking.explored import Explored, ExploredGaps
         from memshare_concepts.asking.proposing import Proposer
 
         settings, name = found.client.settings, found.concepts.pool
@@ -102,7 +104,7 @@ def explore(
         within += [f"{budget:g} in money"] if budget is not None else []
         left = 0 if full() else most - asked
         plan = f"Up to {left} questions to agent {answering.name!r} today, within {' and '.join(within)}."
-        errors.print(plan, soft_wrap=True)
+        errors.print(plan)
         if left:
             require_consent("Ask them?", yes=yes)
         learnt: list[ExploredQuestion] = []
@@ -119,7 +121,7 @@ def explore(
                         learnt.append(_learnt(found, gap, question, task_id, timeout))
                 if not learnt:
                     why = full() or "there is no gap that was not asked about before"
-                    errors.print(f"Nothing was asked: {why}.", soft_wrap=True)
+                    errors.print(f"Nothing was asked: {why}.")
         finally:  # also of what was learnt before a fault, or Ctrl-C
             if out is not None and learnt:  # else the report of a run before stays
                 write_markdown(out, name, learnt)
@@ -153,14 +155,12 @@ def _require_prices(settings: Settings) -> None:
 
 
 def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None) -> list[Gap]:
-    from memshare_concepts.decisions import Decisions
 
     return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
 def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:
     """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
-    from memshare_concepts.asking.round import WantedQuestions
     from memshare_concepts.asking.target import of_gap
 
     if gap.kind == "asked":
@@ -174,7 +174,6 @@ def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | N
 
 def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeout: float) -> ExploredQuestion:
     """What came of a question."""
-    from memshare_concepts.gaps.open_questions import OpenQuestions
 
     with errors.status(f"{short(question, 80)} …"):
         try:
@@ -220,8 +219,7 @@ def print_report(learnt: Sequence[ExploredQuestion], used: Used) -> None:
     stored = sum(one.memory_id is not None for one in learnt)
     console.print(
         f"Asked {len(learnt)}, of which {stored} are in the pool. Used so far today:"
-        f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money.",
-        soft_wrap=True,
+        f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money."
     )
 
 

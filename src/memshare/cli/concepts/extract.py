@@ -11,7 +11,7 @@ import typer
 from memshare.cli.options import Json, Pool, Yes
 from memshare.client.client import BULK, Client
 from memshare.client.models_at_work import require_scorer_model
-from memshare.terminal.consent import require_consent
+from memshare.terminal.consent import require_consent, stopping
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted, the_pool
 from memshare.terminal.progress import progress_bar
@@ -49,13 +49,8 @@ def extract(
     most = number * MOST_CALLS * client.settings.tries
     if number:
         _ask(client, name, number, most, yes=yes)
-        try:
+        with stopping("Calls that were sent go on; run it again for the rest: it pays for nothing twice."):
             _name_all(client, name, number)
-        except KeyboardInterrupt:
-            errors.print(
-                "Interrupted. Calls that were sent go on; run it again for the rest: it pays for nothing twice."
-            )
-            raise
     left = sum(1 for _ in _without(client, name)) if number else 0
     if as_json:
         found = {"pool": name, "without": number, "named": number - left, "left": left, "most_calls": most}
@@ -66,7 +61,7 @@ def extract(
         console.print(f"{counted(number - left)} of pool {name!r} got their concepts.")
     if left:
         line = f"{counted(left)} got none: `memshare dead list` says why. Run this again to ask once more."
-        errors.print(line, style="yellow", soft_wrap=True)
+        errors.print(line, style="yellow")
         raise typer.Exit(1)
 
 
@@ -86,7 +81,7 @@ def _ask(client: Client, pool: str, number: int, most: int, *, yes: bool) -> Non
         f"{counted(number)} of pool {pool!r} without concepts: a call of {client.settings.model_for('scorer')} for"
         f" {MOST} of one agent and submitter; at most {most:,} where each has to be asked about again by itself."
     )
-    errors.print(line, soft_wrap=True)
+    errors.print(line)
     require_consent("Go on?", yes=yes)
 
 
@@ -126,7 +121,7 @@ def _open(client: Client, journeys: set[str], said: set[str]) -> set[str]:
         still = {ids[entry.id] for entry in client.ledger.open_of(list(ids))}
         why = {one.why for one in client.ledger.parked.all() if one.id in ids}
     for line in sorted(why - said):
-        errors.print(f"Waits: {line}", style="yellow", soft_wrap=True)
+        errors.print(f"Waits: {line}", style="yellow")
     said |= why
     return still
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,8 @@ from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
-
-if TYPE_CHECKING:
-    from memshare_concepts.decisions import Decisions
-    from memshare_concepts.gap import Gap
+from memshare_concepts.decisions import Decisions
+from memshare_concepts.gap import Gap
 
 
 def gaps(
@@ -38,8 +36,6 @@ def gaps(
     if sum((dismiss is not None, bring_back is not None, dismissed)) > 1:
         raise BadInput("Give one of --dismiss, --bring-back and --dismissed.")
     with opened("gaps", pool, vectors=True) as found:
-        from memshare_concepts.decisions import Decisions
-
         decisions = Decisions(found.redis, found.concepts.pool)
         if dismissed:
             _list_dismissed(decisions, as_json=as_json)
@@ -75,7 +71,7 @@ def _dismiss(
     if as_json:
         print_json({"dismissed": gap_id})
     else:
-        console.print(f"Dismissed: {gap_id}. `memshare concepts gaps --bring-back` lists it again.", soft_wrap=True)
+        console.print(f"Dismissed: {gap_id}. `memshare concepts gaps --bring-back` lists it again.")
 
 
 def _list(gaps: list[Gap], limit: int, *, as_json: bool) -> None:

@@ -22,16 +22,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-app.command()(extract)
-app.command()(show)
-app.command()(common)
-app.command()(clusters)
-app.command()(summary)
-app.command()(gaps)
-app.command()(ask)
-app.command()(explore)
-app.command()(similar)
-app.command()(merge)
-app.command()(split)
-app.command()(why)
+for command in (extract, show, common, clusters, summary, gaps, ask, explore, similar, merge, split, why):
+    app.command()(command)
 app.command("map")(draw_map)

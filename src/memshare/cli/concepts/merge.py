@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from memshare.cli.concepts.open_concepts import concept_named, opened
-from memshare.cli.options import Json, Pool, login_name
+from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, print_json
 from memshare.terminal.memory_pages import counted
 from memshare_broker.errors import BadInput
-
-By = Annotated[str | None, typer.Option(help="Who decides it. [default: your login name]")]
+from memshare_concepts.aliases import Merge
+from memshare_concepts.decisions import Decisions
 
 
 def merge(
@@ -29,9 +29,6 @@ def merge(
     Example: memshare concepts merge "Neural Net" "Neural Network" --pool physics
     """
     with opened("merge", pool) as found:
-        from memshare_concepts.aliases import Merge
-        from memshare_concepts.decisions import Decisions
-
         graph, aliases = found.concepts.graph, found.concepts.aliases
         if aliases.is_merged(name):
             raise BadInput(
@@ -64,8 +61,6 @@ def split(
     Example: memshare concepts split "Neural Net" --pool physics
     """
     with opened("split", pool) as found:
-        from memshare_concepts.decisions import Decisions
-
         decisions = Decisions(found.redis, found.concepts.pool)
         try:
             undone = decisions.split(name)

@@ -17,6 +17,7 @@ from memshare.operate.own_redis import connected
 from memshare.terminal.console import errors
 from memshare.terminal.memory_pages import counted, say_unreadable, the_pool
 from memshare_broker.errors import BadInput
+from memshare_concepts.names import key
 
 if TYPE_CHECKING:
     from memshare_concepts.clusters.cluster import Cluster, Clusters
@@ -77,7 +78,7 @@ def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator
         say_unreadable(client)
         if concepts.without:
             line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."
-            errors.print(line, style="dim", soft_wrap=True)
+            errors.print(line, style="dim")
         yield OpenedConcepts(client, redis_client, concepts)
 
 
@@ -96,7 +97,6 @@ def concept_named(graph: ConceptGraph, typed: str, pool: str) -> str:
 
 def nearest_names(graph: ConceptGraph, typed: str) -> list[str]:
     """Names that hold what was typed, those of most memories first, or else names of a similar spelling."""
-    from memshare_concepts.names import key
 
     wanted = key(typed)
     names = {key(name): name for name in graph.concepts()}

@@ -10,7 +10,7 @@ import typer
 from memshare.cli.concepts.open_concepts import OpenedConcepts, concept_named, opened
 from memshare.cli.options import Json, Pool, Rows
 from memshare.terminal.console import console, panel, print_json, short, styled, table
-from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
 

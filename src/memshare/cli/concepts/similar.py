@@ -11,9 +11,10 @@ import typer
 from memshare.cli.concepts.open_concepts import concept_named, opened
 from memshare.cli.options import By, Json, Pool, Rows, login_name
 from memshare.terminal.console import console, errors, print_json, short, table
+from memshare_concepts.aliases import Merge
+from memshare_concepts.decisions import Decisions
 
 if TYPE_CHECKING:
-    from memshare_concepts.decisions import Decisions
     from memshare_concepts.similar_names import SimilarNames
 
 BY = "similarity"
@@ -38,7 +39,6 @@ def similar(
     Example: memshare concepts similar --pool physics --merge
     """
     with opened("similar", pool) as found:
-        from memshare_concepts.decisions import Decisions
         from memshare_concepts.pool_graph import encode
         from memshare_concepts.similar_names import proposed_names
 
@@ -71,7 +71,6 @@ def similar(
 
 def _merge(decisions: Decisions, pairs: list[SimilarNames]) -> list[SimilarNames]:
     """Merge pairs, the most similar first; returns those that were not one concept already by the merges before."""
-    from memshare_concepts.aliases import Merge
 
     merged = []
     aliases = decisions.aliases()

@@ -12,7 +12,7 @@ from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import Json, Payer, Pool, login_name
 from memshare.client.paid_chat import paid_chat
 from memshare.terminal.console import console, errors, moment, panel, print_json, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import MemshareError
 from memshare_memory.stores.store import Where
@@ -73,8 +73,7 @@ def show_summary(said: ClusterSummary, one: Cluster) -> None:
                 ("stale", "yellow"),
                 f": {said.changed(one.memories):,} of its {counted(len(said.members))} are new or gone."
                 f" `memshare concepts summary {one.number} --again` writes a new one.",
-            ),
-            soft_wrap=True,
+            )
         )
 
 

@@ -15,11 +15,11 @@ from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.terminal.console import console, print_json, short, styled, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import find_task, short_id
 from memshare.terminal.memory_pages import concept_names
-from memshare.terminal.task_ids import find_task
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
+from memshare_concepts.graph.weights import contributions
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
@@ -75,7 +75,7 @@ def why(
         )
         return
     console.print(styled((short(journey.prompt, 100), "bold")))
-    console.print(f"{source}: {', '.join(concepts) or 'none'}.", soft_wrap=True)
+    console.print(f"{source}: {', '.join(concepts) or 'none'}.")
     for one in compared:
         _print(one, limit)
 
@@ -98,7 +98,6 @@ def _of_task(found: OpenedConcepts, journey: Journey) -> tuple[list[str], str]:
 def _compare(
     found: OpenedConcepts, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
-    from memshare_concepts.graph.weights import contributions
 
     graph = found.concepts.graph
     own = graph.vector_of(concepts)

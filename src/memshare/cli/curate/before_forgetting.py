@@ -11,7 +11,7 @@ from memshare.cli.options import ANONYMOUS
 from memshare.client.client import Client
 from memshare.terminal.consent import require_consent
 from memshare.terminal.console import errors, table
-from memshare.terminal.memory_ids import find_in_trash, find_memory, short_id
+from memshare.terminal.ids import find_in_trash, find_memory, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import Forget
@@ -61,7 +61,7 @@ def show(preview: ForgetPreview, would: str) -> None:
     trashed = f" {preview.trashed:,} in the trash." if preview.trashed else ""
     where = f" ({pools})" if pools else ""
     line = f"{counted(preview.memories)} {would}{where}{derived}.{trashed}"
-    errors.print(line, soft_wrap=True)
+    errors.print(line)
     rows = [(short_id(one.id), one.submitter, *prompt_and_answer(one)) for one in preview.examples]
     if rows:
         errors.print(table("id", "submitter", *text_columns(), rows=rows))

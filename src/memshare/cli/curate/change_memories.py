@@ -11,7 +11,7 @@ from memshare.cli.options import By, Json, MemoryId, Pool, Submitter, login_name
 from memshare.client.client import Client
 from memshare.client.regrading import grade_again, grader_of
 from memshare.terminal.console import console, print_json, print_text
-from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import the_pool
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
@@ -80,4 +80,4 @@ def edit(
     console.print(f"Changed {short_id(memory.id)}.")
     say_stale(stale)
     if graded:
-        console.print(f"It is being graded: memshare trace {graded}", soft_wrap=True)
+        console.print(f"It is being graded: memshare trace {graded}")

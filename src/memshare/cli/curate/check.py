@@ -71,15 +71,15 @@ def check(
             }
         )
     else:
-        _say(f"{counted(total)}, {len(damaged):,} of them damaged.")
+        print_text(f"{counted(total)}, {len(damaged):,} of them damaged.")
         for one in damaged[:SHOWN]:
-            _say(f"{one.id}  {one.problem}")
+            print_text(f"{one.id}  {one.problem}")
         if len(damaged) > SHOWN:
-            _say(f"… and {len(damaged) - SHOWN:,} more.")
+            print_text(f"… and {len(damaged) - SHOWN:,} more.")
         if repair and damaged:
-            _say(f"{mended:,} were written anew" + (f", {moved:,} moved to {place}." if moved else "."))
+            print_text(f"{mended:,} were written anew" + (f", {moved:,} moved to {place}." if moved else "."))
         elif damaged:
-            _say("`memshare memories check --repair` mends them, or moves them to a file.")
+            print_text("`memshare memories check --repair` mends them, or moves them to a file.")
     if damaged and not repair:
         raise typer.Exit(1)
 
@@ -129,18 +129,16 @@ def _say_salvaged(found: Salvaged, *, as_json: bool) -> None:
     if as_json:
         print_json(found.model_dump())
     elif found.damage is None:
-        _say(f"{counted(found.memories)}, and the pool's files are as they were when it was closed.")
+        print_text(f"{counted(found.memories)}, and the pool's files are as they were when it was closed.")
     elif found.kept is None:
-        _say(found.damage)
+        print_text(found.damage)
     else:
         left_out = f", and {found.left_out:,} could not be read" if found.left_out else ""
-        _say(f"{counted(found.memories)} were saved to a new pool{left_out}. The damaged files are in {found.kept}.")
+        print_text(
+            f"{counted(found.memories)} were saved to a new pool{left_out}. The damaged files are in {found.kept}."
+        )
     if found.damage is not None and found.kept is None:
         raise typer.Exit(1)
-
-
-def _say(line: str) -> None:
-    print_text(line)
 
 
 def salvage(settings: Settings, *, repair: bool) -> Salvaged:

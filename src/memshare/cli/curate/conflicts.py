@@ -15,7 +15,7 @@ from memshare.client.client import Client
 from memshare.client.contradictions import contradictions
 from memshare.client.rest.calls.conflicts import Contradiction
 from memshare.terminal.console import console, panel, print_json, short, styled
-from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
 from memshare.terminal.memory_pages import credibility_of, require_pool
 from memshare_broker.errors import BadInput

@@ -12,7 +12,7 @@ from memshare.cli.condition_options import takes_conditions
 from memshare.cli.options import Json, OnlyPool, Pool
 from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json, short, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import as_json as json_of
 from memshare.terminal.memory_pages import (
     credibility_of,

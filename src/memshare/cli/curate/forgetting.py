@@ -26,7 +26,7 @@ from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.extras import require
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import counted
 from memshare_memory.curate.requests import Forget
 
@@ -97,6 +97,5 @@ def say_stale(count: int, source: str = "it") -> None:
     if count:
         errors.print(
             f"{counted(count)} written from {source}: stale now, and not shown until graded again (`memshare memories"
-            " edit ID --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them.",
-            soft_wrap=True,
+            " edit ID --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them."
         )

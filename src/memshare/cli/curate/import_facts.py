@@ -11,7 +11,7 @@ import typer
 from memshare.client.client import Client
 from memshare.client.paid_chat import paid_chat
 from memshare.client.pools import new_ids
-from memshare.terminal.consent import require_consent
+from memshare.terminal.consent import require_consent, stopping
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted
 from memshare.terminal.progress import progress_bar
@@ -37,24 +37,23 @@ def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes:
     calls = "1 call" if len(groups) == 1 else f"{len(groups):,} calls"
     errors.print(
         f"{len(passages):,} passages, {len(passages) - len(new):,} of which are done. The others take {calls} of"
-        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit.",
-        soft_wrap=True,
+        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit."
     )
     if groups:
         require_consent("Go on?", yes=yes)
     facts, failed, payer = 0, 0, passages[0].submitter if passages else ""
-    try:
-        with paid_chat(client.settings, "agents", payer) as chat, progress_bar("Writing facts", len(new)) as bar:
-            for group in groups:
-                try:
-                    facts += _bring_in(client, chat, file.name, group)
-                except (DoesNotFit, UselessReply, RefusedReply) as error:
-                    failed += len(group)
-                    errors.print(f"{len(group)} passages are left out: {error}", style="yellow", soft_wrap=True)
-                bar(advance=len(group))
-    except KeyboardInterrupt as stop:
-        errors.print("Stopped. Run the same command again to go on: no passage is paid for twice.", soft_wrap=True)
-        raise typer.Exit(130) from stop
+    with (
+        stopping("Run the same command again to go on: no passage is paid for twice."),
+        paid_chat(client.settings, "agents", payer) as chat,
+        progress_bar("Writing facts", len(new)) as bar,
+    ):
+        for group in groups:
+            try:
+                facts += _bring_in(client, chat, file.name, group)
+            except (DoesNotFit, UselessReply, RefusedReply) as error:
+                failed += len(group)
+                errors.print(f"{len(group)} passages are left out: {error}", style="yellow")
+            bar(advance=len(group))
     if as_json:
         print_json({"passages": len(passages), "done": len(new) - failed, "failed": failed, "new": facts})
     else:

@@ -21,7 +21,7 @@ from memshare.client.client import Client
 from memshare.client.routed_client import RoutedClient
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
-from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
 from memshare.terminal.memory_pages import counted, credibility_of, say_unreadable
 from memshare_memory.memory import Revision

@@ -14,7 +14,7 @@ from rich.text import Text
 from memshare.cli.options import By, Json, MemoryId, Yes, login_name
 from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json, styled
-from memshare.terminal.memory_ids import find_memory, short_id
+from memshare.terminal.ids import find_memory, short_id
 from memshare_memory.curate.requests import Edit
 
 if TYPE_CHECKING:
@@ -62,14 +62,12 @@ def rephrase(
     elif taken:
         console.print(
             f"Changed {short_id(memory.id)}. `memories show` has what it said before; `memories edit --grade` has it"
-            " graded anew.",
-            soft_wrap=True,
+            " graded anew."
         )
     else:
         console.print(
             f"Nothing was changed. `memshare memories edit {short_id(memory.id)}` with --prompt or --answer takes words"
-            " of these; with --yes, `rephrase` takes what the model proposes then.",
-            soft_wrap=True,
+            " of these; with --yes, `rephrase` takes what the model proposes then."
         )
 
 
@@ -80,7 +78,7 @@ def _show(memory: Memory, proposal: RephrasedMemory) -> None:
         if new is not None:
             beside.add_row(styled((name, "dim")), *differing(old or "", new))
     console.print(beside)
-    console.print(styled((f"{proposal.model}: ", "dim"), proposal.why), soft_wrap=True)
+    console.print(styled((f"{proposal.model}: ", "dim"), proposal.why))
 
 
 def differing(old: str, new: str) -> tuple[Text, Text]:

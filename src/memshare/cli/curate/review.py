@@ -15,8 +15,9 @@ from memshare.cli.options import Json, Pool, login_name
 from memshare.client.client import Client
 from memshare.client.paid_chat import paid_chat
 from memshare.operate.own_redis import connected
+from memshare.terminal.consent import stopping
 from memshare.terminal.console import console, errors, moment, print_json, short, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import the_pool
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
@@ -86,15 +87,12 @@ def _grader(settings: Settings, person: str, self_graded: bool) -> Iterator[Chat
 
 
 def _talk(learner: ReviewLearner, session: Session) -> None:
-    try:
+    with stopping("What you answered is kept: `memshare review` goes on."):
         session.run()
-    except (typer.Abort, KeyboardInterrupt) as stop:
-        errors.print("\nStopped. What you answered is kept: `memshare review` goes on.")
-        raise typer.Exit(130) from stop
     standings = learner.standings(time.time())
     after = min((one.due for one in standings.values()), default=None)
     again = f" The next one comes back at {moment(max(after, time.time()))}." if after is not None else ""
-    console.print(f"Done for now: {session.reviewed} reviewed.{again}", soft_wrap=True)
+    console.print(f"Done for now: {session.reviewed} reviewed.{again}")
     reviews, fitted = sum(len(card.reviews) for card in learner.cards.values()), learner.shelf.fitted()
     if reviews >= FEWEST + (fitted.reviews if fitted else 0):
         console.print("`memshare review --fit` fits how fast you forget to your reviews.")
@@ -111,7 +109,7 @@ def _fit(card_store: CardStore, as_json: bool) -> None:
     if as_json:
         print_json(fitted.model_dump(mode="json") | {"used": fitted.better})
     else:
-        console.print(_said(fitted), soft_wrap=True)
+        console.print(_said(fitted))
 
 
 def _said(fitted: Fitted) -> str:

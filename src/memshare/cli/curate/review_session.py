@@ -59,7 +59,7 @@ class Session:
             with errors.status(f"Writing a question that needs {len(memories)} memories …"):
                 combined = combine(self._model, chosen)
         except MemshareError as error:
-            errors.print(f"No question could be written that needs them all: {error}", style="yellow", soft_wrap=True)
+            errors.print(f"No question could be written that needs them all: {error}", style="yellow")
             self._together = False  # one of them is asked alone
             return
         answer = _asked(combined.question, f"A question that needs {len(memories)} memories")
@@ -71,7 +71,7 @@ class Session:
         proposed = self._graded(question, answer, right)
         console.print(panel("\n\n".join(right), "Answer", "dim"))
         if proposed:
-            console.print(styled(_named(proposed.grade), f": {proposed.reason}"), soft_wrap=True)
+            console.print(styled(_named(proposed.grade), f": {proposed.reason}"))
         chosen = _chosen(proposed.grade if proposed else None)
         self._learner.review(memories, chosen, time.time())
         self.reviewed += len(memories)
@@ -85,7 +85,7 @@ class Session:
             with errors.status("Grading …"):
                 return grade(self._model, question, right, answer)
         except MemshareError as error:
-            errors.print(f"It could not be graded: {error} Grade it yourself.", style="yellow", soft_wrap=True)
+            errors.print(f"It could not be graded: {error} Grade it yourself.", style="yellow")
             return None
 
     @property

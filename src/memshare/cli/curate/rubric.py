@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from memshare.cli.options import ANONYMOUS, By, Json, Yes, login_name
 from memshare.terminal.consent import require_consent
@@ -70,7 +69,7 @@ def draft(
         print_json(_plain(rubric) | {"file": str(out)})
         return
     _print(rubric)
-    _say(f"Written to {out}, with the drafts beside it. Review it, then run: memshare rubric approve {out}")
+    console.print(f"Written to {out}, with the drafts beside it. Review it, then run: memshare rubric approve {out}")
 
 
 @app.command()
@@ -100,7 +99,7 @@ def approve(
     if as_json:
         print_json(_plain(approved) | {"drafting": came_about and came_about.model_dump(mode="json")})
     else:
-        _say(f"{file} is approved by {name}: version {approved.version}.")
+        console.print(f"{file} is approved by {name}: version {approved.version}.")
 
 
 @app.command()
@@ -116,13 +115,13 @@ def withdraw(
     Example: memshare rubric withdraw recipe.rubric.toml
     """
     out = errors if as_json else console
-    _say(f"{file}: {_approval(read_rubric(file))}.", out)
+    out.print(f"{file}: {_approval(read_rubric(file))}.")
     require_consent("Withdraw the approval? Answers are given up ungraded until it is approved again.", yes=yes)
     withdrawn = rubric_file.withdraw(file)
     if as_json:
         print_json(_plain(withdrawn))
         return
-    _say(
+    console.print(
         f"Nothing is graded by {file} any more. Answers that come to be graded are given up. To go on: "
         f"memshare rubric approve {quote(str(file))}, then memshare dead retry --reason rubric"
     )
@@ -133,13 +132,11 @@ def _plain(rubric: Rubric) -> dict[str, Any]:
 
 
 def _print(rubric: Rubric, out: Console = console) -> None:
-    table = Table("criterion", "points", "kinds", "description", header_style="bold", box=None, pad_edge=False)
-    for one in rubric.criteria:
-        table.add_row(one.name, str(one.points), ", ".join(one.kinds or ("all",)), one.graded_by)
     threshold = f"{rubric.threshold:g}" if isinstance(rubric.threshold, float) else rubric.threshold
-    _say(f"{rubric.name} · version {rubric.version} · threshold {threshold} · {_approval(rubric)}", out)
-    _say(rubric.domain, out)
-    out.print(table)
+    out.print(f"{rubric.name} · version {rubric.version} · threshold {threshold} · {_approval(rubric)}")
+    out.print(rubric.domain)
+    rows = [(one.name, one.points, ", ".join(one.kinds or ("all",)), one.graded_by) for one in rubric.criteria]
+    out.print(table("criterion", "points", "kinds", "description", rows=rows))
 
 
 def _approval(rubric: Rubric) -> str:
@@ -149,10 +146,6 @@ def _approval(rubric: Rubric) -> str:
     return given if rubric.approved else f"edited since it was {given}: approve it again"
 
 
-def _say(line: str, out: Console = console) -> None:
-    out.print(line, soft_wrap=True)
-
-
 def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:
     """The drafts with what was thought of them, then each criterion of the merged rubric with its origin."""
     judged = {one.draft: one for one in drafting.merged.judgements}
@@ -160,8 +153,8 @@ def print_drafting(drafting: Drafting, rubric: Rubric, out: Console) -> None:
         rows = [(one.name, f"{one.points:g}", one.description) for one in draft.criteria]
         out.print(table("criterion", "points", "description", rows=rows, title=f"Draft {number}"))
         if (found := judged.get(number)) is not None:
-            out.print(f"Good: {found.keeps}", soft_wrap=True)
-            out.print(f"Lacking: {found.lacks}", soft_wrap=True)
+            out.print(f"Good: {found.keeps}")
+            out.print(f"Lacking: {found.lacks}")
         out.print()
     there = range(1, len(drafting.drafts) + 1)
     taken = [

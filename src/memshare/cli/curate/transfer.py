@@ -12,14 +12,14 @@ import typer
 from memshare.cli.condition_options import ScoreFrom
 from memshare.cli.options import Json, OnlyPool, Submitter, Yes, login_name
 from memshare.client.client import Client
-from memshare.client.pools import new_ids
+from memshare.client.pools import encoder_in_use, new_ids
 from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.exports import note_export
 from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, is_document, read_pairs, read_statements
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
-from memshare.operate.own_redis import connected, encoder_in_use
+from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted, require_pool, the_pool
 from memshare.terminal.progress import progress_bar
@@ -89,7 +89,7 @@ def export(
         more = {"merges": len(merges)} if form is None else {"left_out": total - written}
         print_json({"exported": count, "file": file} | more)
     elif form is None:
-        also = f", with {_merges(len(merges))} of concepts" if merges else ""
+        also = f", with {counted(len(merges), 'merge', 'merges')} of concepts" if merges else ""
         console.print(f"Exported {counted(count)} to {file}{also}.")
     else:
         console.print(
@@ -197,8 +197,7 @@ def _bring_in(client: Client, found: PairsFile) -> None:
     except KeyboardInterrupt as stop:
         errors.print(
             f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"
-            " once.",
-            soft_wrap=True,
+            " once."
         )
         raise typer.Exit(130) from stop
 
@@ -206,9 +205,8 @@ def _bring_in(client: Client, found: PairsFile) -> None:
 def _print_adopted(adopted: dict[str, Any]) -> None:
     """What became of the merges of a file."""
     made, there, refused = adopted["made"], adopted["there"], adopted["refused"]
-    console.print(
-        f"Concepts: {_merges(made)} made, which `memshare concepts split` takes back; {there:,} there before."
-    )
+    new = counted(made, "merge", "merges")
+    console.print(f"Concepts: {new} made, which `memshare concepts split` takes back; {there:,} there before.")
     for one in refused[:MOST_REFUSED]:
         console.print(
             f"Not merged in pool {one['pool']}: {one['merge']} into {one['into']}, as people decided otherwise here.",
@@ -217,9 +215,5 @@ def _print_adopted(adopted: dict[str, Any]) -> None:
     if len(refused) > MOST_REFUSED:
         console.print(f"{len(refused) - MOST_REFUSED:,} more were not merged; --json has all.", style="yellow")
     if adopted["without_memory"]:
-        left_out = _merges(adopted["without_memory"])
+        left_out = counted(adopted["without_memory"], "merge", "merges")
         console.print(f"{left_out} left out: no memory of the file has the name.", style="yellow")
-
-
-def _merges(count: int) -> str:
-    return "1 merge" if count == 1 else f"{count:,} merges"

@@ -25,7 +25,7 @@ from memshare.extras import require
 from memshare.files.exports import exported_files
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, moment, print_json, table
-from memshare.terminal.memory_ids import find_in_trash, short_id
+from memshare.terminal.ids import find_in_trash, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import RestoreForgotten, TrashRequest
@@ -121,11 +121,10 @@ def purge(
         return
     console.print(
         f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
-        f" and {sum(one['lessons'] for one in taught):,} lessons.",
-        soft_wrap=True,
+        f" and {sum(one['lessons'] for one in taught):,} lessons."
     )
     for line in _left(purged.open_messages, exports, rewritten):
-        errors.print(line, style="yellow", soft_wrap=True)
+        errors.print(line, style="yellow")
 
 
 def _left(open_messages: int, exports: list[str], rewritten: FilesRewritten) -> list[str]:

@@ -9,8 +9,9 @@ from uuid import UUID
 import typer
 
 from memshare.client.client import Client
+from memshare.client.pools import encoder_in_use
 from memshare.extras import NeedsExtra, require
-from memshare.operate.own_redis import connected, encoder_in_use
+from memshare.operate.own_redis import connected
 from memshare.terminal.console import errors
 from memshare_broker.observe.plain_text import plain
 
@@ -28,7 +29,7 @@ def retrievers_without(
     try:
         require("To see what retrievers learnt from them", "trainer")
     except NeedsExtra as needed:
-        errors.print(f"{needed} They keep it until then.", soft_wrap=True)
+        errors.print(f"{needed} They keep it until then.")
         return []
     # Not all who forget have what the trainer takes, so it is imported where it is used.
     from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
@@ -62,11 +63,10 @@ def _undone(
 
         with errors.status(f"The retriever of pool {log.pool} learns again, without {had} …"):
             version = unlearn(log, gone, submitter).version
-        errors.print(f"The retriever of pool {log.pool} has learnt again, without {had}.", soft_wrap=True)
+        errors.print(f"The retriever of pool {log.pool} has learnt again, without {had}.")
     elif undo is None:
         errors.print(
             f"The retriever of pool {log.pool} had {had} with them, and keeps what it learnt, as"
-            f" --roll-back was not given. `memshare retriever rollback --pool {log.pool}` goes back by versions.",
-            soft_wrap=True,
+            f" --roll-back was not given. `memshare retriever rollback --pool {log.pool}` goes back by versions."
         )
     return bool(undo), version

@@ -13,7 +13,7 @@ from memshare.cli.options import Json, Pool, Rows
 from memshare.client.client import Client
 from memshare.extras import require
 from memshare.terminal.console import console, errors, one_line, print_json, table
-from memshare.terminal.memory_ids import short_id
+from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import say_unreadable, the_pool
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where

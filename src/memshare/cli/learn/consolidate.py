@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TaskID, TextColumn
 
 from memshare.cli.options import Json
 from memshare.operate.consolidating import run, try_out
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, print_json, table
+from memshare.terminal.progress import bars
 from memshare_broker.settings import Settings, load_settings
 from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Trial
 from memshare_trainer.lessons.figure import Figure
@@ -31,8 +32,8 @@ def consolidate(
     """
     settings = load_settings()
     if dry_run:
-        with connected(settings), _bars() as bars:
-            trial = try_out(settings, pool, bars)
+        with connected(settings), _bars() as follow:
+            trial = try_out(settings, pool, follow)
         _say_trial(trial, as_json=as_json)
     else:
         _say_done(_run(settings, Job(pool=pool)), as_json=as_json)
@@ -44,8 +45,8 @@ def back_to_encoder_before(settings: Settings, *, as_json: bool) -> None:
 
 
 def _run(settings: Settings, job: Job) -> Consolidated:
-    with connected(settings), _bars() as bars:
-        return run(settings, job, bars)
+    with connected(settings), _bars() as follow:
+        return run(settings, job, follow)
 
 
 class _Bars:
@@ -73,13 +74,7 @@ class _Bars:
 
 @contextmanager
 def _bars() -> Iterator[_Bars]:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[count]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with bars(TextColumn("{task.fields[count]}")) as progress:
         yield _Bars(progress)
 
 

@@ -19,7 +19,7 @@ from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare.evaluation.result import ExperimentResult
 from memshare.evaluation.tables import LEGEND, judged_by, summary
 from memshare.operate.preflight import check_models
-from memshare.terminal.consent import require_consent
+from memshare.terminal.consent import require_consent, stopping
 from memshare.terminal.console import console, errors, print_json, table
 from memshare.terminal.progress import progress_bar
 from memshare_broker.errors import BadInput, MemshareError
@@ -129,13 +129,12 @@ def _with_prices(settings: Settings, models: set[str]) -> Settings:
 
 
 def _run(request: ExperimentRequest, settings: Settings, tasks: int) -> ExperimentResult:
-    with progress_bar("Starting", tasks or None) as bar:
-        name = request.experiment.name
-        try:
-            return evaluate(request, settings, lambda what, count: bar(description=f"{name}: {what}", advance=count))
-        except KeyboardInterrupt:
-            errors.print("Interrupted. Run it again: it resumes, and pays for nothing twice.")
-            raise
+    name = request.experiment.name
+    with (
+        stopping("Run it again: it resumes, and pays for nothing twice."),
+        progress_bar("Starting", tasks or None) as bar,
+    ):
+        return evaluate(request, settings, lambda what, count: bar(description=f"{name}: {what}", advance=count))
 
 
 def _say_cost(requests: list[ExperimentRequest], rehearsals: list[Rehearsal], prices: Prices) -> None:
@@ -189,9 +188,9 @@ def report(
     if as_json:
         print_json(written.model_dump(mode="json"))
     else:
-        console.print(f"Written to {written.file}: {', '.join(written.experiments)}.", soft_wrap=True)
+        console.print(f"Written to {written.file}: {', '.join(written.experiments)}.")
         for what, names in (("Not finished", written.unfinished), ("Not begun", written.not_begun)):
             if names:
-                errors.print(f"{what}: {', '.join(names)}.", soft_wrap=True)
+                errors.print(f"{what}: {', '.join(names)}.")
     if show and not webbrowser.open(Path(written.file).resolve().as_uri()):
         raise MemshareError(f"No browser was found to open {written.file} with.")

@@ -1,7 +1,8 @@
-"""`memshare retriever`: how well it ranks, and going back and forward with it."""
+"""`memshare retriever`: how well it ranks, going back and forward with it, and whom it trusts."""
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from typing import Annotated
 
@@ -9,13 +10,14 @@ import redis
 import typer
 
 from memshare.cli.learn.consolidate import back_to_encoder_before, consolidate
-from memshare.cli.learn.trust import trust
-from memshare.cli.options import Json
+from memshare.cli.options import Json, login_name
 from memshare.client.client import Client
-from memshare.operate.own_redis import connected, encoder_in_use
-from memshare.terminal.console import console, print_json
+from memshare.client.pools import encoder_in_use
+from memshare.operate.own_redis import connected
+from memshare.terminal.console import console, print_json, styled
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
+from memshare_memory.recall.trust import Trust, decide, decided
 
 # The store's engines take a second to import and torch several, so what needs them is imported where it is used.
 
@@ -80,7 +82,40 @@ def rollback(
 
 
 app.command()(consolidate)
-app.command()(trust)
+
+
+@app.command()
+def trust(
+    submitter: Annotated[str | None, typer.Argument(help="Whom to trust. [default: show who is trusted]")] = None,
+    pool: Annotated[str | None, typer.Option(help="The pool in which their memories count as proven.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take back what was said of them.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Trust a submitter: their memories are shown as proven ones, whatever grades say of them.
+
+    Example: memshare retriever trust ada --pool logic
+    """
+    with connected(load_settings()) as client:
+        if submitter is not None:
+            if pool is None:
+                raise BadInput("Name the pool with --pool: a submitter is trusted in one pool at a time.")
+            known = decided(client).get(pool, {})
+            if undo and submitter not in known:
+                raise BadInput(f"Nobody has said anything of {submitter!r} in the pool {pool!r}.")
+            decide(client, pool, submitter, None if undo else Trust(said="trust", by=login_name(), at=time.time()))
+        found = {name: said for name, said in decided(client).items() if pool in (None, name)}
+    if as_json:
+        print_json({name: {who: one.model_dump() for who, one in said.items()} for name, said in found.items()})
+    elif submitter is not None:
+        done = "has to prove themselves" if undo else "is trusted"
+        console.print(styled((submitter, "bold"), f" {done} in pool {pool}, from the next task on."))
+    else:
+        for name, said in sorted(found.items()):
+            for who, one in sorted(said.items()):
+                word = "trusted" if one.said == "trust" else "left unproven"
+                console.print(styled(f"{name}: ", (who, "bold"), f" {word} by {one.by}"))
+        if not found:
+            console.print("Nobody is trusted by hand.")
 
 
 def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: bool) -> None:

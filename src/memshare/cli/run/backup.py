@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from memshare.cli.options import Json, Yes, login_name
 from memshare.client.client import Client
@@ -18,8 +17,9 @@ from memshare.operate.backup import restore as restoring
 from memshare.operate.backup.archive import open_archive
 from memshare.operate.own_redis import connected
 from memshare.terminal.consent import require_consent
-from memshare.terminal.console import errors, moment, print_json
+from memshare.terminal.console import moment, print_json
 from memshare.terminal.memory_pages import counted
+from memshare.terminal.progress import bars
 from memshare_broker.connection import reaching
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
@@ -112,13 +112,12 @@ def restore(
 @contextlib.contextmanager
 def _bar() -> Iterator[making.Progress]:
     """A line that says what is done, and how many of it."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=errors, transient=True) as shown:
-        bars = {}
+    with bars() as shown:
+        known = {}
 
         def progress(what: str, more: int) -> None:
-            if what not in bars:
-                bars[what] = shown.add_task(what, total=None)
-            shown.advance(bars[what], more)
+            if what not in known:
+                known[what] = shown.add_task(what, total=None)
+            shown.advance(known[what], more)
 
         yield progress

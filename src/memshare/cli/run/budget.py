@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -13,11 +12,10 @@ from memshare.client.caps import set_cap
 from memshare.client.client import Client
 from memshare.client.spending import Capped, Spending, Spent, spending
 from memshare.terminal.console import console, errors, print_json, table
-from memshare_broker.connection import connect, reaching
+from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_llm.limits.budget import Budget, Cap, Holder, in_words
+from memshare_llm.limits.budget import Cap, Holder, in_words
 from memshare_llm.limits.prices import load_prices
-from memshare_llm.limits.usage import UsageLog, day_of
 
 app = typer.Typer(
     help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True, add_completion=False
@@ -49,15 +47,11 @@ def set_one(
         return
     currency = load_prices(client.settings.prices).currency
     may = f"may use {' and '.join(limits(cap, currency))} in a UTC day" if not none else "has no cap"
-    console.print(
-        f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.",
-        soft_wrap=True,
-    )  # fmt: skip
+    console.print(f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.")
     if free:
-        line = (
-            f"These models have no price, so their calls count as free, and the cap does not hold them: {_list(free)}."
-        )
-        errors.print(line, style="yellow", soft_wrap=True, markup=False)
+        names = ", ".join(map(repr, free))
+        line = f"These models have no price, so their calls count as free, and the cap does not hold them: {names}."
+        errors.print(line, style="yellow")
 
 
 @app.command()
@@ -67,12 +61,7 @@ def show(as_json: Json = False) -> None:
     Example: memshare budget show
     """
     client = Client()
-    prices = load_prices(client.settings.prices)
-    with reaching(client.settings.redis):
-        redis = connect(client.settings.redis, tries=1)
-        usage = UsageLog(redis)
-        caps, parked = Budget(redis, usage).caps(), client.ledger.parked.all()
-        found = spending(day_of(time.time()), caps, usage.today(), parked, prices)
+    found = spending(client, connect(client.settings.redis, tries=1))
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
@@ -85,10 +74,6 @@ def _holder(agent: str | None, submitter: str | None) -> Holder:
     if submitter and agent is None:
         return Holder("submitter", submitter)
     raise BadInput("Say whom the cap is for: --agent NAME or --submitter NAME, one of the two.")
-
-
-def _list(models: Sequence[str]) -> str:
-    return ", ".join(map(repr, models))
 
 
 def limits(cap: Cap, currency: str | None) -> list[str]:

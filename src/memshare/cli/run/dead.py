@@ -10,7 +10,8 @@ from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, in_json, moment, print_json, short, styled, table
-from memshare.terminal.task_ids import find_letter, short_id
+from memshare.terminal.ids import find_letter, short_id
+from memshare.terminal.memory_pages import counted
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput, Reason
@@ -61,7 +62,7 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
     about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
     console.print(styled((letter.entry.task, "bold"), about))
     console.print(letter.error, style="red")
-    console.print(in_json(letter.entry.body, indent=2), soft_wrap=True)
+    console.print(in_json(letter.entry.body, indent=2))
     console.print(letter.traceback, style="dim")
 
 
@@ -103,7 +104,7 @@ def drop(
     client = Client()
     letters = _chosen(client, letter_id, reason, every=drop_all)
     if letter_id is None and letters and not yes:
-        errors.print(f"{_counted(len(letters))} would be dropped for good.")
+        errors.print(f"{counted(len(letters), 'dead letter', 'dead letters')} would be dropped for good.")
         require_consent("Drop them?", yes=yes)
     with reaching(client.settings.redis):
         for letter in letters:
@@ -111,7 +112,7 @@ def drop(
     if as_json:
         print_json({"dropped": [letter.entry.id for letter in letters]})
     else:
-        console.print(f"Dropped {_counted(len(letters))}.")
+        console.print(f"Dropped {counted(len(letters), 'dead letter', 'dead letters')}.")
 
 
 def _chosen(client: Client, letter_id: str | None, reason: str | None, *, every: bool) -> list[DeadLetter]:
@@ -121,10 +122,6 @@ def _chosen(client: Client, letter_id: str | None, reason: str | None, *, every:
         return _letters(client, reason)
     with reaching(client.settings.redis):
         return [client.dead_letters.get(find_letter(client, letter_id))]
-
-
-def _counted(letters: int) -> str:
-    return "1 dead letter" if letters == 1 else f"{letters:,} dead letters"
 
 
 def _letters(client: Client, reason: str | None) -> list[DeadLetter]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memshare.cli.options import Json
-from memshare.client.address import PORT
+from memshare.client.rest.memory import PORT
 from memshare.doors.backend import Backend, check_all, open_backends
 from memshare.doors.server import listen, run
 from memshare.terminal.console import console, print_json
@@ -47,12 +47,11 @@ def serve(
         if as_json or settings.log_format == "json":
             print_json({"url": url, "tokens": has_token})
         else:
-            console.print(f"Open {url} in a browser. {url}/docs describes REST. Ctrl-C ends it.", soft_wrap=True)
+            console.print(f"Open {url} in a browser. {url}/docs describes REST. Ctrl-C ends it.")
             if not has_token:
                 console.print(
                     "There is no token yet, so only this user of this machine is served, and may do everything. "
-                    "To serve others: memshare token create NAME --may recall,offer --pools POOL",
-                    soft_wrap=True,
+                    "To serve others: memshare token create NAME --may recall,offer --pools POOL"
                 )
         run(backends, listening)
 

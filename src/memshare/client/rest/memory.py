@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memshare.client.address import PORT
 from memshare.client.rest.calls.sharing import Sharing, Turns
 from memshare.client.rest.connection import AsyncConnection, BlockingConnection, Server
 from memshare.client.rest.task import AsyncTask, Task
 
+PORT = 8780
 URL = f"http://127.0.0.1:{PORT}"
 TIMEOUT = 30.0  # seconds
 TRIES = 4

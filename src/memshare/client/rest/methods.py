@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from importlib import import_module
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from memshare.client.rest.call import Call, Request, Verb
@@ -68,6 +69,29 @@ def stream(name: str, path: str) -> Callable[[Callable[Concatenate[Any, P], Stat
         return cast(Stream[P, State], _method(line, follow_either))
 
     return declared
+
+
+class _Group:
+    """Makes a group of calls when it is first asked for."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __set_name__(self, _: Any, name: str) -> None:
+        self._name = name
+
+    def __get__(self, of: Calls[Any] | None, _: Any) -> Any:
+        if of is None:
+            return self
+        module, _, kind = self._place.partition(":")
+        made = getattr(import_module(f"memshare.client.rest.calls.{module}"), kind)(of._connection)
+        vars(of)[self._name] = made
+        return made
+
+
+def group(place: str) -> Any:
+    """A group of calls, given as `module:class`. It is imported at its first use: its replies cost."""
+    return _Group(place)
 
 
 def _method(line: Call[Any], ask: Callable[[Any, Request[Any]], Any]) -> Any:

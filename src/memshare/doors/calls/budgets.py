@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -16,8 +15,6 @@ from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_llm.limits.budget import Cap, Holder
-from memshare_llm.limits.prices import load_prices
-from memshare_llm.limits.usage import UsageLog, day_of
 
 
 class CapForm(Message):
@@ -39,21 +36,17 @@ class CapForm(Message):
 @serves(Budgets.get)
 def budgets(backend: BackendNow, caller: CallerNow) -> Spending:
     """The spending of today, without what is not the caller's to know."""
-    prices = load_prices(backend.settings.prices)
-    with backend.reaching():
-        used, parked = UsageLog(backend.redis).today(), backend.client.ledger.parked.all()
-        found = spending(day_of(time.time()), backend.budget.caps(), used, parked, prices)
-    sees_all = caller.may("admin") and caller.pools is None
+    found = spending(backend.client, backend.redis)
 
     def may_know(kind: str, name: str) -> bool:
-        return sees_all or (caller.sees(backend.pool_of(name)) if kind == "agent" else name == caller.name)
+        return caller.may_all or (caller.sees(backend.pool_of(name)) if kind == "agent" else name == caller.name)
 
     return found.model_copy(
         update={
             "caps": [one for one in found.caps if may_know(one.kind, one.name)],
             "agents": {name: spent for name, spent in found.agents.items() if may_know("agent", name)},
             "submitters": {name: spent for name, spent in found.submitters.items() if may_know("submitter", name)},
-            "models": found.models if sees_all else {},
+            "models": found.models if caller.may_all else {},
         }
     )
 

@@ -13,7 +13,8 @@ from starlette.concurrency import run_in_threadpool
 
 from memshare.client.errors import NotFound
 from memshare.client.journey import Journey
-from memshare.client.rest.calls.journeys import Cancelled, JourneyReply, Journeys
+from memshare.client.rest.calls.journeys import Cancelled, JourneyReply, Journeys, PromptReply
+from memshare.client.sent_prompt import sent_prompt
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
@@ -90,6 +91,14 @@ async def events(
     """The journey at each of its changes, as events named by its state."""
     async for journey in follow(backend, caller, journey_id, LONGEST_STREAM):
         yield ServerSentEvent(data=journey.model_dump(mode="json"), event=journey.state)
+
+
+@serves(Journeys.prompt)
+def prompt(backend: BackendNow, caller: CallerNow, journey_id: JourneyId) -> PromptReply:
+    """The turns of the prompt; raises `BadInput` where no model was sent one prompt."""
+    caller.require("recall")
+    found = sent_prompt(backend.client, seen_journey(backend, caller, journey_id))
+    return PromptReply(turns=found.turns, changed=found.changed)
 
 
 @serves(Journeys.cancel)

@@ -79,19 +79,11 @@ def _conflicts(look: Look) -> Iterator[Need]:
             )
 
 
-def _stale(look: Look) -> Iterator[Need]:
-    return stale(look.backend, look.caller, look.pools)
-
-
 def _submitters(look: Look) -> Iterator[Need]:
     for pool, of in submitters_of(look.backend, look.pools).items() if look.backend.settings.learn else ():
         for one in of:
             if not one.proven and one.said is None and one.words >= ENOUGH_WORDS:
                 yield Need(kind="submitter", key=f"submitter {pool} {one.name}", since=None, pool=pool, submitter=one)
-
-
-def _questions(look: Look) -> Iterator[Need]:
-    return questions(look.backend, look.pools)
 
 
 def _names(look: Look) -> Iterator[Need]:
@@ -124,9 +116,9 @@ def _rubrics(look: Look) -> Iterator[Need]:
 
 SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
     ("recall", _conflicts),
-    ("recall", _stale),
+    ("recall", lambda look: stale(look.backend, look.caller, look.pools)),
     ("recall", _submitters),
-    ("recall", _questions),
+    ("recall", lambda look: questions(look.backend, look.pools)),
     ("recall", _names),
     ("recall", _duplicates),
     ("admin", _letters),

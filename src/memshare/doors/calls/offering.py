@@ -17,8 +17,7 @@ from memshare.doors.caller import Caller
 from memshare.doors.calls.submitting import require_same
 from memshare.doors.forms import IdempotencyKey, OfferForm
 from memshare.doors.recall_log import KeptRecall
-from memshare.doors.serving import ADDS, serves, tool
-from memshare.doors.tool_parameters import AgentName, KindName, PoolName, Prompt
+from memshare.doors.serving import ADDS, AgentName, KindName, PoolName, Prompt, serves, tool
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard

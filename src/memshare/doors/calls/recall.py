@@ -15,8 +15,7 @@ from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.forms import RecallForm
 from memshare.doors.recall_log import KeptRecall
-from memshare.doors.serving import READS, serves, tool
-from memshare.doors.tool_parameters import AgentName, PoolName, Prompt
+from memshare.doors.serving import READS, AgentName, PoolName, Prompt, serves, tool
 from memshare_agents.prompt import build_prompt
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked

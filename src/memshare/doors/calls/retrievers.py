@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Path
 from pydantic import Field
 
+from memshare.client.pools import encoder_in_use
 from memshare.client.rest.calls.retrievers import (
     ConsolidationReply,
     RetrieverReply,
@@ -20,13 +19,11 @@ from memshare.client.rest.calls.retrievers import (
 )
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
-from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.serving import serves
-from memshare.extras import needs_extra
+from memshare.extras import names_extra
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
-from memshare_memory.pool.encoder_names import ENCODER, first_name
 
 if TYPE_CHECKING:
     from memshare_trainer.consolidation.consolidation_state import ConsolidationState
@@ -45,10 +42,10 @@ class RollbackForm(Message):
 def retrievers(backend: BackendNow, caller: CallerNow) -> RetrieversReply:
     """The retrievers of the caller's pools that have had a lesson, by name."""
     caller.require("recall")
-    with backend.reaching(), _numbers():
+    with backend.reaching(), names_extra("What retrievers have learnt"):
         from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
 
-        found = read_status(backend.redis, backend.settings, _encoder(backend), None, 0)
+        found = read_status(backend.redis, backend.settings, encoder_in_use(backend.settings, backend.redis), None, 0)
     return RetrieversReply(
         encoder=found.encoder,
         lessons=found.consolidation.lessons_now,
@@ -110,11 +107,11 @@ def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Rollb
     """Put another version of a pool's retriever into use; raises `BadInput` for one that is not kept."""
     caller.require("admin")
     caller.require_pool(pool)
-    with backend.reaching(), _numbers():
+    with backend.reaching(), names_extra("What retrievers have learnt"):
         from memshare_trainer.learning.rollback import roll_back
         from memshare_trainer.lessons import lesson_log
 
-        encoder, settings = _encoder(backend), backend.settings
+        encoder, settings = encoder_in_use(backend.settings, backend.redis), backend.settings
         if pool not in lesson_log.retrievers(backend.redis, encoder):
             raise BadInput(
                 f"The pool {pool!r} has had no lesson with the encoder {encoder!r}: there is no version yet."
@@ -125,20 +122,3 @@ def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Rollb
         done = roll_back(log, form.to)
     audit(caller, "roll back", pool=pool, version=done.version)
     return RolledBackReply(**done._asdict())
-
-
-def _encoder(backend: Backend) -> str:
-    """The name of the encoder whose vectors the pool has, or will have."""
-    return str(backend.redis.get(ENCODER) or first_name(backend.settings))
-
-
-@contextmanager
-def _numbers() -> Iterator[None]:
-    """Name the extra that brings what this computes with, where it is missing."""
-    try:
-        yield
-    except ImportError as error:
-        missing = needs_extra("What retrievers have learnt", error)
-        if missing is None:
-            raise
-        raise missing from error

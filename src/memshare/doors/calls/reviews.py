@@ -5,8 +5,6 @@ from __future__ import annotations
 import getpass
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -17,7 +15,7 @@ from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
 from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.serving import serves
-from memshare.extras import needs_extra
+from memshare.extras import names_extra
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores.store import Order, Where
@@ -44,7 +42,7 @@ def reviews(backend: BackendNow, caller: CallerNow, pool: Label) -> ReviewsReply
     caller.require("recall")
     caller.require_pool(pool)
     now = time.time()
-    with backend.reaching(), _fsrs():
+    with backend.reaching(), names_extra("To review"):
         learner, suggested = _learner(backend, caller, pool)
         states = learner.standings(now)
         plan = learner.plan(now, suggested, most_new=MOST_NEW, together=False)
@@ -73,7 +71,7 @@ def grade(backend: BackendNow, caller: CallerNow, form: ReviewForm) -> ReviewedR
     caller.require("recall")
     caller.require_pool(form.pool)
     now = time.time()
-    with backend.reaching(), _fsrs():
+    with backend.reaching(), names_extra("To review"):
         learner, _ = _learner(backend, caller, form.pool, form.memory_id)
         if form.memory_id not in learner.memories:
             raise NotFound(f"The pool {form.pool!r} has no memory with a question that has the id {form.memory_id}.")
@@ -104,15 +102,3 @@ def _person(caller: Caller) -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # KeyError before Python 3.13: nobody has this user's number
         return LOCAL_NAME
-
-
-@contextmanager
-def _fsrs() -> Iterator[None]:
-    """Name the extra that brings what this computes with, where it is missing."""
-    try:
-        yield
-    except ImportError as error:
-        missing = needs_extra("To review", error)
-        if missing is None:
-            raise
-        raise missing from error

@@ -11,6 +11,7 @@ from uuid import UUID
 from fastapi import Query
 
 from memshare.client.journey import Journey
+from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import Memories, ShownReply, ShownTo
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
@@ -74,16 +75,17 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
         prompt=journey.prompt[:PROMPT],
         similarity=known.similarity,
         withheld=withheld,
-        share=None if withheld else _share(journey, known, memory),
+        share=None if withheld else share_of(journey, known, memory),
         feedback=journey.feedback.get(memory.id),
         score=journey.score.total if journey.score else None,
         accepted=journey.score.accepted if journey.score else None,
     )
 
 
-def _share(journey: Journey, known: Shown, memory: Memory) -> float | None:
-    if known.share is not None or journey.answer is None:
-        return known.share
+def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None) -> float | None:
+    """A memory's share in an answer, or how much of what it says stands there; None where that is not known."""
+    if shown.share is not None or journey.answer is None or memory is None:
+        return shown.share
     return shares_in_common(journey.answer, [memory.answer])[0]
 
 

@@ -6,6 +6,7 @@ import time
 from typing import Literal
 
 from memshare.client.errors import NotFound
+from memshare.client.pools import encoder_in_use
 from memshare.client.rest.calls.submitters import SubmitterCalls, SubmitterReply
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
@@ -14,7 +15,6 @@ from memshare.doors.calls.retrievers import PoolPath
 from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
-from memshare_memory.pool.encoder_names import ENCODER, first_name
 from memshare_memory.recall.standings import Standings, standings_key
 from memshare_memory.recall.trust import Trust, decide, decided
 
@@ -57,7 +57,7 @@ def submitter_of(backend: Backend, pool: str, name: str) -> SubmitterReply:
 def submitters_of(backend: Backend, pools: list[str]) -> dict[str, list[SubmitterReply]]:
     """The submitters of some pools, by pool and name."""
     with backend.reaching():
-        encoder = str(backend.redis.get(ENCODER) or first_name(backend.settings))
+        encoder = encoder_in_use(backend.settings, backend.redis)
         texts = backend.redis.mget([standings_key(pool, encoder) for pool in pools]) if pools else []
         said = decided(backend.redis)
     found = {}

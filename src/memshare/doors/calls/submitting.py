@@ -18,8 +18,7 @@ from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import LONGEST_WAIT, follow
 from memshare.doors.forms import IdempotencyKey, TaskForm
-from memshare.doors.serving import ADDS, serves, tool
-from memshare.doors.tool_parameters import KindName, Prompt
+from memshare.doors.serving import ADDS, KindName, Prompt, serves, tool
 from memshare.terminal.quoted_answer import whose_answer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.checking import checked

@@ -1,20 +1,24 @@
-"""The MCP server, for both transports."""
+"""The MCP server with its tools, for both transports."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
 from pydantic import ValidationError
 
 from memshare.client.errors import NoToken
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller, local_caller
 from memshare.doors.mcp_door.resources import add_resources
-from memshare.doors.mcp_door.tools import add_tools
+from memshare.doors.serving import Tool
+from memshare.doors.table import tools
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.checking import readable
 
@@ -45,9 +49,38 @@ def mcp_server(backend: Backend, caller: Callable[[], Caller]) -> MCPServer[Any]
     server = _Server(
         "memshare", title="memshare", instructions=INSTRUCTIONS, version=version("memshare"), log_level="WARNING"
     )
-    add_tools(server, backend, caller)
+    _add_tools(server, backend, caller)
     add_resources(server, backend, caller)
     return server
+
+
+def _add_tools(server: MCPServer[Any], backend: Backend, caller: Callable[[], Caller]) -> None:
+    """Add all tools; `caller` says who asks now."""
+    for tool in tools():
+        server.add_tool(
+            _bound(tool, backend, caller),
+            title=tool.title,
+            description=inspect.getdoc(tool.function),
+            annotations=ToolAnnotations(**tool.hints),
+        )
+
+
+def _bound(tool: Tool, backend: Backend, caller: Callable[[], Caller]) -> Callable[..., Any]:
+    """A function as a model calls it: for whoever asks now, with the other parameters alone."""
+    function = tool.function
+
+    def bound(**arguments: Any) -> Any:
+        return function(backend, caller(), **arguments)
+
+    async def awaited(**arguments: Any) -> Any:
+        return await function(backend, caller(), **arguments)
+
+    made: Callable[..., Any] = functools.wraps(function)(awaited if inspect.iscoroutinefunction(function) else bound)
+    made.__name__ = tool.name
+    signature = inspect.signature(function, eval_str=True)
+    parameters = list(signature.parameters.values())[2:]
+    made.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return made
 
 
 def run_stdio(backend: Backend, token: str | None) -> None:

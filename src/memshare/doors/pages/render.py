@@ -14,6 +14,19 @@ from memshare.doors.pages.words import MEANINGS, OUTCOMES, STATES
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import OFFLINE
 
+MENU = (
+    ("/", "Journeys"),
+    ("/pool", "Pool"),
+    ("/map", "Map"),
+    ("/inbox", "Needs you"),
+    ("/worth", "Does it help"),
+    ("/now", "Now"),
+    ("/review", "Review"),
+    ("/agents", "Agents"),
+    ("/access", "Access"),
+)
+"""Path and name, in the order of the menu."""
+
 
 def _cleaned(value: Any) -> Any:
     """What stands in the place of an expression: a text without characters that command, turn or hide."""
@@ -105,7 +118,7 @@ def _environment() -> Environment:
     )
     for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, words, counted):
         made.filters[function.__name__] = function
-    made.globals |= {"OFFLINE": OFFLINE, "MEANINGS": MEANINGS, "STATES": STATES, "OUTCOMES": OUTCOMES}
+    made.globals |= {"OFFLINE": OFFLINE, "MEANINGS": MEANINGS, "STATES": STATES, "OUTCOMES": OUTCOMES, "MENU": MENU}
     made.globals["part"] = made.get_template("parts.html.j2").module
     return made
 

@@ -27,13 +27,11 @@ from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone
 from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
-from memshare.doors.pages.fields import filled_in
-from memshare.doors.pages.menu import MENU
 from memshare.doors.pages.needs import Count, Needs
 from memshare.doors.pages.render import rendered
 from memshare.doors.pages.session import require_same_origin, sign_in, sign_out, who_asks
 from memshare.doors.pages.stream import Pulse, changes, state_of
-from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit
+from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit, filled_in
 from memshare.doors.problems import headers_of, status_of
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import BadInput, MemshareError
@@ -202,7 +200,6 @@ class Site:
         html = rendered(
             screen.template,
             **screen.values,
-            menu=MENU,
             path=request.url.path,
             url=f"{request.url.path}?{request.url.query}",
             who=caller,

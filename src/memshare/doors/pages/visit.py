@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 from uuid import UUID
 
 from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
 
 from memshare.doors.backend import Backend
+from memshare.doors.body import LARGEST_BODY, with_body
 from memshare.doors.caller import Caller
 from memshare_broker.errors import BadInput
 
@@ -43,14 +46,27 @@ class Visit:
             raise BadInput(f"The field {name!r} names one id, not {len(found)}: go back, and try again.")
         return found[0]
 
-    def own_page(self, name: str) -> str:
-        """The path that a field names, if it is one of ours; else nothing."""
-        path = self.field(name)
+    @property
+    def back(self) -> str:
+        """The page that a form goes back to, if it names one of ours; else nothing."""
+        path = self.field("back")
         return path if path.startswith("/") and not path.startswith(("//", "/\\")) else ""
 
     def given(self, *names: str) -> dict[str, str]:
         """Those of these fields that say something."""
         return {name: text for name in names if (text := self.field(name))}
+
+
+async def filled_in(request: Request, body: bytes) -> list[tuple[str, str]]:
+    """The fields of a form, and the texts of its files, with the line ends that texts have everywhere else."""
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        async with Request(request.scope, with_body(body, request.receive)).form(max_part_size=LARGEST_BODY) as form:
+            pairs = [
+                (name, one if isinstance(one, str) else (await one.read()).decode()) for name, one in form.multi_items()
+            ]
+    else:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000)
+    return [(name, text.replace("\r\n", "\n")) for name, text in pairs]
 
 
 @dataclass(frozen=True)

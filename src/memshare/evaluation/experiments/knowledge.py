@@ -35,25 +35,19 @@ def says(**wanted: Says) -> Marks:
 def run(lab: Lab) -> None:
     """Tell the agents the answer of each short test question, ask; change it to another, ask; delete it, ask."""
     items, other = short_questions(lab.split)
-
-    def first(item: DataItem) -> str:
-        return item.answer
-
-    def second(item: DataItem) -> str:
-        return other[item.id]
-
+    marks = says(says_the_first=lambda item: item.answer, says_the_second=lambda item: other[item.id])
     for model in lab.models:
         own = lab.setup(OWN, model)
         pairs = [AnsweredItem(item, item.answer, None, PEOPLE) for item in items]
         memories = [pair.id(lab.pool_of(own, pair.item)) for pair in pairs]
-        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=says(says_the_first=first, says_the_second=second))
+        lab.measure(NO_MEMORIES, own, k=0, items=items, marks=marks)
         lab.bring_in(f"add {model}", own, pairs)
-        lab.measure("added", own, items=items, marks=says(says_the_first=first, says_the_second=second))
+        lab.measure("added", own, items=items, marks=marks)
         changed = {memory: other[item.id] for memory, item in zip(memories, items, strict=True)}
         lab.rewrite(f"change {model}", changed)
-        lab.measure("changed", own, items=items, marks=says(says_the_first=first, says_the_second=second))
+        lab.measure("changed", own, items=items, marks=marks)
         lab.change(f"delete {model}", delete(memories))
-        lab.measure("deleted", own, items=items, marks=says(says_the_first=first, says_the_second=second))
+        lab.measure("deleted", own, items=items, marks=marks)
 
 
 def short_questions(split: Split) -> tuple[list[DataItem], dict[str, str]]:

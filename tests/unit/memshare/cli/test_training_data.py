@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.operate.own_redis import encoder_in_use
+from memshare.client.pools import encoder_in_use
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.settings import Settings

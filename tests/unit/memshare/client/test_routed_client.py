@@ -7,7 +7,7 @@ import redis
 
 from memshare.client.client import Client
 from memshare.client.routed_client import RoutedClient
-from memshare.terminal.task_ids import find_home
+from memshare.terminal.ids import find_home
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings

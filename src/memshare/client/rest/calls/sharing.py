@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
-from memshare.client.rest.methods import Asked, Calls, call
+from memshare.client.rest.methods import Asked, Calls, call, group
 
 if TYPE_CHECKING:
     from memshare.client.replies import (
@@ -149,100 +148,31 @@ class Sharing(Calls[Asked]):
     def status(self) -> StatusReply:
         """What goes on now: models, workers, queues with what waits and why, and how much is accepted."""
 
-    @cached_property
-    def access(self) -> Access[Asked]:
-        """Tokens."""
-        from memshare.client.rest.calls.access import Access
-
-        return Access(self._connection)
-
-    @cached_property
-    def journeys(self) -> Journeys[Asked]:
-        """What became of tasks and pairs."""
-        from memshare.client.rest.calls.journeys import Journeys
-
-        return Journeys(self._connection)
-
-    @cached_property
-    def memories(self) -> Memories[Asked]:
-        """The memories themselves."""
-        from memshare.client.rest.calls.memories import Memories
-
-        return Memories(self._connection)
-
-    @cached_property
-    def dead_letters(self) -> DeadLetterCalls[Asked]:
-        """What was given up."""
-        from memshare.client.rest.calls.dead_letters import DeadLetterCalls
-
-        return DeadLetterCalls(self._connection)
-
-    @cached_property
-    def concepts(self) -> ConceptCalls[Asked]:
-        """What a pool is about."""
-        from memshare.client.rest.calls.concepts import ConceptCalls
-
-        return ConceptCalls(self._connection)
-
-    @cached_property
-    def conflicts(self) -> ConflictCalls[Asked]:
-        """Memories that contradict each other."""
-        from memshare.client.rest.calls.conflicts import ConflictCalls
-
-        return ConflictCalls(self._connection)
-
-    @cached_property
-    def duplicates(self) -> Duplicates[Asked]:
-        """Memories that are nearly the same."""
-        from memshare.client.rest.calls.duplicates import Duplicates
-
-        return Duplicates(self._connection)
-
-    @cached_property
-    def needs(self) -> NeedsCalls[Asked]:
-        """What needs a person."""
-        from memshare.client.rest.calls.needs import NeedsCalls
-
-        return NeedsCalls(self._connection)
-
-    @cached_property
-    def retrievers(self) -> Retrievers[Asked]:
-        """What retrievers have learnt."""
-        from memshare.client.rest.calls.retrievers import Retrievers
-
-        return Retrievers(self._connection)
-
-    @cached_property
-    def reviews(self) -> ReviewCalls[Asked]:
-        """What you learn from a pool."""
-        from memshare.client.rest.calls.reviews import ReviewCalls
-
-        return ReviewCalls(self._connection)
-
-    @cached_property
-    def rubric_trials(self) -> RubricCalls[Asked]:
-        """Rubrics before they hold."""
-        from memshare.client.rest.calls.rubrics import RubricCalls
-
-        return RubricCalls(self._connection)
-
-    @cached_property
-    def submitters(self) -> SubmitterCalls[Asked]:
-        """Who brings memories in, and whether they are proven."""
-        from memshare.client.rest.calls.submitters import SubmitterCalls
-
-        return SubmitterCalls(self._connection)
-
-    @cached_property
-    def trash(self) -> TrashCalls[Asked]:
-        """What was forgotten."""
-        from memshare.client.rest.calls.trash import TrashCalls
-
-        return TrashCalls(self._connection)
-
-    @cached_property
-    def budgets(self) -> Budgets[Asked]:
-        """What may be used in a day."""
-        from memshare.client.rest.calls.budgets import Budgets
-
-        return Budgets(self._connection)
+    access: Access[Asked] = group("access:Access")
+    """Tokens."""
+    journeys: Journeys[Asked] = group("journeys:Journeys")
+    """What became of tasks and pairs."""
+    memories: Memories[Asked] = group("memories:Memories")
+    """The memories themselves."""
+    dead_letters: DeadLetterCalls[Asked] = group("dead_letters:DeadLetterCalls")
+    """What was given up."""
+    concepts: ConceptCalls[Asked] = group("concepts:ConceptCalls")
+    """What a pool is about."""
+    conflicts: ConflictCalls[Asked] = group("conflicts:ConflictCalls")
+    """Memories that contradict each other."""
+    duplicates: Duplicates[Asked] = group("duplicates:Duplicates")
+    """Memories that are nearly the same."""
+    needs: NeedsCalls[Asked] = group("needs:NeedsCalls")
+    """What needs a person."""
+    retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
+    """What retrievers have learnt."""
+    reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")
+    """What you learn from a pool."""
+    rubric_trials: RubricCalls[Asked] = group("rubrics:RubricCalls")
+    """Rubrics before they hold."""
+    submitters: SubmitterCalls[Asked] = group("submitters:SubmitterCalls")
+    """Who brings memories in, and whether they are proven."""
+    trash: TrashCalls[Asked] = group("trash:TrashCalls")
+    """What was forgotten."""
+    budgets: Budgets[Asked] = group("budgets:Budgets")
+    """What may be used in a day."""

@@ -22,7 +22,7 @@ def bring_in_one(visit: Visit) -> Done:
     given = {name: visit.fields.get(name) or None for name in ("pool", "prompt", "answer", "kind")}
     form = checked(MemoryForm, "The memory", **given, new_pool=visit.field("new_pool") == "yes")
     added = add(visit.backend, visit.caller, form)
-    back = visit.own_page("back")
+    back = visit.back
     return Done(back or f"/memories/{added.memory.id}", f"It is in the pool.{ask_again(back)}")
 
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.needs import Need
-from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.conflicts import decide
 from memshare.doors.calls.dead_letters import drop, retry
 from memshare.doors.calls.duplicates import DifferentForm, duplicates
 from memshare.doors.calls.duplicates import decide as say_different
+from memshare.doors.calls.journeys import cancel
 from memshare.doors.calls.listings import agents, pools
 from memshare.doors.calls.memories import edit, forget, get, grade
 from memshare.doors.calls.needs import needs
+from memshare.doors.calls.questions import QuestionDecision
+from memshare.doors.calls.questions import decide as decide_question
+from memshare.doors.calls.submitters import TrustForm, trust
 from memshare.doors.forms import EditForm
 from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.wire.checking import checked
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status
 
@@ -39,6 +43,12 @@ STALE_SAID = {
     "stale": "Stale again, so that somebody has to decide",
 }
 """Decision on stale memories → what is said of those that it was carried out for."""
+TRUST_SAID = {
+    "trust": "{name} is trusted: what they bring in counts as proven.",
+    "leave": "{name} stays unproven, until the grades of what they brought in prove them.",
+    "undecided": "It is undecided again.",
+}
+QUESTION_SAID = {"ask": "An agent is asked.", "drop": "It is dropped.", "undecided": "It is undecided again."}
 KINDS: dict[str, str] = {
     "conflict": "Contradictions",
     "stale memory": "Stale memories",
@@ -85,9 +95,6 @@ def inbox(visit: Visit) -> Screen:
             "kind": kind,
             "missing": found.missing,
             "agents": agents(visit.backend, visit.caller) if counts["question"] else [],
-            "may_submit": visit.caller.may("submit"),
-            "may_curate": visit.caller.may("curate"),
-            "is_named": visit.caller.name != LOCAL_NAME,
         },
     )
 
@@ -113,7 +120,7 @@ def settle_conflict(visit: Visit) -> Done:
         return Done(_here(visit), f"Forgotten: {text}", f"/memories/{wrong}/restore?{back}")
     if decision == "undecided":
         decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), undecided=True))
-        return Done(visit.own_page("back") or _here(visit), "It is undecided again.")
+        return Done(visit.back or _here(visit), "It is undecided again.")
     right = {"one is right": one, "other is right": other}.get(decision)
     form = ConflictDecision(memories=(one, other), contradict=right is not None, right=right)
     decide(visit.backend, visit.caller, form)
@@ -156,7 +163,7 @@ def settle_stale(visit: Visit) -> Done:
         undo = f"/memories/{done[0]}/restore?{urlencode({'ids': named, 'back': _here(visit)})}"
     elif named and do == "keep":
         undo = f"{HERE}/stale?{urlencode({'memory': named, 'decision': 'stale', **visit.given('kind')})}"
-    return Done(visit.own_page("back") or _here(visit), f"{STALE_SAID[do]}: {some}.", undo)
+    return Done(visit.back or _here(visit), f"{STALE_SAID[do]}: {some}.", undo)
 
 
 def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
@@ -187,6 +194,30 @@ def settle_letter(visit: Visit) -> Done:
         return Done(_here(visit), "It was dropped. Its journey keeps the reason.")
     retry(visit.backend, visit.caller, visit.field("letter"))
     return Done(_here(visit), "It is back in its queue.")
+
+
+@PAGES.action("/submitters/{pool}")
+def settle_submitter(visit: Visit) -> Done:
+    """Trust a submitter of a pool, leave them unproven, or take that back."""
+    form = checked(TrustForm, "The decision", **visit.given("submitter", "said"))
+    trust(visit.backend, visit.caller, visit.path["pool"], form)
+    back = visit.back or HERE
+    query = urlencode({"submitter": form.submitter, "said": "undecided", "back": back})
+    undo = f"/submitters/{quote(visit.path['pool'], safe='')}?{query}" if form.said != "undecided" else ""
+    return Done(back, TRUST_SAID[form.said].format(name=form.submitter), undo)
+
+
+@PAGES.action("/questions/{pool}")
+def settle_question(visit: Visit) -> Done:
+    """Have an agent asked a question of a pool, drop it, or take that back while it is not answered."""
+    pool, back, journey = visit.path["pool"], visit.back or HERE, visit.field("journey")
+    if journey and cancel(visit.backend, visit.caller, journey).outcome == "ended":
+        return Done(back, "It was answered already: its journey says what came of it.")
+    form = checked(QuestionDecision, "The decision", **visit.given("question", "do", "agent"))
+    done = decide_question(visit.backend, visit.caller, pool, form)
+    query = {"question": form.question, "do": "undecided", "journey": done.journey or "", "back": back}
+    undo = f"/questions/{quote(pool, safe='')}?{urlencode(query)}" if form.do != "undecided" else ""
+    return Done(back, QUESTION_SAID[form.do], undo)
 
 
 def _text(visit: Visit, memory_id: UUID) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memshare.client.journey import kept_for
+from memshare.client.journey import asked_of, kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.sent_prompt import sent_at
 from memshare.doors.backend import Backend
-from memshare.doors.calls.journeys import own_journey
-from memshare.doors.calls.prompts import prompt
+from memshare.doors.calls.journeys import own_journey, prompt
 from memshare.doors.pages.screens.memories_shown import is_wrong, memories_shown, misled
 from memshare.doors.pages.screens.opinion import kept, may_say, opinion_shown
 from memshare.doors.pages.stream import state_in
@@ -81,9 +79,6 @@ def journey(visit: Visit) -> Screen:
             "is_first": _is_first(backend, found),
             "details_kept": kept_for(backend.client.settings.traces_days),
             "beside": own_journey(backend, caller, beside) if beside else None,
-            "may_submit": caller.may("submit"),
-            "may_curate": caller.may("curate"),
-            "may_retry": caller.may("admin"),
         },
         watches=found.id,
         seen=state_in(found),
@@ -128,21 +123,10 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
 def _tree(steps: Sequence[Step], parent: int | None = None) -> tuple[StepShown, ...]:
     known = {step.number for step in steps}
     return tuple(
-        StepShown(step, _asked(step), _tree(steps, step.number))
+        StepShown(step, asked_of(step), _tree(steps, step.number))
         for step in steps
         if (step.parent if step.parent in known else None) == parent
     )
-
-
-def _asked(step: Step) -> str:
-    """The arguments that say something, as `name: value`."""
-    try:
-        arguments = json.loads(step.arguments)
-    except ValueError:
-        return step.arguments  # they were cut
-    if not isinstance(arguments, dict):
-        return step.arguments
-    return ", ".join(f"{name}: {value}" for name, value in arguments.items() if value)
 
 
 def _costs(journey: JourneyReply, prices: Prices) -> Iterator[Cost]:

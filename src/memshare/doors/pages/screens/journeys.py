@@ -55,7 +55,6 @@ def recent(visit: Visit) -> Screen:
             "wanted": wanted,
             "is_part": bool(asked),
             "is_offline": any(one.workers and one.model == OFFLINE for one in there),
-            "may_submit": caller.may("submit"),
         },
     )
 

@@ -46,8 +46,6 @@ def overview(visit: Visit) -> Screen:
             "found": found,
             "shown": SHOWN,
             "listed": LISTED,
-            "may_curate": visit.caller.may("curate"),
-            "may_ask": visit.caller.may("submit"),
         },
     )
 
@@ -60,7 +58,7 @@ def settle(visit: Visit) -> Done:
     done = decide(visit.backend, visit.caller, visit.path["pool"], checked(ConceptDecision, "The decision", **given))
     [(back, what)] = done.undo.items() if done.undo else [("", "")]
     path = f"/map/{quote(visit.path['pool'], safe='')}"
-    here = visit.own_page("back") or f"{HERE}?{urlencode({'pool': visit.path['pool']})}"
+    here = visit.back or f"{HERE}?{urlencode({'pool': visit.path['pool']})}"
     undo = f"{path}?{urlencode({'do': back, 'name': what, 'back': here}, doseq=True)}" if back else ""
     return Done(here, DECIDED[do], undo)
 

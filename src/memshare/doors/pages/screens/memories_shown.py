@@ -13,10 +13,11 @@ from memshare.client.sent_prompt import as_it_was, sent_at
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
 from memshare.doors.calls.memories import get
+from memshare.doors.calls.shown_to import share_of
 from memshare.doors.calls.trash import find_forgotten
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.following import LEAST_FOLLOWED, shares_in_common
+from memshare_memory.admit.following import LEAST_FOLLOWED
 from memshare_memory.memory import Memory
 
 _WORD = re.compile(r"\w{4,}")
@@ -82,7 +83,7 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
             concepts=tuple(sorted(concepts & _names(text.concepts))) if text else (),
             feedback=journey.feedback.get(one.id),
             withheld=one is journey.withheld,
-            followed=_share(journey, one, then) if one is not journey.withheld else None,
+            followed=share_of(journey, one, then) if one is not journey.withheld else None,
         )
 
 
@@ -108,12 +109,6 @@ def _seek(backend: Backend, caller: Caller, shown: Shown) -> _Sought:
         return _Sought(trashed=find_forgotten(backend, caller, shown.id), is_forgotten=True)
     except (Forbidden, TryAgain) as error:
         return _Sought(gone=str(error))
-
-
-def _share(journey: JourneyReply, shown: Shown, then: Memory | None) -> float | None:
-    if shown.share is not None or journey.answer is None or then is None:
-        return shown.share
-    return shares_in_common(journey.answer, [then.answer])[0]
 
 
 def _names(concepts: object) -> set[str]:

@@ -68,7 +68,7 @@ def change(visit: Visit) -> Done | Screen:
         values = _values(visit, get(visit.backend, visit.caller, memory_id))
         return Screen("memory", {**values, "mine": {"prompt": prompt, "answer": answer}}, status=412)
     is_new = len(now.memory.history) > len(before.history)
-    back = visit.own_page("back")
+    back = visit.back
     undo = f"/memories/{memory_id}/text-before?{urlencode({'version': now.version, 'back': back})}" if is_new else ""
     return Done(back or f"/memories/{memory_id}", f"The memory was changed.{ask_again(back)}", undo)
 
@@ -82,7 +82,7 @@ def put_text_back(visit: Visit) -> Done:
         raise BadInput("This memory has said nothing else before.")
     form = EditForm(prompt=history[-1].prompt, answer=history[-1].answer)
     edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
-    to = visit.own_page("back") or f"/memories/{memory_id}"
+    to = visit.back or f"/memories/{memory_id}"
     return Done(to, "It says again what it said before. It has to prove itself anew.")
 
 
@@ -93,7 +93,7 @@ def set_status(visit: Visit) -> Done:
     form = checked(EditForm, "The memory", status=visit.field("status"))
     before = get(visit.backend, visit.caller, memory_id).memory.status
     now = edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
-    back = visit.own_page("back")
+    back = visit.back
     return Done(back or f"/memories/{memory_id}", SAID[now.memory.status], back_to(now, before, back))
 
 
@@ -109,7 +109,7 @@ def before_forgetting(visit: Visit) -> Screen:
     backend, caller, memory_id = visit.backend, visit.caller, _id(visit)
     found = get(backend, caller, memory_id)
     derived = preview(backend, caller, memory_id, with_children=True)
-    return Screen("forget", {"found": found, "derived": derived, "back": visit.own_page("back")})
+    return Screen("forget", {"found": found, "derived": derived, "back": visit.back})
 
 
 @PAGES.action("/memories/{id}/forget")
@@ -119,7 +119,7 @@ def forget_it(visit: Visit) -> Done:
     ids = forget(visit.backend, visit.caller, memory_id, with_children=visit.field("children") == "yes").ids
     said = f"{len(ids)} memories were forgotten." if len(ids) > 1 else "The memory was forgotten."
     undo = f"/memories/{memory_id}/restore?ids={','.join(map(str, ids))}" if len(ids) <= MOST_UNDONE else ""
-    back = visit.own_page("back")
+    back = visit.back
     return Done(back or "/", f"{said} The trash keeps it for 30 days.{ask_again(back)}", undo)
 
 
@@ -135,7 +135,7 @@ def bring_back(visit: Visit) -> Done:
     ids = visit.ids("ids") or [memory_id]
     for one in ids:
         restore(visit.backend, visit.caller, one)
-    back = visit.own_page("back")
+    back = visit.back
     if len(ids) > 1:
         return Done(back or "/pool", f"{len(ids)} memories are back, as they were.")
     return Done(back or f"/memories/{memory_id}", "It is back, as it was.")
@@ -154,8 +154,7 @@ def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
         "by": _submitter(visit, found.memory),
         "told": shown_to(visit.backend, visit.caller, found.memory.id, limit=SHOWN_TO),
         "mine": None,
-        "back": visit.own_page("back"),
-        "may_curate": visit.caller.may("curate"),
+        "back": visit.back,
     }
 
 

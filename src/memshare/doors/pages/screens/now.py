@@ -43,7 +43,6 @@ def now(visit: Visit) -> Screen:
             "letters": letters[::-1],
             "agents": sorted(found.agent_models),
             "lists": {name: {"agent": name, "state": "queued"} for name in found.agent_models} | STAGES,
-            "may_cap": caller.may("admin") and caller.pools is None,
         },
     )
 

@@ -84,8 +84,7 @@ def pool(visit: Visit) -> Screen:
         {
             "pools": there,
             "named": named,
-            "back": visit.own_page("back"),
-            "sees_all": caller.pools is None,
+            "back": visit.back,
             "text": text,
             "given": {name: str(value) for name, value in conditions.items()},
             "order": order,
@@ -99,8 +98,6 @@ def pool(visit: Visit) -> Screen:
             "total": counts.total if counts else 0,
             "known": _known(rows, counts),
             "pages": {name: urlencode({**query, "order": order, "page": to}) for name, to in turns.items()},
-            "may_curate": caller.may("curate"),
-            "may_import": caller.may("admin") and caller.pools is None,
             "query": urlencode(query),
         },
     )

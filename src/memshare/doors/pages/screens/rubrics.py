@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from memshare.doors.caller import LOCAL_NAME
 from memshare.doors.calls.dead_letters import dead_letters
 from memshare.doors.calls.listings import (
     ApprovalForm,
@@ -101,8 +100,6 @@ def _values(visit: Visit, missing: str = "") -> dict[str, object]:
         "graded_by_it": [one.name for one in there if one.rubric == shown.name],
         "drafting": drafting(backend, caller, shown.name) if caller.may("admin") else None,
         "tried": tried(backend, caller, shown.name) if caller.may("admin") else [],
-        "may_approve": caller.may("admin"),
         "may_withdraw": caller.may("admin") and shown.approved and not is_bundled(backend, shown.name),
         "given_up": sum(one.reason == "rubric" for one in dead_letters(backend, caller)) if caller.may("admin") else 0,
-        "is_named": caller.name != LOCAL_NAME,
     }

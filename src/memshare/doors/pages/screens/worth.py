@@ -86,8 +86,6 @@ def worth(visit: Visit) -> Screen:
             "query": visit.field("query"),
             "pool": visit.field("pool"),
             "compared": _compared(visit),
-            "may_recall": caller.may("recall"),
-            "may_roll_back": caller.may("admin"),
         },
     )
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from memshare.client.client import Client
-from memshare.terminal.task_ids import find_letter, find_task, short_id
+from memshare.terminal.ids import find_letter, find_task, short_id
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import BadInput, GiveUp

@@ -1,3 +1,0 @@
-"""Where REST is served unless somebody says otherwise."""
-
-PORT = 8780

@@ -1,0 +1,119 @@
+"""Ids as people type them: whole, or so much of the beginning that it means one alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from uuid import UUID
+
+from memshare.client.client import Client
+from memshare.client.routed_client import RoutedClient
+from memshare_broker.connection import reaching
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import TrashRequest
+from memshare_memory.stores.store import Where
+
+SHORTEST = 8  # digits of an id
+_DIGITS = 32
+_WHOLE = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_BEGINNING = re.compile(rf"[0-9a-f-]{{{SHORTEST},35}}")
+_MOST = 5  # ids that begin with what was typed
+
+
+def short_id(one: UUID | str) -> str:
+    """An id as tables show it; commands take it. One of another form than ours is not cut."""
+    whole = str(one)
+    return whole[:SHORTEST] if _WHOLE.fullmatch(whole) else whole
+
+
+def shorten_ids(text: str) -> str:
+    """A text with the ids in it as tables show them."""
+    return _WHOLE.sub(lambda found: found[0][:SHORTEST], text)
+
+
+def find_memory(client: Client, typed: str) -> UUID:
+    """The id of a memory of the pool; a whole one is not looked up. Raises `BadInput` for what means none, or many."""
+    digits = _digits(typed)
+    if len(digits) == _DIGITS:
+        return UUID(digits)
+    first = UUID(digits.ljust(_DIGITS, "0"))
+    page = client.memories.page(Where(), limit=_MOST, after=first)
+    found = [memory.id for memory in page.memories if memory.id.hex.startswith(digits)]
+    return _only_memory(typed, found, "No memory has", "`memshare memories list`")
+
+
+def find_in_trash(client: Client, typed: str) -> UUID:
+    """The id of a memory in the trash, in the same way."""
+    digits = _digits(typed)
+    if len(digits) == _DIGITS:
+        return UUID(digits)
+    hyphens = sum(len(digits) > place for place in (8, 12, 16, 20))
+    prefix = str(UUID(digits.ljust(_DIGITS, "0")))[: len(digits) + hyphens]
+    found = [one.memory.id for one in client.memories.trash(TrashRequest(prefix=prefix, limit=_MOST)).forgotten]
+    return _only_memory(typed, found, "No memory in the trash has", "`memshare memories trash`")
+
+
+def _digits(typed: str) -> str:
+    digits = typed.lower().strip("… ").replace("-", "")
+    if not SHORTEST <= len(digits) <= _DIGITS or set(digits) - set("0123456789abcdef"):
+        raise BadInput(
+            f"{typed!r} is no id of a memory: expected one such as 1c6fa3b2-9d10-5e57-8f6e-0d2b7a9c4e11, or its first"
+            f" {SHORTEST} digits or more."
+        )
+    return digits
+
+
+def _only_memory(typed: str, found: Sequence[UUID], nothing: str, listing: str) -> UUID:
+    if not found:
+        raise BadInput(f"{nothing} an id that begins with {typed!r}. {listing} shows them.")
+    if len(found) > 1:
+        raise BadInput(f"{typed!r} may mean several memories, give more of it: {', '.join(map(str, found))}.")
+    return found[0]
+
+
+def find_task(client: Client, typed: str) -> str:
+    """The id of a task. What is no beginning of one stays as it is; raises `BadInput` where it may mean several."""
+    beginning = _beginning(typed)
+    if not beginning:
+        return typed
+    with reaching(client.settings.redis):
+        return _only_task(typed, _tasks(client, typed, beginning))
+
+
+def find_home(routed: RoutedClient, typed: str) -> tuple[Client, str]:
+    """The client of the deployment that a task was submitted to (see `RoutedClient.home`), and the task's id."""
+    beginning = _beginning(typed)
+    if not beginning or len(routed.clients) == 1:
+        client = routed.home(typed)
+        return client, find_task(client, typed)
+    found = routed.holding(typed, lambda client: _tasks(client, typed, beginning))
+    home_of = {task_id: client for client, ids in found.items() for task_id in ids}
+    task_id = _only_task(typed, sorted(home_of))
+    return home_of[task_id], task_id
+
+
+def find_letter(client: Client, typed: str) -> str:
+    """The id of a dead letter, in the same way."""
+    beginning = _beginning(typed)
+    if not beginning:
+        return typed
+    with reaching(client.settings.redis):
+        if typed in client.dead_letters:
+            return typed
+        return _only_task(typed, [one for one in client.dead_letters.ids() if one.startswith(beginning)][:_MOST])
+
+
+def _tasks(client: Client, typed: str, beginning: str) -> list[str]:
+    """The id as it was typed where a task has it, or else those that begin with it."""
+    return [typed] if client.ledger.submitted(typed) is not None else client.ledger.journeys(beginning, _MOST)
+
+
+def _beginning(typed: str) -> str | None:
+    beginning = typed.lower().strip("… ")
+    return beginning if _BEGINNING.fullmatch(beginning) else None
+
+
+def _only_task(typed: str, found: Sequence[str]) -> str:
+    if len(found) > 1:
+        raise BadInput(f"{typed!r} may mean several ids, give more of it: {', '.join(sorted(found))}.")
+    return found[0] if found else typed
