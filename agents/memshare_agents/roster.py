@@ -15,9 +15,9 @@ from memshare_broker.presence import AgentCard
 from memshare_broker.settings import Settings
 from memshare_broker.toml_files import load
 from memshare_broker.wire.messages import MAX_MEMORIES, Name
+from memshare_memory.memory import Mode
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-RecallMode = Literal["dense", "hybrid"]
 
 
 class Kind(BaseModel):
@@ -26,7 +26,7 @@ class Kind(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     instructions: Text
-    recall: RecallMode | None = Field(default=None, description="where it differs from the agent's")
+    recall: Mode | None = Field(default=None, description="where it differs from the agent's")
     claims: bool | None = Field(default=None, description="where it differs from the agent's")
 
 
@@ -41,7 +41,7 @@ class Agent(BaseModel):
     pool: Name
     rubric: Name
     memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
-    recall: RecallMode = "dense"
+    recall: Mode = "dense"
     claims: bool = Field(default=True, description="False: answers are made up, and contradict nothing")
     question_concepts: bool = Field(default=True, description="False: those of questions to its pool are not named")
     model: str | None = None

@@ -32,6 +32,10 @@ def unmetered(chat: Chat, payer: Payer) -> AbstractContextManager[Chat]:  # noqa
     return nullcontext(chat)
 
 
+def uncapped(agent: str, submitter: str) -> None:
+    """The check where nothing is capped."""
+
+
 class Metered:
     """Counts each call once, when it was made: also one whose reply cannot be used. Threads may share one."""
 
