@@ -11,7 +11,6 @@ from celery import Celery
 from memshare_broker.app import TRAINER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
@@ -36,7 +35,7 @@ def _learn(settings: Settings) -> LearnStage:
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
     client = connect(settings.redis)
-    ledger = Ledger(client, settings.keep_days, settings.traces_days)
+    ledger = open_stage_services(settings).ledger
     wait, most = settings.concepts_wait, settings.lessons_together
     batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages)
     labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
