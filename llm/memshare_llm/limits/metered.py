@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
 from memshare_broker.observe import tracing
-from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
 from memshare_llm.limits.prices import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
 
@@ -36,31 +34,20 @@ def uncapped(agent: str, submitter: str) -> None:
     """The check where nothing is capped."""
 
 
-class Metered:
+class Metered(ChatAround):
     """Counts each call once, when it was made: also one whose reply cannot be used. Threads may share one."""
 
     def __init__(self, chat: Chat, payer: Payer, usage: UsageLog, prices: Prices) -> None:
-        self.name = chat.name
-        self._chat = chat
+        super().__init__(chat)
         self._payer = payer
         self._usage = usage
         self._prices = prices
         self._there = tracing.here()
 
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+    def _call(self, call: Callable[[], R]) -> R:
         try:
             with self._there():
-                reply = self._chat.reply(turns, schema)
-        except (UselessReply, RefusedReply) as error:
-            self._count(error.usage)
-            raise
-        self._count(reply.usage)
-        return reply
-
-    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        try:
-            with self._there():
-                token = self._chat.first_token(turns)
+                said = call()
         except (UselessReply, RefusedReply) as error:
             self._count(error.usage)
             raise
@@ -68,8 +55,8 @@ class Metered:
             if error.usage != Usage():  # a provider that was not even asked takes nothing
                 self._count(error.usage)
             raise
-        self._count(token.usage)
-        return token
+        self._count(said.usage)
+        return said
 
     def _count(self, usage: Usage) -> None:
         money = self._prices.cost(self.name, usage)

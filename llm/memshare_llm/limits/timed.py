@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-from pydantic import BaseModel
+from collections.abc import Callable
 
 from memshare_broker.observe import tracing
-from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
-
-R = TypeVar("R", Reply, FirstToken)
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
 
 
-class Timed:
+class Timed(ChatAround):
     """Tells `note` the model and the seconds of each call that got a reply, also one that cannot be used."""
 
     def __init__(self, chat: Chat, note: Callable[[str, float], None]) -> None:
-        self.name = chat.name
-        self._chat = chat
+        super().__init__(chat)
         self._note = note
-
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        return self._call(lambda: self._chat.reply(turns, schema))
-
-    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        return self._call(lambda: self._chat.first_token(turns))
 
     def _call(self, call: Callable[[], R]) -> R:
         provider, _, model = self.name.partition(":")
