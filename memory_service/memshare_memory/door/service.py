@@ -27,6 +27,7 @@ from memshare_memory.door.raw import raw_memories
 from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.bm25 import query
+from memshare_memory.stores.pages import by_ids
 from memshare_memory.stores.store import MOST_ORDERED, Where, search_one
 
 
@@ -92,7 +93,7 @@ class Service:
         store = self._pool().store
         if request.order is not None and request.skip is not None:
             ids = store.order_ids(request.where, request.order, MOST_ORDERED)[request.skip :][: request.limit]
-            found = {one.id: one for one in store.page(Where(ids=ids), request.limit).memories} if ids else {}
+            found = by_ids(store, ids)
             return MemoryPage(memories=tuple(found[one] for one in ids if one in found), after=None)
         page = store.page(request.where, request.limit, request.after, order=request.order)
         return MemoryPage(memories=tuple(page.memories), after=page.after)
