@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, create_model, model_validator
 
-from memshare_concepts.quoting import bounded, quoted
+from memshare_concepts.quoting import bounded, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation
 from memshare_llm.structured import ReplyForm, ask
@@ -108,7 +108,7 @@ def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memori
 @lru_cache(maxsize=32)
 def reply_schema(memories: int, *, only_memories: bool) -> type[AnswerReply]:
     """`AnswerReply`, in which nothing can be cited but these memories."""
-    name: Any = Literal[tuple(f"memory_{number}" for number in range(1, memories + 1))] if memories else str
+    name: Any = Literal[names(memories)] if memories else str
     cited: Any = create_model("Cited", __base__=Cited, memory=(name, ...))
     cites: Any = Annotated[list[cited], Field(max_length=memories)]
     base = ReplyFromMemories if only_memories else AnswerReply

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from memshare_broker.wire.extractions import Concepts
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.quoting import names
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation, quoted_pair
 from memshare_llm.structured import ask
@@ -54,9 +55,8 @@ def extract(chat: Chat, memories: Sequence[Memory], examples: Sequence[Memory]) 
     Raises whatever `memshare_llm.structured.ask` raises.
     """
     shown = [quoted_pair(one.prompt, one.answer, LONGEST_IN_EXAMPLE) | {"concepts": _named(one)} for one in examples]
-    named = zip(_names(len(memories)), memories, strict=True)
-    asked_about = {name: quoted_pair(one.prompt, one.answer, LONGEST) for name, one in named}
-    document = {"memories": asked_about, "examples": shown}
+    asked_about = [quoted_pair(one.prompt, one.answer, LONGEST) for one in memories]
+    document = {"memories": dict(zip(names(len(memories)), asked_about, strict=True)), "examples": shown}
     asked = ask(chat, conversation(INSTRUCTIONS, document), hierarchies_schema(len(memories)))
     return NamedConcepts(tuple(hierarchy for _, hierarchy in asked.value), asked.model, asked.usage)
 
@@ -76,12 +76,8 @@ def fit_together(memories: Sequence[Memory]) -> list[Memory]:
 @lru_cache(maxsize=16)
 def hierarchies_schema(count: int) -> type[BaseModel]:
     """A model with one required hierarchy for each memory: `memory_1`, `memory_2`, …"""
-    properties: dict[str, Any] = dict.fromkeys(_names(count), (Hierarchy, ...))
+    properties: dict[str, Any] = dict.fromkeys(names(count), (Hierarchy, ...))
     return create_model("Hierarchies", __config__=ConfigDict(extra="forbid"), **properties)
-
-
-def _names(count: int) -> list[str]:
-    return [f"memory_{number}" for number in range(1, count + 1)]
 
 
 def stored(hierarchy: Hierarchy) -> Concepts:

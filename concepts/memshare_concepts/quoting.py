@@ -15,7 +15,12 @@ def bounded(text: str) -> str:
     return quoting.bounded(text, LONGEST)
 
 
+def names(count: int) -> tuple[str, ...]:
+    """The names of so many memories, in their order: `memory_1`, `memory_2`, …"""
+    return tuple(f"memory_{number}" for number in range(1, count + 1))
+
+
 def quoted(memories: Sequence[Memory]) -> dict[str, dict[str, str | None]]:
-    """Memories by the names `memory_1`, `memory_2`, …, in their order."""
-    pairs = [quoting.quoted_pair(memory.prompt, memory.answer, LONGEST) for memory in memories]
-    return {f"memory_{number}": pair for number, pair in enumerate(pairs, 1)}
+    """Memories by their names, in their order."""
+    pairs = (quoting.quoted_pair(memory.prompt, memory.answer, LONGEST) for memory in memories)
+    return dict(zip(names(len(memories)), pairs, strict=True))

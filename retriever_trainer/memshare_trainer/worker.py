@@ -11,12 +11,13 @@ from celery import Celery
 from memshare_broker.app import TRAINER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import LEARN
+from memshare_broker.delivery.stage import Stage
+from memshare_broker.delivery.stage_task import add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
 from memshare_llm.worker import open_limited, open_metering
 from memshare_trainer.consolidation.automatic import Automatic
-from memshare_trainer.tasks import register
 
 if TYPE_CHECKING:
     from memshare_trainer.learn import LearnStage
@@ -45,7 +46,8 @@ def _learn(settings: Settings) -> LearnStage:
 
 
 def _register(app: Celery, settings: Settings) -> None:
-    register(app, lambda: open_stage_services(settings), functools.partial(_learn, settings))
+    stage = Stage(LEARN, lambda journey, task: _learn(settings).run(journey, task))
+    add_stage(app, stage, functools.partial(open_stage_services, settings))
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, StringConstraints, create_model
 
-from memshare_concepts.quoting import bounded, quoted
+from memshare_concepts.quoting import bounded, names, quoted
 from memshare_concepts.reviews.card import Grade
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation
@@ -76,13 +76,13 @@ def combine(chat: Chat, memories: Sequence[Memory]) -> Combined:
 @lru_cache(maxsize=8)
 def combined_schema(count: int) -> type[Combined]:
     """`Combined` with `needs`, which has to name every memory."""
-    names = [f"memory_{number}" for number in range(1, count + 1)]
+    wanted = names(count)
 
     def all_of_them(needs: list[str]) -> list[str]:
-        if missing := [name for name in names if name not in needs]:
+        if missing := [name for name in wanted if name not in needs]:
             raise ValueError(f"the question has to need every memory, and it does not need {', '.join(missing)}")
         return needs
 
-    name: Any = Literal[tuple(names)]
+    name: Any = Literal[wanted]
     kind: Any = Annotated[list[name], AfterValidator(all_of_them)]
     return create_model("CombinedQuestion", __base__=Combined, needs=(kind, ...))

@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, create_model
 from memshare_concepts.asking.target import typical
 from memshare_concepts.clusters.cluster import Cluster
 from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.quoting import LONGEST, quoted
+from memshare_concepts.quoting import LONGEST, names, quoted
 from memshare_concepts.summaries.summary import ClusterSummary, Sentence
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation
@@ -88,7 +88,7 @@ def summarise(chat: Chat, cluster: Cluster, read: Sequence[Memory], made: float)
 @lru_cache(maxsize=MOST_READ)
 def summary_schema(memories: int) -> type[FieldSummary]:
     """`FieldSummary`, in which nothing can be cited but these memories."""
-    name: Any = Literal[tuple(f"memory_{number}" for number in range(1, memories + 1))]
+    name: Any = Literal[names(memories)]
     cites: Any = Annotated[list[name], Field(min_length=1, max_length=memories)]
     written: Any = create_model("CitingSentence", __base__=Written, cites=(cites, ...))
     sentences: Any = Annotated[list[written], Field(min_length=1, max_length=20)]
