@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from memshare_broker.toml_files import TomlForm
 from memshare_broker.wire.messages import MAX_PARTS, Usage
 from memshare_llm.chat import Chat, ChatAround, R, RefusedReply, UselessReply
 
 
-class RunLimits(BaseModel):
+class RunLimits(TomlForm):
     """The budgets of one run, the first of which that is used up ends it, and how its short-term memory forgets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     depth: int = Field(
         default=5, ge=1, le=16, description="levels of sub-questions within each other; plans made anew stay on theirs"
