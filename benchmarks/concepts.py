@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from benchmarks.concepts_growth import forget_exact, growth
 from benchmarks.report import Aim, aim, print_figures, progress
-from memshare_concepts.clusters import find_clusters
 from memshare_concepts.flashcards import Flashcard, flashcards
-from memshare_concepts.gaps.gaps import NAMED_BY, unexplained
-from memshare_concepts.gaps.need import Encode
+from memshare_concepts.gaps.gaps import NAMED_BY, Encode, unexplained
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import key
+from tests.support.clusters import find_clusters
 
 SIZES = (1_000, 10_000, 100_000)
 AIMS = (

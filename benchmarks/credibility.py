@@ -30,7 +30,7 @@ from memshare_agents.reasoning.engine import Engine, EngineRun
 from memshare_agents.reasoning.grounds import judged_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.registry import OPERATORS
-from memshare_agents.reasoning.sources import open_sources
+from memshare_agents.reasoning.sources.build import open_sources
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
 from memshare_broker.wire.comparisons import CompareTask

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from memshare_broker.wire.messages import Turn
 from memshare_broker.wire.questions import QuestionTask
 from memshare_llm.chat import Chat
-from memshare_llm.structured import Structured, ask
+from memshare_llm.quoting import conversation
+from memshare_llm.structured import ReplyForm, Structured, ask
 from memshare_memory.memory import Memory
 
 
@@ -51,10 +51,8 @@ The task goes to an agent that is told the following:
 """
 
 
-class AskedQuestion(BaseModel):
+class AskedQuestion(ReplyForm):
     """What the model says."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
 
@@ -62,8 +60,4 @@ class AskedQuestion(BaseModel):
 def ask_for_question(chat: Chat, agent_instructions: str, task: QuestionTask) -> Structured[AskedQuestion]:
     """The question for a standard answer; raises whatever `memshare_llm.structured.ask` raises."""
     document = {"answer": task.answer, "kind": task.kind, "round": task.round, "earlier": task.earlier}
-    turns = (
-        Turn(role="system", content=INSTRUCTIONS + agent_instructions),
-        Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
-    )
-    return ask(chat, turns, AskedQuestion)
+    return ask(chat, conversation(INSTRUCTIONS + agent_instructions, document), AskedQuestion)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from memshare_agents.reasoning.budget import RunLimits
 from memshare_broker.agent_files import agent_files
@@ -13,27 +13,23 @@ from memshare_broker.app import STAGE_QUEUES
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.settings import Settings
-from memshare_broker.toml_files import load
+from memshare_broker.toml_files import TomlForm, load
 from memshare_broker.wire.messages import MAX_MEMORIES, Name
+from memshare_memory.memory import Mode
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-RecallMode = Literal["dense", "hybrid"]
 
 
-class Kind(BaseModel):
+class Kind(TomlForm):
     """A kind of task that an agent knows, with instructions of its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     instructions: Text
-    recall: RecallMode | None = Field(default=None, description="where it differs from the agent's")
+    recall: Mode | None = Field(default=None, description="where it differs from the agent's")
     claims: bool | None = Field(default=None, description="where it differs from the agent's")
 
 
-class Agent(BaseModel):
+class Agent(TomlForm):
     """One agent: what it is told, where its memories live and how many it is shown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Name = ""
     description: Text
@@ -41,11 +37,11 @@ class Agent(BaseModel):
     pool: Name
     rubric: Name
     memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
-    recall: RecallMode = "dense"
+    recall: Mode = "dense"
     claims: bool = Field(default=True, description="False: answers are made up, and contradict nothing")
     question_concepts: bool = Field(default=True, description="False: those of questions to its pool are not named")
     model: str | None = None
-    kinds: dict[Name, Kind] = {}
+    kinds: dict[Name, Kind] = Field(default={})
     engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
     models: dict[Name, str] = Field(default={}, description="by operator of the engine, where it differs")
     limits: RunLimits = Field(default=RunLimits(), description="of one run of the engine")

@@ -25,17 +25,13 @@ from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn
 from memshare_broker.wire.questions import Question, QuestionTask
 from memshare_llm.chat import Chat
-from memshare_llm.limits.metered import Metering, Payer, unmetered
+from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
-
-
-def uncapped(agent: str, submitter: str) -> None:
-    """The check where nothing is capped."""
 
 
 @dataclass(frozen=True)

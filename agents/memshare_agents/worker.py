@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from celery import Celery
 
 from memshare_agents.reasoning.reasoner import Reasoner
-from memshare_agents.reasoning.sources import open_sources
+from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_agents.tasks import AnswerStage, register
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app

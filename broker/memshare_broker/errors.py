@@ -29,6 +29,9 @@ Reason = Literal[
 """Why something failed, in the words that dead letters, `memshare dead list` and the metrics use."""
 
 
+COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue asks to wait
+
+
 class MemshareError(Exception):
     """Something a person can mend: the message says what was wrong, what was expected, what to do next."""
 
@@ -61,10 +64,19 @@ class TryAgain(MemshareError):
 
 
 class QueueFull(TryAgain):
-    """A queue takes no more for now; `length` is how many messages of it are open, `wait` when to come back."""
+    """A queue takes no more for now; `length` is how many messages of it are open, `wait` when to come back.
 
-    def __init__(self, message: str, wait: float, length: int) -> None:
-        super().__init__(message, wait)
+    `pace` is how many of its messages ended in a minute: what frees a tenth of it is worth waiting for.
+    """
+
+    def __init__(self, queue: str, limit: int, length: int, pace: int) -> None:
+        shortest, longest = COME_BACK
+        wait = min(max(60 * limit / 10 / pace, shortest), longest) if pace else 60.0
+        super().__init__(
+            f"The queue {queue!r} is full: {length:,} messages are open, and {limit:,} is the limit "
+            f"(MEMSHARE_QUEUE_LIMIT). Come back in {wait:.0f} s, or start more workers for it.",
+            wait,
+        )
         self.length = length
 
 
@@ -87,21 +99,6 @@ class GiveUp(MemshareError):
     def __init__(self, message: str, reason: Reason = "refused") -> None:
         super().__init__(message)
         self.reason: Reason = reason
-
-
-COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue asks to wait
-
-
-def queue_full(queue: str, limit: int, length: int, pace: int) -> QueueFull:
-    """`pace` is how many messages of the queue ended in a minute: what frees a tenth of it is worth waiting for."""
-    shortest, longest = COME_BACK
-    wait = min(max(60 * limit / 10 / pace, shortest), longest) if pace else 60.0
-    return QueueFull(
-        f"The queue {queue!r} is full: {length:,} messages are open, and {limit:,} is the limit "
-        f"(MEMSHARE_QUEUE_LIMIT). Come back in {wait:.0f} s, or start more workers for it.",
-        wait,
-        length,
-    )
 
 
 class IdTaken(GiveUp):

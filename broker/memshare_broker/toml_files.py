@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from memshare_broker.errors import BadInput
@@ -21,6 +21,12 @@ _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
 _FENCE = re.compile(r'"""' + r"|'''")
+
+
+class TomlForm(BaseModel):
+    """The parent of what stands in the TOML files of agents, rubrics and prices: no key that nobody reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def load(path: Path, model: type[T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,9 +9,11 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, create_model
 
 from memshare_broker.wire.extractions import Concepts
-from memshare_broker.wire.messages import Turn, Usage
+from memshare_broker.wire.messages import Usage
 from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.quoting import names
 from memshare_llm.chat import Chat
+from memshare_llm.quoting import conversation, quoted_pair
 from memshare_llm.structured import ask
 from memshare_memory.memory import Memory
 
@@ -53,14 +54,10 @@ def extract(chat: Chat, memories: Sequence[Memory], examples: Sequence[Memory]) 
 
     Raises whatever `memshare_llm.structured.ask` raises.
     """
-    shown = [_shown(one, LONGEST_IN_EXAMPLE) | {"concepts": _named(one)} for one in examples]
-    asked_about = {name: _shown(one, LONGEST) for name, one in zip(_names(len(memories)), memories, strict=True)}
-    document = {"memories": asked_about, "examples": shown}
-    turns = (
-        Turn(role="system", content=INSTRUCTIONS),
-        Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
-    )
-    asked = ask(chat, turns, hierarchies_schema(len(memories)))
+    shown = [quoted_pair(one.prompt, one.answer, LONGEST_IN_EXAMPLE) | {"concepts": _named(one)} for one in examples]
+    asked_about = [quoted_pair(one.prompt, one.answer, LONGEST) for one in memories]
+    document = {"memories": dict(zip(names(len(memories)), asked_about, strict=True)), "examples": shown}
+    asked = ask(chat, conversation(INSTRUCTIONS, document), hierarchies_schema(len(memories)))
     return NamedConcepts(tuple(hierarchy for _, hierarchy in asked.value), asked.model, asked.usage)
 
 
@@ -79,12 +76,8 @@ def fit_together(memories: Sequence[Memory]) -> list[Memory]:
 @lru_cache(maxsize=16)
 def hierarchies_schema(count: int) -> type[BaseModel]:
     """A model with one required hierarchy for each memory: `memory_1`, `memory_2`, …"""
-    properties: dict[str, Any] = dict.fromkeys(_names(count), (Hierarchy, ...))
+    properties: dict[str, Any] = dict.fromkeys(names(count), (Hierarchy, ...))
     return create_model("Hierarchies", __config__=ConfigDict(extra="forbid"), **properties)
-
-
-def _names(count: int) -> list[str]:
-    return [f"memory_{number}" for number in range(1, count + 1)]
 
 
 def stored(hierarchy: Hierarchy) -> Concepts:
@@ -92,15 +85,7 @@ def stored(hierarchy: Hierarchy) -> Concepts:
     return {str(level): names for level, names in hierarchy.levels().items() if names}  # type: ignore[misc]
 
 
-def _shown(memory: Memory, longest: int) -> dict[str, Any]:
-    return {"prompt": memory.prompt and _bounded(memory.prompt, longest), "answer": _bounded(memory.answer, longest)}
-
-
 def _named(memory: Memory) -> dict[str, Any]:
     """The concepts of an example in the form of the reply."""
     topic = next(iter(memory.concepts.get("0", ())), None)
     return {"topic": topic} | {_FIELDS[level]: names for level, names in memory.concepts.items() if level in _FIELDS}
-
-
-def _bounded(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[:longest]} […]"

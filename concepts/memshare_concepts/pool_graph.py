@@ -11,6 +11,7 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
+from memshare_broker.wire.messages import Embedding
 from memshare_concepts.aliases import Aliases
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.graph.concept_graph import ConceptGraph
@@ -19,6 +20,7 @@ from memshare_concepts.hierarchy import Levels
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import LONGEST_PAGE
 from memshare_memory.memory import Memory
+from memshare_memory.stores.pages import pages
 from memshare_memory.stores.store import Where
 
 
@@ -56,14 +58,11 @@ def load(memory: MemoryClient, client: redis.Redis, pool: str, *, vectors: bool 
     """Read the concepts of a pool; with `vectors`, the vectors of its memories as well."""
     memories: dict[UUID, Memory] = {}
     without = 0
-    page = memory.page(where := Where(pool=pool, status="active"), LONGEST_PAGE)
-    while True:
+    where = Where(pool=pool, status="active")
+    for page in pages(lambda after: memory.page(where, LONGEST_PAGE, after)):
         known = {one.id: one for one in page.memories if one.concepts}
         without += len(page.memories) - len(known)
         memories |= known
-        if page.after is None:
-            break
-        page = memory.page(where, LONGEST_PAGE, page.after)
     found_by = None
     if vectors:
         there, found_by = vectors_of(memory, memories.values())
@@ -78,8 +77,7 @@ def vectors_of(memory: MemoryClient, memories: Iterable[Memory]) -> tuple[list[M
     wanted = list(memories)
     packed = memory.vectors([one.id for one in wanted])
     there = [one for one in wanted if one.id in packed]
-    rows = [packed[one.id].unpack() for one in there]
-    return there, np.stack(rows) if rows else np.empty((0, 0), np.float32)
+    return there, _rows([packed[one.id] for one in there])
 
 
 def levels_of(memory: Memory) -> Levels:
@@ -89,8 +87,11 @@ def levels_of(memory: Memory) -> Levels:
 
 def encode(memory: MemoryClient, texts: Sequence[str]) -> NDArray[np.float32]:
     """The vectors of texts, such as names of concepts, by the encoder in use: of shape (texts, dimension), length 1."""
-    rows = [one.unpack() for one in memory.embed_each(texts)]
-    return np.stack(rows) if rows else np.empty((0, 0), np.float32)
+    return _rows(memory.embed_each(texts))
+
+
+def _rows(packed: Sequence[Embedding]) -> NDArray[np.float32]:
+    return np.stack([one.unpack() for one in packed]) if packed else np.empty((0, 0), np.float32)
 
 
 class Common(NamedTuple):

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memshare_llm import quoting
 from memshare_memory.memory import Memory
 
 LONGEST = 2_000  # characters of each prompt and answer
 
 
-def bounded(text: str, longest: int = LONGEST) -> str:
+def bounded(text: str) -> str:
     """A text that is not too long to be quoted."""
-    return text if len(text) <= longest else f"{text[:longest]} […]"
+    return quoting.bounded(text, LONGEST)
+
+
+def names(count: int) -> tuple[str, ...]:
+    """The names of so many memories, in their order: `memory_1`, `memory_2`, …"""
+    return tuple(f"memory_{number}" for number in range(1, count + 1))
 
 
 def quoted(memories: Sequence[Memory]) -> dict[str, dict[str, str | None]]:
-    """Memories by the names `memory_1`, `memory_2`, …, in their order."""
-    return {
-        f"memory_{number}": {"prompt": memory.prompt and bounded(memory.prompt), "answer": bounded(memory.answer)}
-        for number, memory in enumerate(memories, 1)
-    }
+    """Memories by their names, in their order."""
+    pairs = (quoting.quoted_pair(memory.prompt, memory.answer, LONGEST) for memory in memories)
+    return dict(zip(names(len(memories)), pairs, strict=True))

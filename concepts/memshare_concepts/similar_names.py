@@ -31,9 +31,7 @@ class SimilarNames(NamedTuple):
         return self.similarity >= MERGE
 
 
-def similar_names(
-    names: Sequence[str], vectors: NDArray[np.float32], counts: Sequence[int], at_least: float = PROPOSE
-) -> list[SimilarNames]:
+def similar_names(names: Sequence[str], vectors: NDArray[np.float32], counts: Sequence[int]) -> list[SimilarNames]:
     """Pairs of names by falling cosine. The name that more memories have is kept, of equals the first in the alphabet.
 
     `vectors`, of shape (names, dimensions), are the encoder's, of length 1; `counts` say how many memories have each.
@@ -43,7 +41,7 @@ def similar_names(
     found = []
     for start in range(0, len(allowed), ROWS):
         cosines = chosen[start : start + ROWS] @ chosen.T
-        for row, column in zip(*np.nonzero(cosines >= at_least), strict=True):
+        for row, column in zip(*np.nonzero(cosines >= PROPOSE), strict=True):
             if start + row < column:
                 pair = sorted((allowed[start + row], allowed[column]), key=lambda one: (-counts[one], names[one]))
                 found.append(SimilarNames(names[pair[0]], names[pair[1]], float(min(cosines[row, column], 1))))

@@ -10,7 +10,6 @@ from celery import Celery
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import EXTRACT
-from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_broker.wire.extractions import Extracted, ExtractTask
@@ -25,7 +24,7 @@ def _extracting(settings: Settings) -> Extracting:
     chat = open_limited(settings, settings.model_for("scorer"), connections=settings.concurrency)
     client = connect(settings.redis)
     batches: Batches[ExtractTask, Extracted] = Batches(
-        EXTRACT, "concepts", client, Ledger(client, settings.keep_days, settings.traces_days), settings.concepts_wait
+        EXTRACT, "concepts", client, open_stage_services(settings).ledger, settings.concepts_wait
     )
     return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 

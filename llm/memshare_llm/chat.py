@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -58,6 +58,9 @@ class FirstToken(BaseModel):
     usage: Usage
 
 
+R = TypeVar("R", Reply, FirstToken)
+
+
 class Chat(Protocol):
     """A chat model. A call ends within the time it was given, or raises `TryAgain` or `GiveUp`."""
 
@@ -73,3 +76,20 @@ class Chat(Protocol):
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
         """How the next turn of a conversation would begin; raises `NoLogprobs` where this is not told."""
         ...
+
+
+class ChatAround:
+    """The parent of what does something with every call to another chat model, of which it has the name."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.name = chat.name
+        self._chat = chat
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        return self._call(lambda: self._chat.reply(turns, schema))
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        return self._call(lambda: self._chat.first_token(turns))
+
+    def _call(self, call: Callable[[], R]) -> R:
+        raise NotImplementedError

@@ -10,15 +10,13 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar, cast
+from typing import cast
 
 from pydantic import BaseModel
 
 from memshare_broker.errors import NotYet, TryAgain
 from memshare_broker.wire.messages import Turn
-from memshare_llm.chat import Chat, FirstToken, Reply
-
-R = TypeVar("R", Reply, FirstToken)
+from memshare_llm.chat import Chat, FirstToken, R, Reply
 
 OUTSIDE = frozenset({"rate limit", "server error", "time-out", "connection", "store", "busy"})
 MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask again

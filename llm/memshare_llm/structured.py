@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Turn, Usage
@@ -24,6 +24,12 @@ _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNO
 
 class DoesNotFit(TryAgain):
     """A model was asked twice, and neither reply fitted the schema."""
+
+
+class ReplyForm(BaseModel):
+    """The parent of what models are asked to fill in: nothing stands in a reply that was not asked for."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)

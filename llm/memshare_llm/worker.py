@@ -13,9 +13,8 @@ from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
 from memshare_broker.settings import Settings
 from memshare_llm.chat import Chat
 from memshare_llm.limits.budget import Budget
-from memshare_llm.limits.metered import Metered, Metering, Payer
+from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
 from memshare_llm.limits.prices import load_prices
-from memshare_llm.limits.timed import Timed
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.models import open_chat
 from memshare_llm.reply_replay import Unfinished

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat, FirstToken, NoLogprobs
 from memshare_llm.limits.metered import Metering, Payer, unmetered
 from memshare_llm.no_model import has_model
+from memshare_llm.quoting import conversation
 from memshare_trainer.percentages import MISLEADING, QUOTED, Percentages, ask_for_percentages, bounded, shown
 
 log = logging.getLogger(__name__)
@@ -146,7 +146,4 @@ def yes_or_no(task: LessonTask, candidate: Candidate) -> tuple[Turn, Turn]:
         "answer": bounded(task.answer),
         "example": shown(candidate, bounded),
     }
-    return (
-        Turn(role="system", content=YES_OR_NO),
-        Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
-    )
+    return conversation(YES_OR_NO, document)

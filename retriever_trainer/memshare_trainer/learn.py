@@ -12,8 +12,9 @@ from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
-from memshare_broker.wire.comparisons import ComparedPairs, CompareTask
+from memshare_broker.wire.comparisons import ComparedPairs, CompareTask, Said
 from memshare_broker.wire.lessons import Lesson, LessonTask
+from memshare_broker.wire.messages import PaidTask
 from memshare_llm.no_model import NoModelSet
 from memshare_llm.structured import DoesNotFit
 from memshare_trainer.labels import Labeller
@@ -82,8 +83,10 @@ def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
         said = ComparedPairs(journey=task.journey, pool=task.pool, compared=record.compared, others=task.rivals)
         return NOTE_COMPARED.next(said)
     assert task.memory_id is not None
-    others = [one for one in task.candidates if one.id in task.rivals]
-    return COMPARE.next(CompareTask.of(task.journey, task.memory_id, task, others))
+    memory = Said.of(task.memory_id, task.prompt, task.answer)
+    others = tuple(Said.of(one.id, one.prompt, one.answer) for one in task.candidates if one.id in task.rivals)
+    paid_by = task.model_dump(include=set(PaidTask.model_fields))
+    return COMPARE.next(CompareTask(**paid_by, memory=memory, others=others))
 
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
@@ -12,10 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, create_model
 
 from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.lessons import Candidate, LessonTask
-from memshare_broker.wire.messages import Message, Turn, Usage
+from memshare_broker.wire.messages import Message, Usage
+from memshare_llm import quoting
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
-from memshare_llm.structured import ask, without_docstring
+from memshare_llm.structured import ReplyForm, ask, without_docstring
 from memshare_memory.comparison import RULE, Claims
 
 LONGEST = 600  # characters of the prompt, the answer and the texts of rivals: what is claimed shows early
@@ -70,19 +70,19 @@ def _percentage(value: int) -> int:
     return value
 
 
-class TextLabel(BaseModel):
+class TextLabel(ReplyForm):
     """How likely it is that a text, given by its number, leads away from the answer of a task."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=without_docstring)
+    model_config = ConfigDict(strict=True, json_schema_extra=without_docstring)
 
     text: int
     percent: Annotated[int, AfterValidator(_percentage)]
 
 
-class RivalVerdict(BaseModel):
+class RivalVerdict(ReplyForm):
     """Whether a text contradicts the answer of a task. The reason comes before the verdict."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=without_docstring)
+    model_config = ConfigDict(strict=True, json_schema_extra=without_docstring)
 
     task: str
     text: int
@@ -119,11 +119,8 @@ def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Pe
             "answer": bounded(task.answer),
             "examples": _shuffled(examples[name], task),
         } | ({"rivals": rivals[name]} if rivals[name] else {})
-    turns = (
-        Turn(role="system", content=f"{PERCENTAGES}\n\n{COMPARED}" if pairs else PERCENTAGES),
-        Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
-    )
-    reply = ask(chat, turns, labels_schema(examples, pairs))
+    instructions = f"{PERCENTAGES}\n\n{COMPARED}" if pairs else PERCENTAGES
+    reply = ask(chat, quoting.conversation(instructions, document), labels_schema(examples, pairs))
     said: dict[str, list[Any]] = dict(reply.value)
     found = {}
     for (name, task), usage in zip(names.items(), shares(reply.usage, len(names)), strict=True):
@@ -212,7 +209,7 @@ def shown(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | No
 
 def bounded(text: str) -> str:
     """The beginning of a long text."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} […]"
+    return quoting.bounded(text, LONGEST)
 
 
 def _both_ends(text: str) -> str:

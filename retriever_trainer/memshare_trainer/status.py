@@ -23,8 +23,9 @@ from memshare_trainer.consolidation.consolidation_state import (
 )
 from memshare_trainer.consolidation.schedule import is_suggested, memories, next_at
 from memshare_trainer.lessons.change import Update
-from memshare_trainer.lessons.example import Example, compare_adapters
+from memshare_trainer.lessons.example import Example, gains_of, scores
 from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
+from memshare_trainer.lessons.ranking_quality import compare
 
 
 class StoredVersion(Message):
@@ -184,7 +185,7 @@ def _in_use(log: LessonLog, version: int) -> tuple[Adapter | None, str | None]:
 def _accuracy(in_use: Adapter | None, examples: Sequence[Example]) -> HeldOutAccuracy:
     if not examples:
         return HeldOutAccuracy(untrained=None, in_use=None, lessons=0)
-    first = compare_adapters(examples, Adapter(), in_use or Adapter()).first
+    first = compare(gains_of(examples), scores(Adapter(), examples), scores(in_use or Adapter(), examples)).first
     return HeldOutAccuracy(untrained=first.before, in_use=first.after if in_use else None, lessons=len(examples))
 
 

@@ -11,13 +11,13 @@ from celery import Celery
 from memshare_broker.app import TRAINER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.stage import Stage
+from memshare_broker.delivery.stage_task import add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
 from memshare_llm.worker import open_limited, open_metering
 from memshare_trainer.consolidation.automatic import Automatic
-from memshare_trainer.tasks import register
 
 if TYPE_CHECKING:
     from memshare_trainer.learn import LearnStage
@@ -36,7 +36,7 @@ def _learn(settings: Settings) -> LearnStage:
     connections = settings.concurrency * SIDE_BY_SIDE
     chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
     client = connect(settings.redis)
-    ledger = Ledger(client, settings.keep_days, settings.traces_days)
+    ledger = open_stage_services(settings).ledger
     wait, most = settings.concepts_wait, settings.lessons_together
     batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages)
     labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
@@ -46,7 +46,8 @@ def _learn(settings: Settings) -> LearnStage:
 
 
 def _register(app: Celery, settings: Settings) -> None:
-    register(app, lambda: open_stage_services(settings), functools.partial(_learn, settings))
+    stage = Stage(LEARN, lambda journey, task: _learn(settings).run(journey, task))
+    add_stage(app, stage, functools.partial(open_stage_services, settings))
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

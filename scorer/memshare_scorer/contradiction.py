@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import ConfigDict, field_validator
 
 from memshare_broker.wire.comparisons import Compared, CompareTask, Said
-from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
-from memshare_llm.structured import ask, without_docstring
+from memshare_llm.quoting import conversation, quoted_pair
+from memshare_llm.structured import ReplyForm, ask, without_docstring
 from memshare_memory.comparison import RULE, Claims
 
 LONGEST = 600  # characters of each prompt and answer: what is claimed shows early
@@ -43,11 +42,7 @@ def compare(chat: Chat, tasks: Sequence[CompareTask]) -> dict[str, Compared]:
         "texts": {number: _shown(one) for one, number in number_of.items()},
         "pairs": {str(number): [number_of[one] for one in pair] for number, pair in enumerate(both, 1)},
     }
-    turns = (
-        Turn(role="system", content=INSTRUCTIONS),
-        Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
-    )
-    asked = ask(chat, turns, comparisons_schema(len(both)))
+    asked = ask(chat, conversation(INSTRUCTIONS, document), comparisons_schema(len(both)))
     found = sorted(asked.value.comparisons, key=lambda one: one.pair)
     said = dict(zip(both, found, strict=True))
     return {
@@ -64,20 +59,20 @@ def compare(chat: Chat, tasks: Sequence[CompareTask]) -> dict[str, Compared]:
     }
 
 
-class PairVerdict(BaseModel):
+class PairVerdict(ReplyForm):
     """Whether two texts contradict each other. The reason comes before the verdict."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=without_docstring)
+    model_config = ConfigDict(json_schema_extra=without_docstring)
 
     pair: int
     claims: Claims
     contradicts: bool
 
 
-class Comparisons(BaseModel):
+class Comparisons(ReplyForm):
     """What is said of pairs."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=without_docstring)
+    model_config = ConfigDict(json_schema_extra=without_docstring)
 
     comparisons: list[PairVerdict]
 
@@ -110,8 +105,4 @@ def _fitting(tasks: Sequence[CompareTask]) -> list[CompareTask]:
 
 
 def _shown(said: Said) -> dict[str, str | None]:
-    return {"prompt": said.prompt and _bounded(said.prompt), "answer": _bounded(said.answer)}
-
-
-def _bounded(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} […]"
+    return quoted_pair(said.prompt, said.answer, LONGEST)

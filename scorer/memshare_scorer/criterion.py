@@ -6,8 +6,9 @@ import re
 from math import ceil
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
+from memshare_broker.toml_files import TomlForm
 from memshare_broker.wire.messages import Name
 
 POINTS = 100  # that the criteria of a rubric sum to
@@ -36,10 +37,8 @@ Text = Annotated[
 Identifier = Annotated[str, AfterValidator(_identifier)]
 
 
-class Bands(BaseModel):
+class Bands(TomlForm):
     """What earns all, most, a part or none of a criterion's points."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     full: Text
     most: Text
@@ -71,19 +70,15 @@ def _up(points: float, step: float) -> float:
     return round(ceil(round(points / step, 6)) * step, 1)
 
 
-class Limits(BaseModel):
+class Limits(TomlForm):
     """What one run of a check may take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seconds: float = Field(default=10.0, gt=0, le=120)
     megabytes: int = Field(default=512, ge=64)
 
 
-class Criterion(BaseModel):
+class Criterion(TomlForm):
     """One thing that is graded, by a model or by a program, and the points it can earn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Identifier
     points: int = Field(ge=1, le=POINTS)

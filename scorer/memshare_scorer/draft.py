@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
@@ -10,9 +9,9 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat
-from memshare_llm.structured import ask
+from memshare_llm.quoting import conversation
+from memshare_llm.structured import ReplyForm, ask
 from memshare_scorer.criterion import POINTS, Bands, Criterion, Identifier, Text
 from memshare_scorer.rubric import Rubric
 
@@ -52,40 +51,32 @@ def _require_own_names(criteria: list[C]) -> list[C]:
     return criteria
 
 
-class DraftedCriterion(BaseModel):
+class DraftedCriterion(ReplyForm):
     """A criterion as a model proposes it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[Identifier, BeforeValidator(_snake_case)]
     points: float = Field(ge=1, le=POINTS, allow_inf_nan=False)
     description: Text
 
 
-class Draft(BaseModel):
+class Draft(ReplyForm):
     """One proposal."""
-
-    model_config = ConfigDict(extra="forbid")
 
     criteria: list[DraftedCriterion] = Field(min_length=2, max_length=20)
 
     _own_names = field_validator("criteria")(_require_own_names)
 
 
-class DraftJudgement(BaseModel):
+class DraftJudgement(ReplyForm):
     """What was thought of one draft; drafts count from 1."""
-
-    model_config = ConfigDict(extra="forbid")
 
     draft: int = Field(ge=1)
     keeps: Text
     lacks: Text
 
 
-class MergedCriterion(BaseModel):
+class MergedCriterion(ReplyForm):
     """A criterion of the merged rubric: the drafts that it was taken from, and why, come before what it says."""
-
-    model_config = ConfigDict(extra="forbid")
 
     taken_from: list[Annotated[int, Field(ge=1)]] = Field(max_length=20)
     why: Text
@@ -95,10 +86,8 @@ class MergedCriterion(BaseModel):
     bands: Bands
 
 
-class Merged(BaseModel):
+class Merged(ReplyForm):
     """The rubric that is made of the drafts, after what was thought of each: who judges last justifies a choice."""
-
-    model_config = ConfigDict(extra="forbid")
 
     judgements: list[DraftJudgement] = Field(min_length=1, max_length=20)
     criteria: list[MergedCriterion] = Field(min_length=2, max_length=20)
@@ -129,10 +118,10 @@ def draft(chat: Chat, domain: str, sets: int, progress: Callable[[], None]) -> t
 
     drafts = []
     for _ in range(sets):
-        drafts.append(ask(chat, _turns(PROPOSE, {"domain": domain}), Draft).value)
+        drafts.append(ask(chat, conversation(PROPOSE, {"domain": domain}), Draft).value)
         progress()
     numbered = [{"draft": number, **one.model_dump()} for number, one in enumerate(drafts, 1)]
-    merged = ask(chat, _turns(MERGE, {"domain": domain, "drafts": numbered}), Merged).value
+    merged = ask(chat, conversation(MERGE, {"domain": domain, "drafts": numbered}), Merged).value
     progress()
 
     rubric = _rubric_of(domain, merged)
@@ -158,8 +147,3 @@ def share_out(weights: Sequence[float]) -> list[int]:
     for at in by_remainder[: POINTS - sum(points)]:
         points[at] += 1
     return points
-
-
-def _turns(instructions: str, document: dict[str, object]) -> tuple[Turn, Turn]:
-    content = json.dumps(document, ensure_ascii=False)
-    return Turn(role="system", content=instructions), Turn(role="user", content=content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -12,8 +11,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm import quoting
 from memshare_llm.chat import Chat
-from memshare_llm.structured import Structured, ask, without_docstring
+from memshare_llm.structured import ReplyForm, Structured, ask, without_docstring
 from memshare_scorer.checking.programs import share
 from memshare_scorer.criterion import Criterion
 from memshare_scorer.rubric import Rubric
@@ -45,10 +45,10 @@ class PairToGrade(NamedTuple):
     answer: str
 
 
-class Marks(BaseModel):
+class Marks(ReplyForm):
     """From low to high, in points."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=without_docstring)
+    model_config = ConfigDict(strict=True, json_schema_extra=without_docstring)
 
     low: float = Field(ge=0)
     high: float
@@ -116,10 +116,7 @@ def conversation(rubric: Rubric, criteria: Sequence[Criterion], pair: PairToGrad
         "criteria": {one.name: [one.points, one.explanation] for one in criteria},
         **pair._asdict(),
     }
-    return (
-        Turn(role="system", content=INSTRUCTIONS.format(domain=rubric.domain)),
-        Turn(role="user", content=json.dumps(document, ensure_ascii=False)),
-    )
+    return quoting.conversation(INSTRUCTIONS.format(domain=rubric.domain), document)
 
 
 @lru_cache(maxsize=128)

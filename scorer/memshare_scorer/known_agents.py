@@ -11,11 +11,6 @@ from memshare_broker.presence import AgentCard
 from memshare_broker.wire.offers import OfferedPair
 
 
-def none_announced() -> Iterable[AgentCard]:
-    """The agents of workers where nobody asks for them."""
-    return ()
-
-
 class KnownAgents:
     """The agents whose files this machine has, and those that workers announce.
 
@@ -23,7 +18,7 @@ class KnownAgents:
     """
 
     def __init__(
-        self, agents_dir: Path | None = None, announced: Callable[[], Iterable[AgentCard]] = none_announced
+        self, agents_dir: Path | None = None, announced: Callable[[], Iterable[AgentCard]] = lambda: ()
     ) -> None:
         self._agents_dir = agents_dir
         self._announced = announced

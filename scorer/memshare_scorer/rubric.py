@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from memshare_broker.errors import BadInput
-from memshare_broker.toml_files import load
+from memshare_broker.toml_files import TomlForm, load
 from memshare_scorer.criterion import POINTS, Criterion, Text
 
 WITHOUT_SEEDS = 81.0  # the mean score of the paper's own seeds
@@ -23,20 +23,16 @@ SUFFIX = ".rubric.toml"  # of a rubric in the user's folder
 MEAN_OF_SEEDS: Literal["mean-of-seeds"] = "mean-of-seeds"
 
 
-class Approval(BaseModel):
+class Approval(TomlForm):
     """Who approved a rubric and when, and the version that was approved."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: Text
     on: date
     version: str
 
 
-class Rubric(BaseModel):
+class Rubric(TomlForm):
     """Criteria whose points sum to 100. Name and folder are the file's, and are not written in it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
     folder: Path = Field(default=Path(), exclude=True)

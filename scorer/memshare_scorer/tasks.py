@@ -25,7 +25,7 @@ from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare_broker.wire.offers import OfferedPair
 from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat
-from memshare_llm.limits.metered import Metering, Payer, unmetered
+from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
 from memshare_scorer.contradiction import compare
 from memshare_scorer.grading import PairToGrade, grade, is_checked
@@ -33,10 +33,6 @@ from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
-
-
-def uncapped(agent: str, submitter: str) -> None:
-    """The check where nothing is capped."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from celery import Celery
 from memshare_broker.app import SCORER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE
-from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.presence import present
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
@@ -46,7 +45,7 @@ def _scoring(settings: Settings) -> ScoreStage:
 def _comparing(settings: Settings) -> CompareStage:
     client = connect(settings.redis)
     batches: Batches[CompareTask, Compared] = Batches(
-        COMPARE, "comparisons", client, Ledger(client, settings.keep_days, settings.traces_days), settings.concepts_wait
+        COMPARE, "comparisons", client, open_stage_services(settings).ledger, settings.concepts_wait
     )
     return CompareStage(_scoring(settings).chat, batches, open_metering(settings))
 

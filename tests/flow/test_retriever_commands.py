@@ -26,7 +26,8 @@ from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.encoders.sentence_encoder import BUNDLED, SentenceTransformerEncoder, bundled_folder
+from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall.recall import vectors_of
 from memshare_memory.stores.open_store import layout_in_use, open_store

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from memshare_agents.reasoning.sources import Passage, SearchLink, SourcePage, Sources
+from memshare_agents.reasoning.sources.build import Sources
+from memshare_agents.reasoning.sources.extract_text import SourcePage
+from memshare_agents.reasoning.sources.passages import Passage
+from memshare_agents.reasoning.sources.searxng import SearchLink
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.quote import conversation
 from memshare_agents.reasoning.short_term import ShortTermItem, cut, tokens_of
 from memshare_agents.reasoning.sources.cutting import pieces
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
-from memshare_llm.structured import ask
+from memshare_llm.structured import ReplyForm, ask
 
 UNQUOTED = "(The page was not quoted.)"
 PIECES = 8  # of a long page, at most so many are read
@@ -42,20 +42,16 @@ class BrowserArguments(Arguments):
     )
 
 
-class PageReading(BaseModel):
+class PageReading(ReplyForm):
     """What a page says."""
-
-    model_config = ConfigDict(extra="forbid")
 
     found: bool
     answer: Short
     quote: Short
 
 
-class PageSummary(BaseModel):
+class PageSummary(ReplyForm):
     """What a piece of a page says; empty where it says nothing of what is looked for."""
-
-    model_config = ConfigDict(extra="forbid")
 
     summary: Short
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from memshare_broker.wire.messages import MAX_PARTS, Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, RefusedReply, Reply, UselessReply
+from memshare_broker.toml_files import TomlForm
+from memshare_broker.wire.messages import MAX_PARTS, Usage
+from memshare_llm.chat import Chat, ChatAround, R, RefusedReply, UselessReply
 
 
-class RunLimits(BaseModel):
+class RunLimits(TomlForm):
     """The budgets of one run, the first of which that is used up ends it, and how its short-term memory forgets."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     depth: int = Field(
         default=5, ge=1, le=16, description="levels of sub-questions within each other; plans made anew stay on theirs"
@@ -59,39 +58,29 @@ class RunBudget:
         self.usage += usage
 
 
-class Paid:
+class Paid(ChatAround):
     """A chat model for one step of a run. A call raises `UsedUp` where it would begin without a budget.
 
     The last call may exceed the tokens, as its length is known only afterwards.
     """
 
     def __init__(self, chat: Chat, budget: RunBudget) -> None:
-        self.name = chat.name
+        super().__init__(chat)
         self.usage = Usage()
         self.asked = False
-        self._chat = chat
         self._budget = budget
 
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        self._begin()
-        try:
-            reply = self._chat.reply(turns, schema)
-        except (UselessReply, RefusedReply) as error:
-            self._pay(error.usage)
-            raise
-        self._pay(reply.usage)
-        return reply
-
-    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        self._begin()
-        token = self._chat.first_token(turns)
-        self._pay(token.usage)
-        return token
-
-    def _begin(self) -> None:
+    def _call(self, call: Callable[[], R]) -> R:
         self._budget.check()
         self._budget.calls += 1
         self.asked = True
+        try:
+            said = call()
+        except (UselessReply, RefusedReply) as error:
+            self._pay(error.usage)
+            raise
+        self._pay(said.usage)
+        return said
 
     def _pay(self, usage: Usage) -> None:
         self.usage += usage

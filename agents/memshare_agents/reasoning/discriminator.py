@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorCall, OperatorResult, Verdict
 from memshare_agents.reasoning.plan import COORDINATOR, DISCRIMINATOR
 from memshare_agents.reasoning.quote import conversation, quoted
 from memshare_agents.reasoning.short_term import CUT, ShortTermItem
-from memshare_llm.structured import ask
+from memshare_llm.structured import ReplyForm, ask
 from memshare_memory.memory import folded
 
 AGAIN = OperatorCall(COORDINATOR, {"goal": "Find a better answer: the last one was rejected."})
@@ -33,19 +33,15 @@ class DiscriminatorArguments(Arguments):
     """It checks the last answer that was given."""
 
 
-class Share(BaseModel):
+class Share(ReplyForm):
     """How much of an answer rests on one item."""
-
-    model_config = ConfigDict(extra="forbid")
 
     item: str
     share: float = Field(ge=0, le=1)
 
 
-class AnswerJudgement(BaseModel):
+class AnswerJudgement(ReplyForm):
     """What the model says of an answer."""
-
-    model_config = ConfigDict(extra="forbid")
 
     # Before the verdict, which is then made of it.
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]

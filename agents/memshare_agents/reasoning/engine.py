@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from memshare_agents.reasoning.budget import Paid, RunBudget, RunLimits, UsedUp
 from memshare_agents.reasoning.operator import (
@@ -32,7 +31,7 @@ from memshare_llm.structured import DoesNotFit
 
 if TYPE_CHECKING:
     from memshare_agents.reasoning.knowledge import Knowledge
-    from memshare_agents.reasoning.sources import Sources
+    from memshare_agents.reasoning.sources.build import Sources
 
 # Characters, and how many: a run of 100 steps stays a small message.
 ARGUMENTS, SAID, READ = 600, 1_000, 60
@@ -134,16 +133,16 @@ class Engine:
         finally:
             recalled = [item.memory_id for item in state.memory.items if item.label in result.recalled]
             ids = [*recalled, *(item.memory_id for item in result.items)]
-            step = record(
+            step = Step(
                 number=number,
                 parent=waiting.parent,
                 depth=waiting.depth,
                 operator=operator.name,
-                arguments=waiting.call.arguments,
-                read=result.read,
-                left_out=result.left_out,
-                said=result.said,
-                knowledge=tuple(one for one in ids if one is not None),
+                arguments=_short(json.dumps(waiting.call.arguments, ensure_ascii=False), ARGUMENTS),
+                read=_names(result.read),
+                left_out=_names(result.left_out),
+                said=_short(result.said, SAID),
+                knowledge=tuple(dict.fromkeys(one for one in ids if one is not None))[:MOST_KNOWLEDGE],
                 verified=result.verdict.verified if result.verdict else None,
                 model=paid.name if paid.asked else None,
                 usage=paid.usage,
@@ -153,35 +152,8 @@ class Engine:
         state.take(result, waiting, number)
 
 
-def record(
-    *,
-    number: int,
-    parent: int | None,
-    depth: int,
-    operator: str,
-    arguments: Mapping[str, Any],
-    said: str,
-    read: tuple[str, ...] = (),
-    left_out: tuple[str, ...] = (),
-    knowledge: tuple[UUID, ...] = (),
-    **more: Any,
-) -> Step:
-    """A step with its texts cut to their lengths; white space within names is made plain."""
-    return Step(
-        number=number,
-        parent=parent,
-        depth=depth,
-        operator=operator,
-        arguments=_short(json.dumps(arguments, ensure_ascii=False), ARGUMENTS),
-        read=_names(read),
-        left_out=_names(left_out),
-        said=_short(said, SAID),
-        knowledge=tuple(dict.fromkeys(knowledge))[:MOST_KNOWLEDGE],
-        **more,
-    )
-
-
 def _names(all_of_them: tuple[str, ...]) -> tuple[str, ...]:
+    """The first names, cut to their length, with their white space made plain, and how many more there are."""
     names = [_short(" ".join(name.split()), READ) for name in all_of_them[:MOST_READ]]
     if len(all_of_them) > MOST_READ:
         names.append(f"and {len(all_of_them) - MOST_READ} more")

@@ -14,7 +14,7 @@ from memshare_llm.chat import Chat
 
 if TYPE_CHECKING:
     from memshare_agents.reasoning.knowledge import Knowledge
-    from memshare_agents.reasoning.sources import Sources
+    from memshare_agents.reasoning.sources.build import Sources
 
 
 class Arguments(BaseModel):

@@ -20,7 +20,7 @@ from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer
 
 if TYPE_CHECKING:
-    from memshare_agents.reasoning.sources import Sources
+    from memshare_agents.reasoning.sources.build import Sources
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorProposal, OperatorResult
 from memshare_agents.reasoning.plan import RESPONDER
 from memshare_agents.reasoning.quote import conversation, quoted
-from memshare_llm.structured import ask
+from memshare_llm.structured import ReplyForm, ask
 
 INSTRUCTIONS = """\
 {agent}
@@ -28,10 +28,8 @@ class ResponderArguments(Arguments):
     )
 
 
-class Response(BaseModel):
+class Response(ReplyForm):
     """An answer, and the items it rests on."""
-
-    model_config = ConfigDict(extra="forbid")
 
     answer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
     used: list[str] = Field(max_length=100)

@@ -55,32 +55,9 @@ UNACKED = "unacked"
 UNACKED_INDEX = "unacked_index"
 """kombu's sorted set: the same delivery tags by the time at which they were taken."""
 
-TABLE = {
-    "messages": MESSAGES,
-    "starts": STARTS,
-    "failures": FAILURES,
-    "incarnations": INCARNATIONS,
-    "queues": QUEUES,
-    "open": OPEN,
-    "since": SINCE,
-    "pace": PACE,
-    "parked": PARKED,
-    "why": WHY,
-    "lifted": LIFTED,
-    "dead": DEAD,
-    "dead_reasons": DEAD_REASONS,
-    "failed": FAILED,
-    "done": DONE,
-    "metrics": METRICS,
-    "journey": JOURNEY,
-    "trace": TRACE,
-    "ended": ENDED,
-    "recent": RECENT,
-    "kept": KEPT,
-    "unacked": UNACKED,
-    "unacked_index": UNACKED_INDEX,
-}
-"""What the scripts are given."""
+TABLE: dict[str, str] = {name.lower(): key for name, key in dict(globals()).items() if name.isupper()}
+TABLE |= {"dead_reasons": DEAD_REASONS, "metrics": METRICS}
+"""What the scripts are given: every key above, by its name in small letters."""
 
 
 def open_key(queue: str) -> str:

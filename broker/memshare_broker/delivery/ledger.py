@@ -29,7 +29,7 @@ from memshare_broker.delivery.keys import (
 from memshare_broker.delivery.packed_json import pack
 from memshare_broker.delivery.parked import ParkedMessages
 from memshare_broker.delivery.scripts import Argument, Name, run_script
-from memshare_broker.errors import IdTaken, NotYet, Reason, queue_full
+from memshare_broker.errors import IdTaken, NotYet, QueueFull, Reason
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
 from memshare_broker.wire.messages import Record
@@ -62,7 +62,7 @@ class Ledger:
         place, message = (push.place, push.text) if push else ("", "")
         reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner, place, message)
         if reply[0] == b"full":
-            raise queue_full(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
+            raise QueueFull(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
         return bool(reply[0] == b"opened")
 
     def send(self, messages: Sequence[Outgoing]) -> None:

@@ -28,44 +28,21 @@ def publish(app: Celery, entry: Entry) -> None:
 
     Not by `app.send_task`: for a task with a result that listens for it, on a connection that all threads share.
     """
-    amqp: Any = app.amqp  # the stubs know of no messages
-    message = amqp.as_task_v2(
-        entry.id,
-        entry.task,
-        [entry.body],
-        {},
-        argsrepr=shortened(entry.body),
-        root_id=entry.journey,
-        ignore_result=not entry.has_result,
-        reply_to=app.thread_oid,
-        create_sent_event=app.conf.task_send_sent_event,
-    )
-    message.headers.update(_own_headers(entry))
+    message = _message(app, entry, create_sent_event=app.conf.task_send_sent_event)
     with app.producer_or_acquire() as producer:
-        amqp.send_task_message(
+        app.amqp.send_task_message(
             producer, entry.task, message, queue=queue_named(entry.queue), priority=entry.priority, retry=True
         )
 
 
 def outgoing(app: Celery, entry: Entry, parent: str | None = None) -> Outgoing:
     """The same message as Celery and kombu would write it, for a script to push. It follows the message `parent`."""
-    amqp: Any = app.amqp  # the stubs know of no messages
-    made = amqp.as_task_v2(
-        entry.id,
-        entry.task,
-        [entry.body],
-        {},
-        argsrepr=shortened(entry.body),
-        root_id=entry.journey,
-        parent_id=parent,
-        ignore_result=not entry.has_result,
-        reply_to=app.thread_oid,
-    )
+    made = _message(app, entry, parent_id=parent)
     message = {
         "body": base64.b64encode(json.dumps(made.body).encode()).decode(),
         "content-encoding": "utf-8",
         "content-type": "application/json",
-        "headers": made.headers | _own_headers(entry),
+        "headers": made.headers,
         "properties": {
             **made.properties,
             "delivery_mode": PERSISTENT,
@@ -85,8 +62,22 @@ def tell_sent(app: Celery, entry: Entry) -> None:
         dispatcher.send("task-sent", **told, args=shortened(entry.body), kwargs="{}", retries=0, eta=None)
 
 
-def _own_headers(entry: Entry) -> dict[str, str]:
-    headers = {} if entry.signature is None else {SIGNATURE: entry.signature}
+def _message(app: Celery, entry: Entry, **more: Any) -> Any:
+    """The message of a ledger entry as Celery makes it, with the headers that are ours."""
+    amqp: Any = app.amqp  # the stubs know of no messages
+    made = amqp.as_task_v2(
+        entry.id,
+        entry.task,
+        [entry.body],
+        {},
+        argsrepr=shortened(entry.body),
+        root_id=entry.journey,
+        ignore_result=not entry.has_result,
+        reply_to=app.thread_oid,
+        **more,
+    )
+    if entry.signature is not None:
+        made.headers[SIGNATURE] = entry.signature
     if entry.expires is not None:
-        headers["expires"] = datetime.fromtimestamp(entry.expires, UTC).isoformat()
-    return headers
+        made.headers["expires"] = datetime.fromtimestamp(entry.expires, UTC).isoformat()
+    return made

@@ -16,12 +16,11 @@ from celery.worker.consumer import Consumer
 from kombu import Message
 from kombu.exceptions import OperationalError
 
-from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.incoming import DUE, EXPIRES
-from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
+from memshare_broker.runtime.worker import open_stage_services
 from memshare_broker.settings import load_settings
 from memshare_broker.wire.checking import one_line
 from memshare_broker.wire.envelope import UNREADABLE, UnreadableMessage, check_payload, is_id, read_headers
@@ -118,6 +117,4 @@ class CarefulConsumer(Consumer):
 
     @cached_property
     def _dead_letters(self) -> DeadLetters:
-        settings = load_settings()
-        client = connect(settings.redis)
-        return DeadLetters(client, Ledger(client, settings.keep_days, settings.traces_days))
+        return open_stage_services(load_settings()).dead_letters

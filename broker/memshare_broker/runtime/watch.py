@@ -18,7 +18,7 @@ from celery.worker.consumer import Consumer
 
 from memshare_broker.app import CONCEPTS_QUEUE, SCORER_QUEUE
 from memshare_broker.connection import connect
-from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.parked import ParkedMessages
 from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.presence import INTERVAL, WORKER_INCARNATION, AgentCard, Presence, announce, withdraw
@@ -52,7 +52,7 @@ class WorkerWatch(threading.Thread):
         self._consumer = consumer
         self._pulses = pulses
         self._client: redis.Redis = connect(settings.redis)
-        self._ledger = Ledger(self._client, settings.keep_days, settings.traces_days)
+        self._parked = ParkedMessages(self._client)
         self._presence = Presence(
             node=consumer.hostname,
             pid=os.getpid(),
@@ -68,10 +68,11 @@ class WorkerWatch(threading.Thread):
     def run(self) -> None:
         gc.collect()
         gc.freeze()  # what is there by now stays, and makes looking for garbage slow
-        others: dict[str, tuple[Callable[[], None], float]] = {
+        others: dict[str, tuple[Callable[[], object], float]] = {
             "memshare-releases": (self._release, RELEASE_EVERY),
             "memshare-sweeper": (self._sweep, INTERVAL),
-            "memshare-garbage": (self._collect, COLLECT_EVERY),
+            # Where few tasks fail, Python itself looks for the older part of it once an hour.
+            "memshare-garbage": (gc.collect, COLLECT_EVERY),
         }
         for number, pulse in enumerate(self._pulses, 1):
             run_pulse = functools.partial(pulse, self._settings, self._presence.queues)
@@ -83,10 +84,6 @@ class WorkerWatch(threading.Thread):
     def _announce(self) -> None:
         announce(self._client, self._presence)
         self._beat()
-
-    def _collect(self) -> None:
-        """Let go of garbage. Where few tasks fail, Python itself looks for the older part of it once an hour."""
-        gc.collect()
 
     def _sweep(self) -> None:
         sweep(self._app, self._client, self._settings.lease)
@@ -100,7 +97,7 @@ class WorkerWatch(threading.Thread):
 
     def _release(self) -> None:
         """Publish what has waited beside its queue long enough."""
-        while entries := self._ledger.parked.release(RELEASED_AT_ONCE):
+        while entries := self._parked.release(RELEASED_AT_ONCE):
             for entry in entries:
                 publish(self._app, entry)
 

@@ -16,8 +16,7 @@ from memshare_broker.settings.learning import LearningSettings
 from memshare_broker.settings.models import ModelSettings
 from memshare_broker.settings.places import PlaceSettings
 from memshare_broker.settings.reading import ReadingSettings
-from memshare_broker.settings.watching import WatchingSettings
-from memshare_broker.settings.work import WorkSettings
+from memshare_broker.settings.work import WatchingSettings, WorkSettings
 
 
 class Settings(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
 from uuid import UUID
 
 from pydantic import Field
@@ -15,33 +13,6 @@ MOST = 4  # memories with which one is compared
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
-class ComparedText(Protocol):
-    """Anything that says what a memory says."""
-
-    @property
-    def prompt(self) -> str | None: ...
-    @property
-    def answer(self) -> str: ...
-
-
-class NamedText(ComparedText, Protocol):
-    """A text with the id of its memory."""
-
-    @property
-    def id(self) -> UUID: ...
-
-
-class PaidText(ComparedText, Protocol):
-    """A text of a pool, and who pays for what is asked about it."""
-
-    @property
-    def pool(self) -> str: ...
-    @property
-    def agent(self) -> str | None: ...
-    @property
-    def submitter(self) -> str: ...
-
-
 class Said(Message):
     """What a memory says; a statement has no prompt, or the question that it answers."""
 
@@ -50,9 +21,8 @@ class Said(Message):
     answer: str
 
     @classmethod
-    def of(cls, memory_id: UUID, text: ComparedText) -> Said:
-        prompt = text.prompt and text.prompt[:LONGEST_TEXT]
-        return cls(id=memory_id, prompt=prompt, answer=text.answer[:LONGEST_TEXT])
+    def of(cls, memory_id: UUID, prompt: str | None, answer: str) -> Said:
+        return cls(id=memory_id, prompt=prompt and prompt[:LONGEST_TEXT], answer=answer[:LONGEST_TEXT])
 
 
 class CompareTask(PaidTask):
@@ -60,17 +30,6 @@ class CompareTask(PaidTask):
 
     memory: Said
     others: tuple[Said, ...] = Field(min_length=1, max_length=MOST)
-
-    @classmethod
-    def of(cls, journey: str, memory_id: UUID, memory: PaidText, others: Iterable[NamedText]) -> CompareTask:
-        return cls(
-            journey=journey,
-            pool=memory.pool,
-            agent=memory.agent or "",
-            submitter=memory.submitter,
-            memory=Said.of(memory_id, memory),
-            others=tuple(Said.of(one.id, one) for one in others),
-        )
 
 
 class Compared(Message):

@@ -8,8 +8,6 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_concepts.clusters.cluster import Clusters
-from memshare_concepts.clusters.described import described
 from memshare_concepts.clusters.leiden import Edges, partition
 from memshare_concepts.clusters.neighbours import neighbours
 from memshare_concepts.graph.concept_graph import ConceptGraph
@@ -24,36 +22,24 @@ FEWEST = 2
 """No level with so few clusters has another above it."""
 
 
-def find_clusters(
-    graph: ConceptGraph, memories: Sequence[UUID], vectors: NDArray[np.float32], *, size: int = SIZE, seed: int = 0
-) -> Clusters:
-    """The clusters of memories, in two levels or more where there are enough of them.
-
-    `vectors` of shape (memories, dimensions) are the encoder's, of length 1; `size` is how many memories a cluster of
-    the deepest level is to have on average. Neighbours are found by cosine plus half the similarity of the concepts.
-    The same memories give the same clusters, in whatever order they come.
-    """
-    order = sorted(range(len(memories)), key=memories.__getitem__)
-    ids = [memories[place] for place in order]
-    return described(graph, ids, memberships(graph, ids, vectors[order], [size], seed=seed)[size])
-
-
 def memberships(
-    graph: ConceptGraph, ids: Sequence[UUID], vectors: NDArray[np.float32], sizes: Sequence[int], *, seed: int = 0
+    graph: ConceptGraph, ids: Sequence[UUID], vectors: NDArray[np.float32], sizes: Sequence[int]
 ) -> dict[int, NDArray[np.int32]]:
     """By size, the cluster of each memory in each level, the top level first: shape (levels, memories).
 
-    `ids` and `vectors` are in the order of the ids. Numbers of clusters mean nothing from one level to another.
+    `vectors` of shape (memories, dimensions) are the encoder's, of length 1, and in the order of the ids, as those are;
+    `sizes` say how many memories a cluster of the deepest level is to have on average. Neighbours are found by cosine
+    plus half the similarity of the concepts. Numbers of clusters mean nothing from one level to another.
     """
     edges = neighbours(vectors, graph.matrix(ids)) if ids else []
-    return {size: _levels(edges, len(ids), size, seed) for size in sizes}
+    return {size: _levels(edges, len(ids), size) for size in sizes}
 
 
-def _levels(edges: Edges, memories: int, size: int, seed: int) -> NDArray[np.int32]:
+def _levels(edges: Edges, memories: int, size: int) -> NDArray[np.int32]:
     of: list[NDArray[np.int64]] = []  # the deepest first
     nodes, wanted = memories, max(1, round(memories / size))
     while nodes:
-        found = partition(edges, nodes, wanted, seed)
+        found = partition(edges, nodes, wanted)
         above = int(found.max()) + 1
         if of and above == nodes:  # what nothing connects stays apart
             break

@@ -17,7 +17,7 @@ TRIALS = 12
 LOW, HIGH = 0.01, 1000.0
 
 
-def partition(edges: Edges, nodes: int, wanted: int, seed: int) -> NDArray[np.int64]:
+def partition(edges: Edges, nodes: int, wanted: int) -> NDArray[np.int64]:
     """The community of each node, from 0, so that there are about `wanted`. A node without an edge is one of its own.
 
     The higher the resolution, the more communities: it is found by halving an interval.
@@ -28,7 +28,7 @@ def partition(edges: Edges, nodes: int, wanted: int, seed: int) -> NDArray[np.in
     named = [(str(first), str(second), weight) for first, second, weight in edges]
     for _ in range(TRIALS if named else 0):
         resolution = (low * high) ** 0.5
-        _, communities = graspologic_native.leiden(named, resolution=resolution, iterations=10, seed=seed)
+        _, communities = graspologic_native.leiden(named, resolution=resolution, iterations=10, seed=0)
         found = _numbered([communities.get(str(node), -1 - node) for node in range(nodes)])
         count = int(found.max()) + 1
         if abs(count - wanted) < distance:

@@ -1,8 +1,8 @@
-"""All gaps of a pool in one list."""
+"""All gaps of a pool in one list, by how likely something is missing and how much that is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import log
 from uuid import UUID
@@ -15,11 +15,13 @@ from memshare_concepts.clusters.cluster import Clusters
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gap import Gap, ranked
 from memshare_concepts.gaps.between_clusters import thin, unconnected
-from memshare_concepts.gaps.need import Encode, needs
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import PoolConcepts, encode
 from memshare_memory.door.client import MemoryClient
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+"""From texts to their vectors, of shape (texts, dimensions) and length 1."""
 
 
 def find_gaps(
@@ -110,3 +112,29 @@ def unexplained(
         reason = f"{len(by)} memories name {name}, and none is about it."
         found.append(Gap("unexplained", (name,), score, reason, tuple(by)))
     return ranked(found)
+
+
+NEAR = 0.5
+"""Cosine from which a question is about a gap."""
+
+
+def needs(gaps: Sequence[Gap], asked: Sequence[str], credited: Mapping[UUID, int], encode: Encode) -> list[float]:
+    """The need for each gap: 1 + questions about it that were asked in vain + how uncertain its memories are.
+
+    A memory that was credited n times is uncertain by 1 / (1 + n); of those of a gap the mean counts.
+    """
+    about = _questions_about(gaps, asked, encode)
+    return [1 + about[number] + _uncertain(gap, credited) for number, gap in enumerate(gaps)]
+
+
+def _questions_about(gaps: Sequence[Gap], asked: Sequence[str], encode: Encode) -> list[int]:
+    if not gaps or not asked:
+        return [0] * len(gaps)
+    names = list(dict.fromkeys(name for gap in gaps for name in gap.names))
+    near = encode(names) @ encode(asked).T >= NEAR
+    rows = dict(zip(names, near, strict=True))
+    return [int(np.any([rows[name] for name in gap.names], axis=0).sum()) for gap in gaps]
+
+
+def _uncertain(gap: Gap, credited: Mapping[UUID, int]) -> float:
+    return float(np.mean([1 / (1 + credited.get(one, 0)) for one in gap.memories])) if gap.memories else 0.0

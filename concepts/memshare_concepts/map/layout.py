@@ -37,7 +37,7 @@ class Spot:
     y: float
 
 
-def lay_out(by_size: Mapping[int, Clusters], size: int, *, seed: int = 0) -> dict[UUID, Spot]:
+def lay_out(by_size: Mapping[int, Clusters], size: int) -> dict[UUID, Spot]:
     """The place of each memory, the same for clusters of every size, so that a map can show one size after another.
 
     The clusters of `size` are discs. Within a disc, memories of one cluster of another size lie side by side, and discs
@@ -48,7 +48,7 @@ def lay_out(by_size: Mapping[int, Clusters], size: int, *, seed: int = 0) -> dic
         return {}
     discs = levels[-1]
     radii = np.array([sqrt(len(one.memories)) for one in discs])
-    places = _apart(_drawn(discs, _alike(discs, [by_size[one] for one in by_size if one > size]), seed), radii)
+    places = _apart(_drawn(discs, _alike(discs, [by_size[one] for one in by_size if one > size])), radii)
     falling = [by_size[one] for one in sorted(by_size, reverse=True)]
     spots: dict[UUID, Spot] = {}
     for disc, centre, radius in zip(discs, places.tolist(), radii.tolist(), strict=True):
@@ -57,7 +57,7 @@ def lay_out(by_size: Mapping[int, Clusters], size: int, *, seed: int = 0) -> dic
     return spots
 
 
-def _drawn(discs: Sequence[Cluster], alike: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def _drawn(discs: Sequence[Cluster], alike: NDArray[np.float64]) -> NDArray[np.float64]:
     """Places of shape (discs, 2) where what is alike is near."""
     drawn: networkx.Graph[int] = networkx.Graph()
     drawn.add_nodes_from(range(len(discs)))
@@ -67,7 +67,7 @@ def _drawn(discs: Sequence[Cluster], alike: NDArray[np.float64], seed: int) -> N
             (first, int(second), float(alike[first, second])) for second in nearest if alike[first, second] > 0
         )
     spread = sqrt(sum(len(one.memories) for one in discs)) * 2
-    found = networkx.spring_layout(drawn, seed=seed, scale=spread)
+    found = networkx.spring_layout(drawn, seed=0, scale=spread)
     return np.array([found[number] for number in range(len(discs))], np.float64)
 
 

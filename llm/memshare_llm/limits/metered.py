@@ -1,16 +1,15 @@
-"""A chat model for one task, whose calls are counted and paid by the task's agent and submitter."""
+"""Chat models whose calls are counted and paid by a task's agent and submitter, or timed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
 from memshare_broker.observe import tracing
-from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
 from memshare_llm.limits.prices import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
 
@@ -32,31 +31,24 @@ def unmetered(chat: Chat, payer: Payer) -> AbstractContextManager[Chat]:  # noqa
     return nullcontext(chat)
 
 
-class Metered:
+def uncapped(agent: str, submitter: str) -> None:
+    """The check where nothing is capped."""
+
+
+class Metered(ChatAround):
     """Counts each call once, when it was made: also one whose reply cannot be used. Threads may share one."""
 
     def __init__(self, chat: Chat, payer: Payer, usage: UsageLog, prices: Prices) -> None:
-        self.name = chat.name
-        self._chat = chat
+        super().__init__(chat)
         self._payer = payer
         self._usage = usage
         self._prices = prices
         self._there = tracing.here()
 
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+    def _call(self, call: Callable[[], R]) -> R:
         try:
             with self._there():
-                reply = self._chat.reply(turns, schema)
-        except (UselessReply, RefusedReply) as error:
-            self._count(error.usage)
-            raise
-        self._count(reply.usage)
-        return reply
-
-    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        try:
-            with self._there():
-                token = self._chat.first_token(turns)
+                said = call()
         except (UselessReply, RefusedReply) as error:
             self._count(error.usage)
             raise
@@ -64,9 +56,42 @@ class Metered:
             if error.usage != Usage():  # a provider that was not even asked takes nothing
                 self._count(error.usage)
             raise
-        self._count(token.usage)
-        return token
+        self._count(said.usage)
+        return said
 
     def _count(self, usage: Usage) -> None:
         money = self._prices.cost(self.name, usage)
         self._usage.add(Charge(self._payer.agent, self._payer.submitter, self.name, usage, money))
+
+
+class Timed(ChatAround):
+    """Tells `note` the model and the seconds of each call that got a reply, also one that cannot be used.
+
+    What a call waits for a rate limit is not among them.
+    """
+
+    def __init__(self, chat: Chat, note: Callable[[str, float], None]) -> None:
+        super().__init__(chat)
+        self._note = note
+
+    def _call(self, call: Callable[[], R]) -> R:
+        provider, _, model = self.name.partition(":")
+        about = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
+        with tracing.span(f"chat {model}".strip(), about, client=True):
+            started = time.monotonic()
+            try:
+                said: R | NoLogprobs = call()
+            except NoLogprobs as error:
+                said = error  # nothing failed: it was asked, and says no
+            except (UselessReply, RefusedReply) as error:
+                self._told(started, error.usage)
+                raise
+            if not isinstance(said, NoLogprobs) or said.usage != Usage():  # one that was not even asked took no time
+                self._told(started, said.usage)
+        if isinstance(said, NoLogprobs):
+            raise said
+        return said
+
+    def _told(self, started: float, usage: Usage) -> None:
+        self._note(self.name, time.monotonic() - started)
+        tracing.note(tracing.tokens(usage))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memshare_broker.toml_files import load
+from memshare_broker.toml_files import TomlForm, load
 from memshare_broker.wire.messages import Usage
 
 PER = 1_000_000  # tokens that a price is for
@@ -15,10 +15,8 @@ SHIPPED = Path(__file__).with_name("prices.toml")
 """Prices of common models, with the day on which they were so."""
 
 
-class Price(BaseModel):
+class Price(TomlForm):
     """The price of a million tokens of a prompt and of a completion."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
     completion: float = Field(ge=0, allow_inf_nan=False)

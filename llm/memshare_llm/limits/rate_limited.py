@@ -6,16 +6,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from pydantic import BaseModel
 
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
+from memshare_llm.chat import Chat, FirstToken, NoLogprobs, R, RefusedReply, Reply, UselessReply
 from memshare_llm.limits.rate_limits import SharedLimit
-
-R = TypeVar("R", Reply, FirstToken)
 
 PATIENCE = 10.0  # seconds for which a call waits in its thread, where it keeps others from running
 JITTER = 5.0  # seconds; what waits does not come back all at once

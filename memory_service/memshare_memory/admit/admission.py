@@ -20,6 +20,7 @@ from memshare_memory.forget.take_out import TakeOut
 from memshare_memory.memory import Became, Cause, Memory, memory_id, saying
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.stores.pages import by_ids
 from memshare_memory.stores.store import Store, Vectors, Where, search_one
 
 NEAR_DUPLICATE = 0.98  # cosine of the prompts
@@ -46,7 +47,7 @@ class Admission:
         store, task = recall.store, graded.task
         own = memory_id(task.pool, task.prompt, task.answer)
         named = {own, *(one.id for one in task.shown)}
-        there = store.page(Where(ids=sorted(named)), len(named)).memories
+        there = list(by_ids(store, named).values())
         wrong = self._conflicts.wrong(task.pool, [one.id for one in there if one.is_statement])  # most have none
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
         memory = memory_of(graded, time.time(), because if stale else None, learnt)

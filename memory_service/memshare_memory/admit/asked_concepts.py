@@ -8,7 +8,8 @@ from memshare_broker.delivery.hops import EXTRACT, NextMessage
 from memshare_broker.wire.extractions import ExtractTask
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.stores.store import Store, Where
+from memshare_memory.stores.pages import by_ids
+from memshare_memory.stores.store import Store
 
 
 def extraction(memory: Memory, journey: str | None = None) -> NextMessage:
@@ -31,5 +32,4 @@ def needing(store: Store, memories: Iterable[Memory]) -> list[Memory]:
     Passages of documents get none by themselves: a long document would be hundreds of calls.
     """
     wanted = [memory.id for memory in memories if not memory.is_passage]
-    found = store.page(Where(ids=wanted), len(wanted)).memories if wanted else []
-    return [memory for memory in found if not memory.concepts]
+    return [memory for memory in by_ids(store, wanted).values() if not memory.concepts]

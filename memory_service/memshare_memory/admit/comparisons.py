@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.delivery.hops import COMPARE, NextMessage
 from memshare_broker.presence import is_invented
-from memshare_broker.wire.comparisons import MOST, CompareTask
+from memshare_broker.wire.comparisons import MOST, CompareTask, Said
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.stores.store import Hit, Query, Store, Where
@@ -66,4 +66,12 @@ def _lowest(memory: Memory) -> float:
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
     """The message that asks for it."""
-    return COMPARE.next(CompareTask.of(journey, memory.id, memory, others))
+    task = CompareTask(
+        journey=journey,
+        pool=memory.pool,
+        agent=memory.agent or "",
+        submitter=memory.submitter,
+        memory=Said.of(memory.id, memory.prompt, memory.answer),
+        others=tuple(Said.of(one.id, one.prompt, one.answer) for one in others),
+    )
+    return COMPARE.next(task)

@@ -18,7 +18,7 @@ from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, G
 from memshare_memory.recall.credibility import D, features
 from memshare_memory.recall.given_credit import GivenCredit
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.pages import by_ids
 
 NOTHING = np.zeros(D)  # what is credited of a context that weighs nothing
 _Task = TypeVar("_Task", AnsweredTask, VerdictTask)
@@ -116,8 +116,8 @@ def of_own_pool(recall: Recall, task: _Task) -> _Task:
     """A task from outside without what it says was shown of other pools; of its own pool, and gone, is what is gone."""
     if not is_from_outside(task) or not task.shown:
         return task
-    found = recall.store.page(Where(ids=[one.id for one in task.shown]), len(task.shown)).memories
-    elsewhere = {memory.id for memory in found if memory.pool != task.pool}
+    found = by_ids(recall.store, [one.id for one in task.shown])
+    elsewhere = {one for one, memory in found.items() if memory.pool != task.pool}
     return task.model_copy(update={"shown": tuple(one for one in task.shown if one.id not in elsewhere)})
 
 
@@ -133,5 +133,4 @@ def _once(shown: Sequence[Shown]) -> Iterable[Shown]:
 def _there(recall: Recall, shown: Sequence[Shown]) -> list[Memory]:
     """The memories that were shown and are still there, the best first."""
     places = {one.id: place for place, one in enumerate(shown)}
-    found = recall.store.page(Where(ids=list(places)), len(places)).memories if places else []
-    return sorted(found, key=lambda memory: places[memory.id])
+    return sorted(by_ids(recall.store, places.keys()).values(), key=lambda memory: places[memory.id])

@@ -15,7 +15,8 @@ from memshare_memory.memory import memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import sparse_of
-from memshare_memory.stores.store import Vectors, Where
+from memshare_memory.stores.pages import by_ids
+from memshare_memory.stores.store import Vectors
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +31,10 @@ def note_concepts(pool: Pool, extracted: Extracted) -> Outcome:
 
 def _written(pool: Pool, extracted: Extracted) -> Literal["written", "known", "gone", "changed"]:
     with pool.writing(alone_in=extracted.pool) as recall:
-        found = recall.store.page(Where(ids=[extracted.memory_id]), 1).memories
+        memory = by_ids(recall.store, [extracted.memory_id]).get(extracted.memory_id)
         vectors = recall.store.dense_of([extracted.memory_id])
-        if not found or not vectors:
+        if memory is None or not vectors:
             return "gone"
-        memory = found[0]
         if memory_id(memory.pool, memory.prompt, memory.answer) != extracted.said:
             return "changed"
         if memory.concepts:
@@ -48,8 +48,7 @@ def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outc
     """Note what a model said of each pair, but for those of which a memory was forgotten meanwhile."""
     compared = pairs.compared
     with pool.writing() as recall:
-        ids = [compared.memory_id, *pairs.others]
-        there = {memory.id for memory in recall.store.page(Where(ids=ids), len(ids)).memories}
+        there = by_ids(recall.store, [compared.memory_id, *pairs.others])
         others = [one for one in pairs.others if one in there] if compared.memory_id in there else []
         Conflicts(client).note(pairs.pool, compared, others)
     return Outcome(NotedPairs(memory_id=compared.memory_id, noted=len(others)), ended="noted" if others else "gone")

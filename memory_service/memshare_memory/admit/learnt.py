@@ -14,6 +14,7 @@ from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
 from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.pages import by_ids
 from memshare_memory.stores.store import Store, Where, search_one
 
 SAME_STATEMENT = 0.95  # cosine of two statements from one source that say the same in other words
@@ -34,8 +35,7 @@ def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, conc
     """
     new = [_memory(task, learnt) for learnt in task.learnt]
     vectors = recall.vectors(new) if new else []
-    ids = [memory.id for memory in new]
-    known = {one.id: one for one in recall.store.page(Where(ids=ids), len(ids)).memories} if ids else {}
+    known = by_ids(recall.store, [memory.id for memory in new])
     memories, following = list[Memory](), list[NextMessage]()
     for memory, vector in zip(new, vectors, strict=True):
         there = known.get(memory.id) or _told_before(recall.store, memory, vector.dense)

@@ -27,7 +27,8 @@ from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.lift import LiftSums
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.store import Store, Where
+from memshare_memory.stores.pages import by_ids
+from memshare_memory.stores.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +98,7 @@ class SettleStage:
     def _count_lift(self, store: Store, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> None:
         """Count the task in the lift of the memories that are still there: those shown, or the one withheld."""
         task = graded.task
-        counted = shown if task.withheld is None else store.page(Where(ids=[task.withheld.id]), 1).memories
-        ids_of = [memory.id for memory in counted]
+        ids_of = [one.id for one in shown] if task.withheld is None else list(by_ids(store, [task.withheld.id]))
         self._lift.count(task.pool, journey, graded.score.total, ids_of, withheld=task.withheld is not None)
 
     def _keep_learnt(self, task: AnsweredTask) -> StoredStatements:
@@ -134,8 +134,7 @@ def _regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID) 
     """
     task, score = graded.task, graded.score
     with pool.writing(alone_in=task.pool) as recall:
-        found = recall.store.page(Where(ids=[memory]), 1).memories
-        before = found[0] if found else None
+        before = by_ids(recall.store, [memory]).get(memory)
         if before is None or (before.prompt, before.answer) != (task.prompt, task.answer):
             reason = "the memory is gone, or says something else by now"
             return _ended("not kept", reason, memory)

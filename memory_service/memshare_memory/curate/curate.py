@@ -16,12 +16,13 @@ from memshare_memory.curate.comparing import ComparisonRequests, Send
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.curate.stale import derived_from, make_stale, no_longer_stale, stale_once
 from memshare_memory.curate.write import write
-from memshare_memory.forget.credit_snapshot import Worths, by_pool
+from memshare_memory.forget.worths import Worths, by_pool
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.conflicts import MemoryConflict, Rivals, Verdict
 from memshare_memory.recall.credibility_ranking import CredibilityEstimate, CredibilityRanking
-from memshare_memory.stores.store import Store, Where
+from memshare_memory.stores.pages import by_ids
+from memshare_memory.stores.store import Store
 
 
 def _send_nothing(_messages: Sequence[NextMessage]) -> None:
@@ -101,7 +102,7 @@ class Curate:
     def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
         """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
         with self._pool.writing() as recall:
-            readable = {memory.id for memory in recall.store.page(Where(ids=ids), len(ids)).memories} if ids else set()
+            readable = by_ids(recall.store, ids)
             gone = [one for one in dict.fromkeys(ids) if one not in readable]
             recall.store.delete(gone)
         return gone
@@ -109,7 +110,7 @@ class Curate:
     def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, CredibilityEstimate, Rivals]]:
         """Memories with their credibility and their rivals; unknown ids are left out."""
         found = []
-        for pool, memories in by_pool(self._pool().store.page(Where(ids=ids), len(ids)).memories if ids else []):
+        for pool, memories in by_pool(by_ids(self._pool().store, ids).values()):
             rivals = self._ranking.conflicts.rivals(pool, [memory.id for memory in memories])
             for memory, how in zip(memories, self._ranking.credibilities(pool, memories), strict=True):
                 found.append((memory, how, rivals.get(memory.id, {})))
@@ -149,7 +150,7 @@ class Curate:
 
 
 def _get(store: Store, memory: UUID) -> Memory:
-    found = store.page(Where(ids=[memory]), 1).memories
-    if not found:
+    found = by_ids(store, [memory]).get(memory)
+    if found is None:
         raise BadInput(f"No memory has the id {str(memory)!r}. `memshare memories list` shows them.")
-    return found[0]
+    return found

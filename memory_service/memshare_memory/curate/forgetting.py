@@ -28,16 +28,16 @@ from memshare_memory.forget.answers import (
     RestoredMemories,
     TrashPage,
 )
-from memshare_memory.forget.credit_snapshot import CreditSnapshot, Worths
 from memshare_memory.forget.reviews import drop_question_concepts, drop_questions, drop_summaries
 from memshare_memory.forget.take_out import TakeOut
 from memshare_memory.forget.trash import Trash
+from memshare_memory.forget.worths import Worths
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.given_credit import GivenCredit, less
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.pages import every
+from memshare_memory.stores.pages import by_ids, every
 from memshare_memory.stores.store import Where
 
 EXAMPLES = 5  # memories that a preview shows
@@ -103,15 +103,12 @@ class Forgetting:
     def restore(self, request: RestoreForgotten) -> RestoredMemories:
         """Take memories back out of the trash: their text, score, status and credibility are as they were."""
         found = self._asked_for(request)
-        store = self._pool().store
-        pool_has = {one.id: one for one in store.page(Where(ids=list(found)), len(found)).memories} if found else {}
+        pool_has = by_ids(self._pool().store, found.keys())
         back = {one: item for one, item in found.items() if one not in pool_has}
         write(self._pool, self._client, [item.memory for item in back.values()])
-        rivals = sorted({rival for item in back.values() for rival in item.rivals})
-        there = {one.id for one in self._pool().store.page(Where(ids=rivals), len(rivals)).memories} if rivals else ()
+        there = by_ids(self._pool().store, {rival for item in back.values() for rival in item.rivals})
         for item in back.values():
-            worth = CreditSnapshot(**item.model_dump(include=set(CreditSnapshot._fields)))
-            self._worths.put_back(item.memory, worth, there)
+            self._worths.put_back(item.memory, item, there)
         with self._pool.writing() as recall:
             no_longer_stale(recall, {one for item in back.values() for one in item.made_stale}, back, "forgotten")
         self._ranking.note(self._pool().store, back.keys())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator
 from typing import Any
 from uuid import UUID
@@ -17,13 +16,12 @@ from memshare_broker.delivery.packed_json import unpack
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.forget.answers import Purged
-from memshare_memory.forget.reviews import forget_person
+from memshare_memory.forget.reviews import UUID_TEXT, forget_person
 from memshare_memory.recall.trust import forget_trust
 
 RESULT = "celery-task-meta-"  # Celery's key of a task's result
 RECALLED = "memshare:recalled:"
 """Key of what was recalled at a door: who asked, the task, and the memories that were shown."""
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def remove_traces(
@@ -74,7 +72,7 @@ class _Wanted:
         """Whether a record of a journey tells of any of it."""
         if journey in self.tasks or (self._submitter is not None and self._submitter in _submitters(record)):
             return True
-        return bool(self.memories) and not self.memories.isdisjoint(_UUID.findall(json.dumps(record)))
+        return bool(self.memories) and not self.memories.isdisjoint(UUID_TEXT.findall(json.dumps(record)))
 
 
 def _submitters(value: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ import redis
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.pages import by_ids
 
 BATCH = 256  # memories that are encoded in one call and written in one operation
 
@@ -27,7 +27,7 @@ def write(pool: Pool, client: redis.Redis, memories: Sequence[Memory], *, keep_e
 def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_existing: bool) -> list[Memory]:
     """The texts are encoded before the gate, which alone a closed gate keeps waiting."""
     recall = pool()
-    known = {memory.id: memory for memory in recall.store.page(Where(ids=[one.id for one in batch]), BATCH).memories}
+    known = by_ids(recall.store, [one.id for one in batch])
     wanted = [
         _with_concepts(memory, known.get(memory.id)) for memory in batch if not (keep_existing and memory.id in known)
     ]

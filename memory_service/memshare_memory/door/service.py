@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 from uuid import UUID
+
+import numpy as np
 
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.curate.curate import Curate
@@ -19,15 +23,17 @@ from memshare_memory.door.messages import (
     MemoryPage,
     PageRequest,
     RawMemories,
+    RawMemory,
     RawRequest,
     SearchRequest,
     Stats,
 )
-from memshare_memory.door.raw import raw_memories
 from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.bm25 import query
-from memshare_memory.stores.store import MOST_ORDERED, Where, search_one
+from memshare_memory.stores.pages import by_ids
+from memshare_memory.stores.points import WHOLE, problem
+from memshare_memory.stores.store import MOST_ORDERED, RawPoint, Where, search_one
 
 
 class Service:
@@ -92,7 +98,7 @@ class Service:
         store = self._pool().store
         if request.order is not None and request.skip is not None:
             ids = store.order_ids(request.where, request.order, MOST_ORDERED)[request.skip :][: request.limit]
-            found = {one.id: one for one in store.page(Where(ids=ids), request.limit).memories} if ids else {}
+            found = by_ids(store, ids)
             return MemoryPage(memories=tuple(found[one] for one in ids if one in found), after=None)
         page = store.page(request.where, request.limit, request.after, order=request.order)
         return MemoryPage(memories=tuple(page.memories), after=page.after)
@@ -102,7 +108,21 @@ class Service:
         return {field: store.count(request.where, field) for field in request.by}
 
     def _raw(self, request: RawRequest) -> RawMemories:
-        return raw_memories(self._pool(), request)
+        recall = self._pool()
+        page = recall.store.raw(request.limit, request.after, text_alone=request.only == "digests")
+        if request.only == "digests":
+            digests, found = {str(point.id): _digest(point) for point in page.points}, []
+        else:
+            digests, found = {}, [_whole(point, recall.encoder_name) for point in page.points]
+        if request.only == "damaged":
+            found = [one for one in found if one.problem is not None]
+        return RawMemories(
+            memories=tuple(found),
+            digests=digests,
+            seen=len(page.points),
+            after=page.after,
+            encoder=recall.encoder_name,
+        )
 
     def _stats(self, _: None) -> Stats:
         store = self._pool().store
@@ -128,3 +148,26 @@ class Service:
             )
             for memory, known, rivals in judged
         ]
+
+
+def _whole(point: RawPoint, encoder: str) -> RawMemory:
+    wrong = problem(point)
+    dense = point.dense if point.dense is not None and np.isfinite(point.dense).all() else None
+    return RawMemory(
+        id=point.id,
+        digest=_digest(point),
+        text=None if wrong else point.payload[WHOLE],
+        dense=None if dense is None else Embedding.pack(encoder, dense),
+        fields=_plain(point.payload) if wrong else None,
+        problem=wrong,
+    )
+
+
+def _digest(point: RawPoint) -> str:
+    return blake2b(str(point.payload.get(WHOLE)).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def _plain(payload: dict[str, Any]) -> dict[str, Any]:
+    """A payload as JSON takes it, whatever is in it."""
+    plain: dict[str, Any] = json.loads(json.dumps(payload, default=str), parse_constant=str)
+    return plain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def may_have_gpu(devices: Path = Path("/dev"), torch: str | None = None) -> bool
     """
     if platform.system() == "Darwin":
         return platform.machine() == "arm64"
-    return not _is_cpu_only(torch) and any(_any(devices.glob(pattern)) for pattern in GPU_FILES)
+    return not _is_cpu_only(torch) and any(True for pattern in GPU_FILES for _ in devices.glob(pattern))
 
 
 def torch_device(name: str | None) -> str:
@@ -58,7 +57,3 @@ def _is_cpu_only(torch: str | None) -> bool:
         return (torch or version("torch")).endswith("+cpu")
     except PackageNotFoundError:
         return True
-
-
-def _any(found: Iterable[Path]) -> bool:
-    return next(iter(found), None) is not None

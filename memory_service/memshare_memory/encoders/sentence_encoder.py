@@ -16,8 +16,6 @@ from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-__all__ = ["BUNDLED", "SentenceTransformerEncoder", "bundled_folder", "cannot_be_loaded", "load_model", "torch_device"]
-
 LARGEST_BATCH = 64
 
 

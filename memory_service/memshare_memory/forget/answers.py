@@ -10,19 +10,24 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory
 
 
-class ForgottenMemory(Message):
+class CreditSnapshot(Message):
+    """What a memory has been worth, and what contradicts it."""
+
+    arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
+    given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
+    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
+    right: tuple[UUID, ...] = Field(default=(), description="of these over which a person said that it is right")
+    wrong: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right")
+
+
+class ForgottenMemory(CreditSnapshot):
     """A memory in the trash. Times are Unix times in seconds."""
 
     memory: Memory
     forgotten: float
     until: float = Field(description="when it goes for good")
-    arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
-    given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
-    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
     made_stale: tuple[UUID, ...] = Field(default=(), description="what was written from it")
-    confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
-    right: tuple[UUID, ...] = Field(default=(), description="of these over which a person said that it is right")
-    wrong: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right")
 
 
 class ForgetPreview(Message):

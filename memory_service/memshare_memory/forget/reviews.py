@@ -30,7 +30,7 @@ SUMMARIZED = "memshare:concepts:summarized"
 QUESTION_CONCEPTS = "memshare:concepts:question:"
 """Of a pool and a question's digest: the concepts that a model named for it, with an end."""
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def drop_cards(client: redis.Redis, memories: Collection[UUID]) -> None:
@@ -73,5 +73,5 @@ def forget_person(client: redis.Redis, person: str) -> None:
 def _drop_that_name(client: redis.Redis, key: str, names: Collection[str]) -> None:
     """Remove the fields of a hash whose text has one of these ids."""
     kept = client.hgetall(key).items()
-    if gone := [str(field) for field, text in kept if not set(_UUID.findall(str(text))).isdisjoint(names)]:
+    if gone := [str(field) for field, text in kept if not set(UUID_TEXT.findall(str(text))).isdisjoint(names)]:
         client.hdel(key, *gone)

@@ -9,9 +9,9 @@ from uuid import UUID
 import redis
 
 from memshare_memory.forget.answers import ForgottenMemory
-from memshare_memory.forget.credit_snapshot import Worths
 from memshare_memory.forget.reviews import drop_cards, drop_summaries
 from memshare_memory.forget.trash import KEEP_SECONDS, Trash
+from memshare_memory.forget.worths import Worths
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Store
 
@@ -34,7 +34,7 @@ class TakeOut:
                     forgotten=now,
                     until=now + KEEP_SECONDS,
                     made_stale=tuple(child.id for child in made_stale.get(memory.id, ())),
-                    **worths[memory.id]._asdict(),
+                    **dict(worths[memory.id]),
                 )
                 for memory in memories
             ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 import redis
@@ -23,9 +23,8 @@ _AT_ONCE = 500
 class Trash:
     """The trash of one Redis."""
 
-    def __init__(self, client: redis.Redis, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._clock = clock
 
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""
@@ -38,7 +37,7 @@ class Trash:
 
     def ids(self, prefix: str = "") -> list[UUID]:
         """The forgotten memories whose id begins with a prefix, the last one forgotten first."""
-        self._client.zremrangebyscore(INDEX, 0, self._clock())
+        self._client.zremrangebyscore(INDEX, 0, time.time())
         found = map(str, self._client.zrange(INDEX, 0, -1, desc=True))
         return [UUID(one) for one in found if one.startswith(prefix)]
 

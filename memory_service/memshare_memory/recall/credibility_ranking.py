@@ -14,7 +14,8 @@ from memshare_memory.recall.bandit_arms import Arms, read_arms
 from memshare_memory.recall.conflicts import Conflicts, Rivals, read_rivals
 from memshare_memory.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
 from memshare_memory.recall.rivalry import Strength, Weaker, behind_rivals, beside_proven_rivals, weaker
-from memshare_memory.stores.store import Hit, Store, Where
+from memshare_memory.stores.pages import by_ids
+from memshare_memory.stores.store import Hit, Store
 
 
 class CredibilityEstimate(NamedTuple):
@@ -49,9 +50,7 @@ class CredibilityRanking:
 
     def note(self, store: Store, ids: Collection[UUID]) -> None:
         """Let the store find some memories by how credible they are now."""
-        wanted = sorted(ids)
-        if wanted:
-            self.note_of(store, store.page(Where(ids=wanted), len(wanted)).memories)
+        self.note_of(store, list(by_ids(store, ids).values()))
 
     def note_of(self, store: Store, memories: Sequence[Memory]) -> None:
         """The same for memories that were read already."""
@@ -105,7 +104,7 @@ class CredibilityRanking:
             for hit, arm in zip(task.hits, look.arms, strict=True)
         }
         if missing := sorted(wanted - known.keys()):
-            others = store.page(Where(ids=missing), len(missing)).memories
+            others = by_ids(store, missing).values()
             for pool in {memory.pool for memory in others}:
                 of_pool = [memory for memory in others if memory.pool == pool and memory.status == "active"]
                 arms = self.arms.of(pool, [memory.id for memory in of_pool])

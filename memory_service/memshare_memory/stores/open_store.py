@@ -45,11 +45,11 @@ def layout_in_use(settings: Settings) -> Layout | None:
     """What the pool was made for; None while there is none."""
     if not settings.qdrant_url:
         return layout_of(data_folder.in_use(settings.data))
-    from memshare_memory.stores.server.server_collection import ALIAS, layout_behind
+    from memshare_memory.stores.server.server_collection import layout_behind
     from memshare_memory.stores.server.server_connection import connected
 
     with connected(settings.qdrant_url, _key(settings)) as client:
-        layout = layout_behind(client, ALIAS, settings.qdrant_url)
+        layout = layout_behind(client, settings.qdrant_url)
         client.close()
         return layout
 
@@ -59,11 +59,11 @@ def put_in_use(settings: Settings, layout: Layout) -> None:
     if not settings.qdrant_url:
         data_folder.put_in_use(settings.data, layout)
         return
-    from memshare_memory.stores.server.server_collection import ALIAS, turn_alias
+    from memshare_memory.stores.server.server_collection import turn_alias
     from memshare_memory.stores.server.server_connection import connected
 
     with connected(settings.qdrant_url, _key(settings)) as client:
-        turn_alias(client, layout, ALIAS)
+        turn_alias(client, layout)
         client.close()
 
 

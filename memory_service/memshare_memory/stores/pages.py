@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Protocol, TypeVar
 from uuid import UUID
 
@@ -25,6 +25,12 @@ P = TypeVar("P", bound=Paged)
 def every(store: Store, where: Where) -> Iterator[Memory]:
     """All memories that are meant, in the order of their ids."""
     return (memory for page in pages(lambda after: store.page(where, _PAGE, after)) for memory in page.memories)
+
+
+def by_ids(store: Store, ids: Collection[UUID]) -> dict[UUID, Memory]:
+    """Those of some memories that there are, in the order of their ids."""
+    found = store.page(Where(ids=list(ids)), len(ids)).memories if ids else []
+    return {memory.id: memory for memory in found}
 
 
 def pages(fetch: Callable[[UUID | None], P]) -> Iterator[P]:

@@ -22,9 +22,11 @@ import torch
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
+from memshare_memory.encoders.device import torch_device
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.encoder_name import bundled_folder
 from memshare_memory.encoders.reach import within_reach
-from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder, bundled_folder, torch_device
+from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.pool.encoder_generation import encoder_named
 from memshare_memory.pool.encoder_names import first_name, folder_of, tuned_name
 from memshare_memory.pool.move import Pages

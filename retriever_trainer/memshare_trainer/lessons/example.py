@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from memshare_memory.recall.adapter import Adapter
-from memshare_trainer.lessons.ranking_quality import Array, RankingComparison, compare
+from memshare_trainer.lessons.ranking_quality import Array
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,3 @@ def gains_of(examples: Sequence[Example]) -> list[Array]:
     known = [float(one.gains[0]) for one in examples if not one.is_lesson]
     usual = np.float32(np.mean(known) if known else 0.5)
     return [np.where(np.isnan(one.gains), usual, one.gains) for one in examples]
-
-
-def compare_adapters(examples: Sequence[Example], before: Adapter, after: Adapter) -> RankingComparison:
-    """How well two versions rank what neither was trained on; raises `ValueError` without examples."""
-    if not examples:
-        raise ValueError("there are no examples to compare on")
-    return compare(gains_of(examples), scores(before, examples), scores(after, examples))

@@ -164,7 +164,7 @@ def _require_most_graded(lab: Lab) -> None:
 def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     # torch and transformers take seconds to import.
     from memshare.evaluation.likeness import f1_scores
-    from memshare_memory.encoders.sentence_encoder import bundled_folder
+    from memshare_memory.encoders.encoder_name import bundled_folder
 
     # What is not verified or was given up says nothing, which is like nothing.
     pairs = list(dict.fromkeys((_said(one), one.reference) for one in lab.measured))

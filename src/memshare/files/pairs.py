@@ -106,7 +106,7 @@ def is_document(file: Path) -> bool:
 
 def read_statements(file: Path, pool: str, submitter: str) -> PairsFile:
     """A statement for each paragraph of the main text; long ones are cut where a sentence ends."""
-    from memshare_agents.reasoning.sources import pieces
+    from memshare_agents.reasoning.sources.cutting import pieces
     from memshare_agents.reasoning.sources.documents import SUFFIXES
     from memshare_agents.reasoning.sources.extract_text import page_of
 

@@ -14,7 +14,8 @@ from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
 from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import Example, compare_adapters, scores
+from memshare_trainer.lessons.example import Example, gains_of, scores
+from memshare_trainer.lessons.ranking_quality import compare
 
 DIMENSION = 6
 
@@ -98,7 +99,7 @@ def test_what_lessons_have_in_common_is_learnt_for_lessons_that_are_new() -> Non
     for first in range(200):
         state = step(state, [leaning(first % 50 + place) for place in range(4)], words)
 
-    found = compare_adapters(unseen, Adapter(), adapter(state))
+    found = compare(gains_of(unseen), scores(Adapter(), unseen), scores(adapter(state), unseen))
     assert found.first.after > found.first.before + 0.2
     assert state.steps == 200
 
@@ -220,6 +221,7 @@ def test_what_stood_beside_a_followed_memory_gains_what_is_usual() -> None:
     beside_first = replace(helped, documents=np.stack([-helped.query, helped.query]))
     it_first = replace(misled, documents=np.stack([misled.query, -misled.query]))
 
-    found = compare_adapters([beside_first, it_first], Adapter(), Adapter())
+    examples = [beside_first, it_first]
+    found = compare(gains_of(examples), scores(Adapter(), examples), scores(Adapter(), examples))
 
     assert found.first.before == (0.5 + 0) / 2

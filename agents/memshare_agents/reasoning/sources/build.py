@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from memshare_agents.reasoning.sources.browser import Browser
 from memshare_agents.reasoning.sources.documents import Documents
+from memshare_agents.reasoning.sources.extract_text import SourcePage, page_of
 from memshare_agents.reasoning.sources.fetch import Fetcher
 from memshare_agents.reasoning.sources.indexing import index
 from memshare_agents.reasoning.sources.library import Library
 from memshare_agents.reasoning.sources.passages import pool_of
 from memshare_agents.reasoning.sources.searxng import SearXNG
-from memshare_agents.reasoning.sources.web_search import WebSearch
 from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.settings.forms import parse_networks
 from memshare_broker.steady_thread import steady_thread
 from memshare_memory.door.client import MemoryClient
 
 PATIENCE = 120  # seconds that a worker waits for the memory service, which may start at the same time
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+
+
+class Browser:
+    """Reads the documents of the settings, and web pages by http and https. Safe to use from many threads."""
+
+    def __init__(self, documents: Documents | None, fetcher: Fetcher) -> None:
+        self._documents = documents
+        self._fetcher = fetcher
+
+    def read(self, source: str) -> SourcePage:
+        """The page of a URL, or of a document by its path.
+
+        Raises `BadInput` for what is neither, `TryAgain` for what may work later and `GiveUp` for what never will:
+        missing pages, refused addresses, other kinds of files, exceeded limits.
+        """
+        source = source.strip()
+        if _SCHEME.match(source):
+            url, body = self._fetcher.fetch(source)
+            return page_of(url, body.data, body.kind, body.charset)
+        if self._documents is None:
+            raise BadInput(f"{source[:200]!r} is no URL, and there are no documents: MEMSHARE_DOCUMENTS is not set.")
+        return self._documents.page(source, self._documents.data(source))
 
 
 @dataclass(frozen=True)
@@ -30,7 +55,7 @@ class Sources:
 
     library: Library | None
     browser: Browser
-    web: WebSearch | None
+    web: SearXNG | None
 
 
 def documents_of(settings: Settings) -> Documents:

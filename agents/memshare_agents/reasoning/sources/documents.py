@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from memshare_agents.reasoning.sources.extract_text import Kind, page_of
-from memshare_agents.reasoning.sources.page import SourcePage
+from memshare_agents.reasoning.sources.extract_text import Kind, SourcePage, page_of
 from memshare_broker.errors import BadInput, GiveUp
 
 SUFFIXES: dict[str, Kind] = {

@@ -1,4 +1,4 @@
-"""The main text of HTML, PDF and plain text."""
+"""A page: what is left of HTML, PDF and plain text when markup and boilerplate are gone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from typing import Literal
 
 from memshare_agents.reasoning.parsing.processes import parse
-from memshare_agents.reasoning.sources.page import SourcePage, one_line
 from memshare_broker.errors import GiveUp
+from memshare_broker.wire.messages import Message
 
 Kind = Literal["html", "pdf", "plain"]
 
@@ -21,6 +21,7 @@ KINDS: dict[str, Kind] = {
 }
 """The content types that can be read."""
 
+MAX_TITLE = 200
 MAX_TEXT = 1_000_000
 """Characters that are kept of one source."""
 
@@ -29,6 +30,20 @@ _CHARSET = re.compile(
     r"(utf[-_]?(8|16)|(us-)?ascii|iso-?8859-\d+|latin-?1|(windows|cp)-?125\d|koi8-[ru]|gb\w+|big5\w*|euc-\w+|shift_jis)",
     re.IGNORECASE,
 )
+
+
+class SourcePage(Message):
+    """The main text of one source: a document's name or a page's URL, after its redirects."""
+
+    source: str
+    title: str
+    text: str
+
+
+def one_line(text: str) -> str:
+    """A title on one line, without control characters and of at most `MAX_TITLE` characters."""
+    printable = "".join(sign if sign.isprintable() else " " for sign in text)
+    return " ".join(printable.split())[:MAX_TITLE]
 
 
 def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> SourcePage:

@@ -11,8 +11,6 @@ from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.stores.store import Where
 
-__all__ = ["Library", "Passage"]
-
 LOOK_AGAIN, HOLD = 3.0, "documents"  # seconds until a task is tried again that waits for its documents
 
 

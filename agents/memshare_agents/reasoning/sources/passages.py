@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 from memshare_agents.reasoning.sources.cutting import pieces
-from memshare_agents.reasoning.sources.page import SourcePage
+from memshare_agents.reasoning.sources.extract_text import SourcePage
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_memory.door.messages import Found
 from memshare_memory.memory import Memory

@@ -7,9 +7,9 @@ import logging
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from memshare_agents.reasoning.sources.page import one_line
-from memshare_agents.reasoning.sources.web_search import SearchLink
+from memshare_agents.reasoning.sources.extract_text import one_line
 from memshare_broker.errors import GiveUp, Reason, TryAgain
+from memshare_broker.wire.messages import Message
 from memshare_llm.providers.http_client import ReplyTooLong, open_client
 from memshare_llm.providers.http_errors import retry_after
 
@@ -19,6 +19,14 @@ MAX_QUERY = 500
 MAX_SNIPPET = 500
 
 _CONNECTIONS = 8
+
+
+class SearchLink(Message):
+    """A page that a search found; the snippet is what the engine shows of it."""
+
+    url: str
+    title: str
+    snippet: str
 
 
 class _Result(BaseModel):
@@ -33,7 +41,10 @@ class _Results(BaseModel):
 
 
 class SearXNG:
-    """The JSON interface of a SearXNG server; its settings must list `json` under `search.formats`."""
+    """The JSON interface of a SearXNG server; its settings must list `json` under `search.formats`.
+
+    Safe to use from many threads.
+    """
 
     def __init__(self, url: str, seconds: float) -> None:
         """`seconds` is the time limit of one search."""
@@ -41,6 +52,7 @@ class SearXNG:
         self._client = open_client(timeout=seconds, connections=_CONNECTIONS)
 
     def search(self, query: str, k: int) -> list[SearchLink]:
+        """The best k links, best first; raises `TryAgain` for what may work later and `GiveUp` for what never will."""
         try:
             response = self._client.get(self._url, params={"q": query[:MAX_QUERY], "format": "json"})
         except httpx2.TimeoutException as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 import qdrant_edge as edge
 
 from memshare_memory.stores import points
+from memshare_memory.stores.edge import edge_requests
 from memshare_memory.stores.edge.engine_damage import no_panic
 
 log = logging.getLogger(__name__)
@@ -19,8 +20,6 @@ for less than 10 MB of vectors, which are 6,700 of the bundled encoder."""
 _LINKED = ("pool", "status")
 """Fields by which the vector index is linked as well, so that it is as good for one pool as for all. Every search
 names these; each further one makes building slower, by half with all of them."""
-
-_AT_ONCE = 1_000  # memories that are read at once
 
 
 def build(shard: edge.EdgeShard, folder: Path) -> None:
@@ -55,12 +54,7 @@ def _index(key: str) -> edge.KeywordIndexParams | edge.FloatIndexParams | edge.I
 
 def _add_fields(shard: edge.EdgeShard) -> None:
     """Write the fields by which memories are found, where points of an older pool lack some."""
-    after: edge.PointId | None = None
-    while True:
-        wanted = [points.WHOLE, points.CREDIBILITY]
-        found, after = shard.scroll(edge.ScrollRequest(offset=after, limit=_AT_ONCE, with_payload=wanted))
-        for one in found:
+    for page in edge_requests.pages(shard, [points.WHOLE, points.CREDIBILITY]):
+        for one in page:
             if fields := points.completed(one.id, one.payload):
                 shard.update(edge.UpdateOperation.set_payload([one.id], fields))
-        if after is None:
-            return

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 import qdrant_edge as edge
 
 from memshare_memory.stores import points
 from memshare_memory.stores.store import EXACT, MOST_VALUES, CountKey, Layout, Order, Query, Vectors, Where
+
+_PAGE = 1_000  # points
 
 
 def config(layout: Layout) -> edge.EdgeConfig:
@@ -49,6 +52,19 @@ def request(query: Query) -> edge.QueryRequest:
         with_payload=[points.WHOLE],
         with_vector=[points.DENSE],
     )
+
+
+def pages(
+    shard: edge.EdgeShard, payload: list[str] | bool, vectors: list[str] | bool = False
+) -> Iterator[list[edge.Record]]:
+    """All points of an engine with some of their fields and vectors, a page at a time."""
+    after: edge.PointId | None = None
+    while True:
+        request = edge.ScrollRequest(offset=after, limit=_PAGE, with_payload=payload, with_vector=vectors)
+        found, after = shard.scroll(request)
+        yield found
+        if after is None:
+            return
 
 
 def sorting(order: Order | None) -> edge.OrderBy | None:

@@ -13,11 +13,9 @@ from typing import cast
 import qdrant_edge as edge
 
 from memshare_broker.errors import Unreachable
-from memshare_memory.stores.edge import edge_folder, edge_indexes
+from memshare_memory.stores.edge import edge_folder, edge_indexes, edge_requests
 from memshare_memory.stores.edge.edge_opening import loaded
 from memshare_memory.stores.store import Layout
-
-_AT_ONCE = 1_000  # memories
 
 
 def rewritten(folder: Path, shard: edge.EdgeShard) -> edge.EdgeShard:
@@ -60,16 +58,11 @@ def _copy(shard: edge.EdgeShard, folder: Path, fresh: Path, layout: Layout) -> N
     fresh.mkdir()
     target = loaded(folder, fresh, layout)
     edge_indexes.build(target, folder)  # while it is empty, or it would take noted credibility for none
-    after: edge.PointId | None = None
-    while True:
-        request = edge.ScrollRequest(offset=after, limit=_AT_ONCE, with_payload=True, with_vector=True)
-        found, after = shard.scroll(request)
-        copies = [edge.Point(one.id, cast("dict[str, edge.NamedVector]", one.vector), one.payload) for one in found]
+    for page in edge_requests.pages(shard, payload=True, vectors=True):
+        copies = [edge.Point(one.id, cast("dict[str, edge.NamedVector]", one.vector), one.payload) for one in page]
         if copies:
             edge_folder.require_room(folder)
             target.update(edge.UpdateOperation.upsert_points(copies, None, edge.UpdateMode.Upsert))
-        if after is None:
-            break
     edge_indexes.build(target, folder)
     target.flush()
     target.close()

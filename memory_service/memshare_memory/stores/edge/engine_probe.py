@@ -16,10 +16,10 @@ from pydantic import ValidationError
 
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores import points
+from memshare_memory.stores.edge import edge_requests
 from memshare_memory.stores.edge.engine_damage import damaged
 from memshare_memory.stores.edge.tally import Sum, digest
 
-_PAGE = 1_000
 _LONGEST = 900.0  # seconds
 _LAST_WORDS = 300  # characters
 
@@ -66,15 +66,7 @@ def sum_of(shard: edge.EdgeShard) -> Sum:
 
 
 def _every(shard: edge.EdgeShard, vectors: list[str]) -> Iterator[edge.Record]:
-    after = None
-    while True:
-        request = edge.ScrollRequest(
-            offset=after, limit=_PAGE, with_payload=[points.WHOLE, "pool"], with_vector=vectors
-        )
-        found, after = shard.scroll(request)
-        yield from found
-        if after is None:
-            return
+    return (one for page in edge_requests.pages(shard, [points.WHOLE, "pool"], vectors) for one in page)
 
 
 def main() -> None:

@@ -12,53 +12,54 @@ from memshare_memory.stores.store import Layout
 from memshare_memory.stores.store_metadata import StoreMetadata, place_of, require_same
 
 ALIAS = "memshare"
+"""It names the collection in use."""
 
 _CONFLICT = 409
 _AT_ONCE = 256  # memories
 
 
-def current_collection(client: QdrantClient, layout: Layout, alias: str, address: str) -> str:
+def current_collection(client: QdrantClient, layout: Layout, address: str) -> str:
     """The collection behind the alias, made if need be; any number of processes may do this at once.
 
     Raises `BadInput` where it holds another encoder's vectors.
     """
     wanted = StoreMetadata.of(layout)
-    name = _behind(client, alias)
+    name = _behind(client)
     if name is None:
-        _create(client, _named(alias, layout), wanted)
-        turn_alias(client, layout, alias)
-        name = _behind(client, alias) or _named(alias, layout)
-    return _checked(client, name, wanted, alias, address)
+        _create(client, _named(layout), wanted)
+        turn_alias(client, layout)
+        name = _behind(client) or _named(layout)
+    return _checked(client, name, wanted, address)
 
 
-def collection_beside(client: QdrantClient, layout: Layout, alias: str, address: str) -> str:
+def collection_beside(client: QdrantClient, layout: Layout, address: str) -> str:
     """The collection for a layout, made if need be, whatever the alias names."""
-    _create(client, _named(alias, layout), StoreMetadata.of(layout))
-    return _checked(client, _named(alias, layout), StoreMetadata.of(layout), alias, address)
+    _create(client, _named(layout), StoreMetadata.of(layout))
+    return _checked(client, _named(layout), StoreMetadata.of(layout), address)
 
 
-def turn_alias(client: QdrantClient, layout: Layout, alias: str) -> None:
+def turn_alias(client: QdrantClient, layout: Layout) -> None:
     """Let the alias name the collection for a layout, in one step."""
-    pointing = models.CreateAlias(collection_name=_named(alias, layout), alias_name=alias)
+    pointing = models.CreateAlias(collection_name=_named(layout), alias_name=ALIAS)
     changes: list[models.AliasOperations] = [models.CreateAliasOperation(create_alias=pointing)]
-    if _behind(client, alias):
-        changes.insert(0, models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)))
+    if _behind(client):
+        changes.insert(0, models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=ALIAS)))
     client.update_collection_aliases(changes)
 
 
-def layout_behind(client: QdrantClient, alias: str, address: str) -> Layout | None:
+def layout_behind(client: QdrantClient, address: str) -> Layout | None:
     """What the collection that the alias names was made for; None where there is no alias."""
-    name = _behind(client, alias)
-    return _metadata_of(client.get_collection(name), name, alias, address).layout if name else None
+    name = _behind(client)
+    return _metadata_of(client.get_collection(name), name, address).layout if name else None
 
 
-def _named(alias: str, layout: Layout) -> str:
-    return f"{alias}-{place_of(layout)}"
+def _named(layout: Layout) -> str:
+    return f"{ALIAS}-{place_of(layout)}"
 
 
-def _checked(client: QdrantClient, name: str, wanted: StoreMetadata, alias: str, address: str) -> str:
+def _checked(client: QdrantClient, name: str, wanted: StoreMetadata, address: str) -> str:
     info = client.get_collection(name)
-    found = _metadata_of(info, name, alias, address)
+    found = _metadata_of(info, name, address)
     require_same(found, wanted, _place(name, address), "give MEMSHARE_QDRANT_URL another server")
     if any(key not in info.payload_schema for key in points.ADDED):
         _add_fields(client, name)
@@ -85,13 +86,13 @@ def _add_fields(client: QdrantClient, name: str) -> None:
             return
 
 
-def _metadata_of(info: models.CollectionInfo, name: str, alias: str, address: str) -> StoreMetadata:
+def _metadata_of(info: models.CollectionInfo, name: str, address: str) -> StoreMetadata:
     try:
         return StoreMetadata.model_validate(info.config.metadata)
     except ValidationError as error:
         raise BadInput(
             f"{_place(name, address)} does not say what it was made for: it is not memshare's. Point the alias"
-            f" {alias!r} elsewhere, or give MEMSHARE_QDRANT_URL another server."
+            f" {ALIAS!r} elsewhere, or give MEMSHARE_QDRANT_URL another server."
         ) from error
 
 
@@ -99,9 +100,9 @@ def _place(name: str, address: str) -> str:
     return f"The Qdrant collection {name!r} at {address}"
 
 
-def _behind(client: QdrantClient, alias: str) -> str | None:
+def _behind(client: QdrantClient) -> str | None:
     aliases = client.get_aliases().aliases
-    return next((one.collection_name for one in aliases if one.alias_name == alias), None)
+    return next((one.collection_name for one in aliases if one.alias_name == ALIAS), None)
 
 
 def _create(client: QdrantClient, name: str, metadata: StoreMetadata) -> None:

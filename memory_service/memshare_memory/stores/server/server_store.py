@@ -11,7 +11,7 @@ from qdrant_client import QdrantClient, models
 
 from memshare_memory.memory import Memory
 from memshare_memory.stores import points
-from memshare_memory.stores.server.server_collection import ALIAS, collection_beside, current_collection
+from memshare_memory.stores.server.server_collection import collection_beside, current_collection
 from memshare_memory.stores.server.server_connection import answering, connected
 from memshare_memory.stores.store import (
     EXACT,
@@ -44,9 +44,7 @@ class ServerStore:
         self.unreadable: set[UUID] = set()
 
     @classmethod
-    def open(
-        cls, url: str, api_key: str | None, layout: Layout, alias: str = ALIAS, *, beside: bool = False
-    ) -> ServerStore:
+    def open(cls, url: str, api_key: str | None, layout: Layout, *, beside: bool = False) -> ServerStore:
         """Connect to the server at an address like http://HOST:6333, and make the collection if need be.
 
         `beside` opens the collection for this layout, whatever the alias names. Raises `Unreachable` where no
@@ -54,7 +52,7 @@ class ServerStore:
         """
         find = collection_beside if beside else current_collection
         with connected(url, api_key) as client:
-            return cls(client, find(client, layout, alias, url), url)
+            return cls(client, find(client, layout, url), url)
 
     def close(self) -> None:
         self._client.close()

@@ -24,7 +24,7 @@ from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest
 from memshare_memory.memory import Memory
-from memshare_memory.pool.salvaged import Salvaged
+from memshare_memory.pool.jobs import Salvaged
 from memshare_memory.stores.data_folder import has_pool
 
 SHOWN = 20  # damaged memories

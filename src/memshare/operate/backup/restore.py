@@ -28,7 +28,7 @@ from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
 from memshare_memory.pool.encoder_names import first_name, folder_of, origin_of
-from memshare_memory.pool.refill_job import Refilled, RefillJob
+from memshare_memory.pool.jobs import Refilled, RefillJob
 from memshare_memory.pool.restoring import RESTORING
 from memshare_memory.stores import data_folder
 

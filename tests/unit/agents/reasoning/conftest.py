@@ -13,7 +13,7 @@ from memshare_agents.reasoning.budget import RunLimits
 from memshare_agents.reasoning.engine import Engine
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.registry import OPERATORS
-from memshare_agents.reasoning.sources import Sources
+from memshare_agents.reasoning.sources.build import Sources
 from memshare_llm.chat import Chat
 from memshare_memory.door.client import MemoryClient
 from tests.support.shelf import sources

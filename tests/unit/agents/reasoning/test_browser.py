@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from memshare_agents.reasoning.browser import PageSummary
 from memshare_agents.reasoning.engine import Engine, EngineRun
 from memshare_agents.reasoning.short_term import tokens_of
-from memshare_agents.reasoning.sources import Sources
+from memshare_agents.reasoning.sources.build import Sources
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply
 from tests.support.scripted_chat import ScriptedChat

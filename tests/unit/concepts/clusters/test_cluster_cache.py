@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from memshare_concepts.aliases import Merge
-from memshare_concepts.clusters import Clusters, find_clusters
+from memshare_concepts.clusters import Clusters
 from memshare_concepts.clusters.cluster_cache import FOLDER, KEPT, clusters_by_size, clusters_of
 from memshare_concepts.clusters.clustering import SIZE
 from memshare_concepts.decisions import Decisions
@@ -21,6 +21,7 @@ from memshare_concepts.pool_graph import PoolConcepts, load
 from memshare_memory.curate.requests import Edit, Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from tests.support.clusters import find_clusters
 from tests.support.memories import remembered
 
 SUBJECTS = ("Light", "Sea", "Wood", "Wind")

@@ -12,8 +12,8 @@ from sentence_transformers import SentenceTransformer
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
+from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
 from memshare_memory.encoders.reach import Reach
-from memshare_memory.encoders.sentence_encoder import BUNDLED, bundled_folder
 from memshare_memory.pool.encoder_generation import encoder_named, name_in_use, open_pool
 from memshare_memory.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
 from memshare_memory.stores.open_store import layout_in_use

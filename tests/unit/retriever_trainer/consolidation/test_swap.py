@@ -13,7 +13,7 @@ import redis
 
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Candidate, LessonTask
-from memshare_memory.encoders.sentence_encoder import BUNDLED, bundled_folder
+from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
 from memshare_memory.memory import Memory
 from memshare_memory.pool.encoder_generation import name_in_use, open_pool
 from memshare_memory.pool.encoder_names import BEFORE, folder_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare_agents.reasoning.sources import Browser
+from memshare_agents.reasoning.sources.build import Browser
 from memshare_agents.reasoning.sources.documents import Documents
 from memshare_agents.reasoning.sources.fetch import Fetcher
 from memshare_broker.errors import BadInput, GiveUp

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare_agents.reasoning.sources.extract_text import MAX_TEXT, page_of
-from memshare_agents.reasoning.sources.page import MAX_TITLE
+from memshare_agents.reasoning.sources.extract_text import MAX_TEXT, MAX_TITLE, page_of
 from memshare_broker.errors import GiveUp
 
 HTML = """<!doctype html><html><head><title>The harbour

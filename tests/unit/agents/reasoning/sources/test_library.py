@@ -11,10 +11,10 @@ import pytest
 import redis
 
 from memshare_agents.reasoning.parsing import processes
-from memshare_agents.reasoning.sources import Library, Passage
 from memshare_agents.reasoning.sources.documents import Documents
 from memshare_agents.reasoning.sources.indexing import index
-from memshare_agents.reasoning.sources.passages import LENGTH, pool_of
+from memshare_agents.reasoning.sources.library import Library
+from memshare_agents.reasoning.sources.passages import LENGTH, Passage, pool_of
 from memshare_broker.errors import BadInput, NotYet, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 import redis
 
+from memshare_memory.forget.answers import CreditSnapshot
 from memshare_memory.memory import Memory
 from memshare_memory.recall.conflicts import Verdict
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
@@ -16,21 +16,6 @@ from memshare_memory.recall.given_credit import GivenCredit, arms_key
 from memshare_memory.recall.lift import drop_lift
 
 _SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
-
-
-class CreditSnapshot(NamedTuple):
-    """The arm of a memory as it lies in Redis (None where it was never credited), and what contradicts it."""
-
-    arm: str | None
-    rivals: tuple[UUID, ...]
-    confirmed: tuple[UUID, ...] = ()
-    """Those rivals of which a person has said so …"""
-    right: tuple[UUID, ...] = ()
-    """… those over which this memory is right, …"""
-    wrong: tuple[UUID, ...] = ()
-    """… and those that are right."""
-    given: Mapping[str, str] = {}
-    """The part of the arm that each submitter's tasks gave."""
 
 
 class Worths:
@@ -52,7 +37,9 @@ class Worths:
             for one, arm in zip(ids, arms, strict=True):
                 of = rivals.get(one, {})
                 sure, right, wrong = (tuple(rival for rival, said in of.items() if said == what) for what in _SAID)
-                found[one] = CreditSnapshot(arm, tuple(of), sure, right, wrong, given.get(one, {}))
+                found[one] = CreditSnapshot(
+                    arm=arm, given=given.get(one, {}), rivals=tuple(of), confirmed=sure, right=right, wrong=wrong
+                )
         return found
 
     def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:

@@ -1,4 +1,4 @@
-"""What the process that fills a store is told, and what it answers; light to import, for who starts it."""
+"""What processes that fill a store, or look at one, are told and answer; light to import, for who starts them."""
 
 from __future__ import annotations
 
@@ -22,3 +22,15 @@ class Refilled(Message):
     written: int = 0
     left_out: int = 0
     error: str | None = None
+
+
+class Salvaged(Message):
+    """Why the pool does not open, if it does not, and how many memories it has or were saved of it.
+
+    `left_out` could not be read, and `kept` is the folder of the damaged files, once a new pool is in their place.
+    """
+
+    memories: int
+    damage: str | None = None
+    left_out: int = 0
+    kept: str | None = None
