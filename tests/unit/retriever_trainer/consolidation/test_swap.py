@@ -32,9 +32,7 @@ PROMPTS = [f"{form} {topic}" for form in ("haiku", "recipe", "letter") for topic
 
 
 @pytest.fixture(params=["folder", "server"])
-def settings(
-    request: pytest.FixtureRequest, tmp_path: Path, settings: Settings, exports: Path
-) -> Iterator[Settings]:
+def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings, exports: Path) -> Iterator[Settings]:
     """A pool of the test's own; its next encoder, with the weights and the export of the bundled one, is there."""
     with emptied() if request.param == "server" else nullcontext() as url:
         own = Settings(
