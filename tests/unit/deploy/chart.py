@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,8 +76,14 @@ VARIANTS: dict[str, Object] = {
 
 def render(values: Object, chart: Path = CHART, name: str = "demo") -> dict[str, str]:
     """The rendered files by path; raises `helm_python.HelmError` for a broken template or refused values."""
+    return dict(rendered(json.dumps(values), chart, name))
+
+
+@functools.cache
+def rendered(values: str, chart: Path, name: str) -> dict[str, str]:
+    """What JSON of values makes; what is made by chance stays the same until the cache is cleared."""
     with helm_python.Chart.load(chart) as loaded:
-        return loaded.render(values, name=name, namespace="agents")
+        return loaded.render(json.loads(values), name=name, namespace="agents")
 
 
 def objects(values: Object, chart: Path = CHART, name: str = "demo") -> list[Object]:
@@ -103,7 +111,7 @@ def environment(workload: Object) -> dict[str, Any]:
 
 def _documents(text: str) -> Iterator[Object]:
     try:
-        yield from (found for found in yaml.safe_load_all(text) if isinstance(found, dict))
+        yield from (found for found in yaml.load_all(text, yaml.CSafeLoader) if isinstance(found, dict))
     except yaml.YAMLError:
         if "kind:" in text:  # NOTES.txt is no YAML
             raise

@@ -20,6 +20,7 @@ from tests.unit.deploy.chart import (
     environment,
     of_kind,
     render,
+    rendered,
 )
 
 HAVE_POOL = {"memory", "trainer"}
@@ -129,6 +130,7 @@ def test_the_token_is_made_where_none_is_given() -> None:
 
     assert len(token) == 40
     assert token.isalnum()
+    rendered.cache_clear()
     assert token != b64decode(of_kind({}, "Secret")["memory"]["data"]["memory-token"]).decode()
     for one in workers({}).values():
         wanted = {"secretKeyRef": {"name": made["metadata"]["name"], "key": "memory-token"}}

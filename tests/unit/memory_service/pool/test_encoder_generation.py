@@ -14,7 +14,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
 from memshare_memory.encoders.reach import Reach
-from memshare_memory.pool.encoder_generation import encoder_named, name_in_use, open_pool
+from memshare_memory.pool.encoder_generation import EXPORTS, encoder_named, name_in_use, open_pool
 from memshare_memory.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
 from memshare_memory.stores.open_store import layout_in_use
 from memshare_memory.stores.store import Where
@@ -30,9 +30,10 @@ def settings(tmp_path: Path, settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def tuned(settings: Settings) -> str:
-    """An encoder as consolidation leaves it; its weights are those of the bundled one."""
+def tuned(settings: Settings, exports: Path) -> str:
+    """An encoder as consolidation leaves it; its weights, and so its export, are those of the bundled one."""
     shutil.copytree(bundled_folder(), folder_of(settings, TUNED))
+    (settings.encoders_dir / EXPORTS).symlink_to(exports)
     return TUNED
 
 
@@ -83,6 +84,7 @@ def test_texts_out_of_reach_of_a_tuned_encoder_keep_the_vectors_of_the_first(set
     with torch.no_grad():
         model[0].auto_model.encoder.layer[-1].output.dense.weight.mul_(0.5)
     model.save(str(folder))
+    (settings.encoders_dir / EXPORTS).unlink()
     owls = np.asarray(model.encode(["A poem about an owl."], normalize_embeddings=True))
     first = encoder_named(settings, BUNDLED)
     Reach(first.encode(["A poem about an owl."])[0], -0.9).write(folder)
@@ -92,6 +94,7 @@ def test_texts_out_of_reach_of_a_tuned_encoder_keep_the_vectors_of_the_first(set
     assert np.allclose(used.encode(texts[:1]), owls, atol=1e-3)
     assert not np.allclose(used.encode(texts[:1]), first.encode(texts[:1]), atol=1e-3)
     assert np.allclose(used.encode(texts[1:]), first.encode(texts[1:]), atol=1e-6)
+    assert [*(settings.encoders_dir / EXPORTS).glob("*/encoder.onnx")], "others find its export beside it"
 
 
 def test_redis_has_the_last_word_on_which_encoder_is_in_use(

@@ -14,16 +14,13 @@ from memshare import AsyncMemory, Memory
 from memshare.client.rest.call import Call
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Calls
-from memshare.doors.app import rest_app
-from memshare.doors.backend import Backend
 from memshare.doors.problems import RESPONSES
 from memshare.doors.table import served, tools
-from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT
+from tests.unit.memshare.doors.described import DESCRIPTION
 
 SERVED = served()
 GUIDE = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")
-OPENAPI = rest_app(Backend(Settings())).openapi()
 
 
 def methods(memory: Calls[Any]) -> dict[Call[Any], str]:
@@ -47,7 +44,7 @@ def test_each_call_is_a_method_that_is_answered_and_nothing_else_is(kind: type[C
 
 @pytest.mark.parametrize("call", SERVED, ids=lambda call: call.name)
 def test_each_call_is_a_route_with_its_reply(call: Call[Any]) -> None:
-    described = OPENAPI["paths"][call.path][call.verb.lower()]
+    described = DESCRIPTION["paths"][call.path][call.verb.lower()]
     hints = typing.get_type_hints(SERVED[call])
 
     assert described["operationId"] == call.name
@@ -62,11 +59,11 @@ def test_each_call_is_a_route_with_its_reply(call: Call[Any]) -> None:
 
 @pytest.mark.parametrize("call", SERVED, ids=lambda call: call.name)
 def test_a_client_sends_what_the_route_takes(call: Call[Any]) -> None:
-    described = OPENAPI["paths"][call.path][call.verb.lower()]
+    described = DESCRIPTION["paths"][call.path][call.verb.lower()]
     takes = {one["name"] for one in described.get("parameters", ()) if one["in"] != "header"}
     if body := described.get("requestBody"):
         form = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-        takes |= OPENAPI["components"]["schemas"][form]["properties"].keys()
+        takes |= DESCRIPTION["components"]["schemas"][form]["properties"].keys()
     given = dict(call.signature.parameters)
     del given["self"]
     given.pop(call.if_match or "", None)

@@ -21,16 +21,11 @@ from memshare.doors.tokens import TOKENS
 from memshare_agents.reasoning.sources.passages import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
-from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.curate.requests import Forget, RestoreForgotten
 from tests.unit.memshare.doors.conftest import Tokened, bury
+from tests.unit.memshare.doors.described import OPERATIONS
 
-OPERATIONS = [
-    (method.upper(), path)
-    for path, operations in rest_app(Backend(Settings())).openapi()["paths"].items()
-    for method in operations
-]
 SECRET = "secret"
 """A word that stands in all that is of the pool `poem`, and in nothing else."""
 
@@ -116,18 +111,17 @@ def test_a_token_is_given_nothing_of_another_pool(
     assert of_poem["letter"] in backend.client.dead_letters
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_without_a_token_nobody_elsewhere_is_served(method: str, path: str, backend: Backend) -> None:
-    place = re.sub(r"{\w+}", str(uuid4()), path)
+def test_without_a_token_nobody_elsewhere_is_served(backend: Backend) -> None:
     elsewhere = TestClient(rest_app(backend), base_url="http://127.0.0.1", client=("192.0.2.7", 50_000))
+    shelf = dict.fromkeys(("poem", "logic"), str(uuid4()))
 
-    response = elsewhere.request(
-        method, place, json=body_of(path, dict.fromkeys(("poem", "logic"), str(uuid4())), str(uuid4()), {"pool": "x"})
-    )
+    for method, path in OPERATIONS:
+        place = re.sub(r"{\w+}", str(uuid4()), path)
+        response = elsewhere.request(method, place, json=body_of(path, shelf, str(uuid4()), {"pool": "x"}))
 
-    assert response.status_code == 401
-    assert response.headers["www-authenticate"] == "Bearer"
-    assert "only its user on this machine is served" in response.json()["detail"]
+        assert response.status_code == 401, (method, path)
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert "only its user on this machine is served" in response.json()["detail"]
 
 
 def test_once_there_is_a_token_this_machine_needs_one_too(here: TestClient, tokened: Tokened, backend: Backend) -> None:

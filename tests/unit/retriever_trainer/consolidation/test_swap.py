@@ -15,7 +15,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
 from memshare_memory.memory import Memory
-from memshare_memory.pool.encoder_generation import name_in_use, open_pool
+from memshare_memory.pool.encoder_generation import EXPORTS, name_in_use, open_pool
 from memshare_memory.pool.encoder_names import BEFORE, folder_of
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -32,8 +32,8 @@ PROMPTS = [f"{form} {topic}" for form in ("haiku", "recipe", "letter") for topic
 
 
 @pytest.fixture(params=["folder", "server"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Iterator[Settings]:
-    """A pool of the test's own; its next encoder, with the weights of the bundled one, is there already."""
+def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings, exports: Path) -> Iterator[Settings]:
+    """A pool of the test's own; its next encoder, with the weights and the export of the bundled one, is there."""
     with emptied() if request.param == "server" else nullcontext() as url:
         own = Settings(
             data=tmp_path,
@@ -42,6 +42,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings)
             device="cpu",
         )
         shutil.copytree(bundled_folder(), folder_of(own, TUNED))
+        (own.encoders_dir / EXPORTS).symlink_to(exports)
         yield own
 
 
