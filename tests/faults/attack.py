@@ -37,6 +37,7 @@ from tests.faults.load import Load
 from tests.faults.pace import Answered, Pace
 from tests.faults.table import progress
 from tests.faults.worker_process import ROOT, start_memshare
+from tests.support.prepared_python import Process
 
 MINUTES, RATE, QUIET = 20.0, 4.0, 0.25
 KILL_EVERY, RESTARTS_WITHIN = 60.0, 20.0  # seconds
@@ -116,7 +117,7 @@ def attack(folder: Path, minutes: float, rate: float, kill_every: float = KILL_E
 
 
 @contextmanager
-def _door(made: Cluster, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def _door(made: Cluster, folder: Path) -> Iterator[tuple[str, Process]]:
     """`memshare serve` beside the workers: its address, and its process."""
     environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "MEMSHARE_REDIS_URL": made.settings.redis}
     log = folder / "serve.log"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from tests.faults.hosts import Host
 from tests.faults.worker_process import start_memshare
+from tests.support.prepared_python import Process
 
 PAUSE_AFTER_CRASH = 1.0  # seconds
 LOOK_EVERY = 0.02  # seconds
@@ -24,7 +24,7 @@ class Worker:
 
     name: str
     queues: tuple[str, ...]
-    process: subprocess.Popen[bytes]
+    process: Process
     sent: signal.Signals | None = None
     """The signal by which the run ends this process."""
     is_wanted: bool = True
@@ -112,7 +112,7 @@ class Fleet:
             worker.process.kill()
             worker.process.wait()
 
-    def _started(self, name: str, queues: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    def _started(self, name: str, queues: tuple[str, ...]) -> Process:
         environment = {**self._environment, **self._own.get(name, {})}
         return start_memshare(["worker", *queues], self._logs / f"{name}.log", environment, self._hosts.get(name))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import time
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
 from tests.support.lessons import ENCODER, lesson
 from tests.support.oracle import Oracle
+from tests.support.prepared_python import Process
 
 KILLS = 5
 LESSONS = 100
@@ -51,7 +51,7 @@ def test_five_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_n
     oracle = Oracle(lambda prompt: prompt.split()[0], delay=0.15)
     with serving(oracle) as chat:
 
-        def start() -> subprocess.Popen[bytes]:
+        def start() -> Process:
             return start_memshare(["worker", "trainer"], tmp_path / "log", environment | {"OPENAI_BASE_URL": chat.url})
 
         for task in tasks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import time
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ import psutil
 
 from tests.faults.fleet import Fleet
 from tests.faults.worker_process import start_memshare
+from tests.support.prepared_python import Process
 
 OPTIONS = ("--flower-port", "0", "--port", "0", "--agents", "1")
 REVIVED_WITHIN = 30  # seconds
@@ -48,5 +48,5 @@ class Up(Fleet):
                 if child.status() != psutil.STATUS_ZOMBIE:
                     yield child, child.cmdline()
 
-    def _started(self, name: str, _queues: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    def _started(self, name: str, _queues: tuple[str, ...]) -> Process:
         return start_memshare(["up", *OPTIONS], self._logs / f"{name}.log", self._environment)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from memshare.operate.supervisor import processors
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
+from tests.support import prepared_python
 from tests.support.chat_server import ChatServer
 
 ROOT = Path(__file__).parents[2]
@@ -35,14 +34,13 @@ class Deployment:
     client: Client
     logs: Path
     environment: dict[str, str]
-    processes: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[tuple[str, ...], prepared_python.Process] = field(default_factory=dict)
 
     def start(self, queues: Sequence[str], *options: str) -> None:
         """Start a worker process the plain Celery way: a package's own worker, or the one for all.
 
         `options` are more words of the command line.
         """
-        log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
         own = {
             "scorer": "memshare_scorer.worker",
             "memory": "memshare_memory.worker",
@@ -50,15 +48,10 @@ class Deployment:
             "trainer": "memshare_trainer.worker",
         }
         app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "memshare_agents.worker")
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
-        with log:
-            self.processes[tuple(queues)] = subprocess.Popen(
-                [*command, "-n", f"{queues[0]}@test", "-l", "INFO", "--without-mingle", *options],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-            )
+        words = ["-A", app, "worker", "-Q", ",".join(queues), "-n", f"{queues[0]}@test", "-l", "INFO"]
+        self.processes[tuple(queues)] = prepared_python.start(
+            "celery", [*words, "--without-mingle", *options], self.environment, self._log_file(queues)
+        )
 
     def wait_until_ready(self) -> None:
         def all_there() -> bool:
@@ -70,7 +63,10 @@ class Deployment:
         wait_for(all_there, START_WITHIN, "every worker to be there")
 
     def log(self, queues: Sequence[str]) -> str:
-        return (self.logs / f"{'-'.join(queues)}.log").read_text()
+        return self._log_file(queues).read_text()
+
+    def _log_file(self, queues: Sequence[str]) -> Path:
+        return self.logs / f"{'-'.join(queues)}.log"
 
     def settled(self, task_id: str, within: float = 30) -> Journey:
         """The journey of a task once it has ended, one way or the other."""

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from select import select
 from typing import Any
 
 from memshare.client.client import Client
@@ -48,15 +49,10 @@ class Terminal:
         return self
 
     def run(
-        self, *words: str, code: int | None = 0, stdin: str | None = None, within: float = WITHIN
+        self, *words: str, code: int | None = 0, stdin: str = "", within: float = WITHIN
     ) -> subprocess.CompletedProcess[str]:
         """What a command said; `code` is the exit code that it must have, None for any."""
-        prepared = prepared_python.run(words, self.environment, patient(within)) if stdin is None else None
-        done = prepared or subprocess.run(
-            [sys.executable, "-m", "memshare", *words],
-            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=patient(within),
-            check=False,
-        )  # fmt: skip
+        done = prepared_python.run(words, self.environment, patient(within), stdin)
         assert code in (None, done.returncode), f"{words}: {done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done
@@ -64,19 +60,15 @@ class Terminal:
     def see(self, *words: str, code: int = 0) -> str:
         """What a command sends to a real terminal, on both of its outputs, without rich's own colours and moves."""
         ours, theirs = pty.openpty()
-        with os.fdopen(ours, "rb", buffering=0) as screen:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "memshare", *words],
-                cwd=ROOT, env=self.environment | {"TERM": "xterm"}, stdin=subprocess.DEVNULL,
-                stdout=theirs, stderr=theirs,
-            )  # fmt: skip
-            os.close(theirs)
+        environment = self.environment | {"TERM": "xterm"}
+        with os.fdopen(ours, "rb", buffering=0) as screen, os.fdopen(theirs):
+            process = prepared_python.start("memshare", words, environment, Path(os.ttyname(theirs)))
             sent = bytearray()
-            with contextlib.suppress(OSError):  # so Linux tells that nobody writes any more
-                while part := screen.read(65_536):
-                    sent += part
+            while process.poll() is None or select([screen], [], [], 0)[0]:
+                if select([screen], [], [], 0.01)[0]:
+                    sent += screen.read(65_536)
         text = sent.decode()
-        assert process.wait(patient(60)) == code, f"{words}: {text}"
+        assert process.poll() == code, f"{words}: {text}"
         assert "Traceback" not in text
         return COLOURS.sub("", text).replace("\r\n", "\n")
 
