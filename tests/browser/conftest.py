@@ -24,13 +24,22 @@ SIZE = {"width": 1280, "height": 800}
 COLORS = 128  # of a picture that is kept: text stays sharp in a third of the bytes
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """One for all files of this folder; while it is there, nothing else may run asyncio."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("there is no Chromium on the PATH (apt install chromium)")
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """Without the windows that other files have left open."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +66,13 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def keep(tmp_path: Path) -> Callable[[Page, str], None]:
-    """Keeps what a page shows, in the folder that PICTURES names, or else in one that nobody keeps."""
-    folder = Path(os.environ.get("PICTURES") or tmp_path)
+def keep() -> Callable[[Page, str], None]:
+    """Keeps what a page shows, in the folder that PICTURES names; without one, pictures are of no use."""
 
     def save(page: Page, name: str) -> None:
-        path = folder / f"{name}.png"
+        if not (folder := os.environ.get("PICTURES")):
+            return
+        path = Path(folder) / f"{name}.png"
         page.screenshot(path=path)
         with Image.open(path) as picture:
             picture.convert("P", palette=Image.Palette.ADAPTIVE, colors=COLORS).save(path, optimize=True)
