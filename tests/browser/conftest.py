@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -24,21 +25,33 @@ SIZE = {"width": 1280, "height": 800}
 COLORS = 128  # of a picture that is kept: text stays sharp in a third of the bytes
 
 
-@pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    """One for all files of this folder; while it is there, nothing else may run asyncio."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("there is no Chromium on the PATH (apt install chromium)")
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as running:
-        yield running
+_open = ExitStack()
+"""What is closed after the last test of this folder: asyncio, which others use, cannot run beside it."""
+
+
+@functools.cache
+def _chromium(path: str) -> Browser:
+    playwright = _open.enter_context(sync_playwright())
+    return _open.enter_context(playwright.chromium.launch(executable_path=path))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    yield
+    if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+        _chromium.cache_clear()
+        _open.close()
 
 
 @pytest.fixture(scope="module")
-def browser(chromium: Browser) -> Iterator[Browser]:
-    """Without the windows that other files have left open."""
-    yield chromium
-    for context in chromium.contexts:
+def browser() -> Iterator[Browser]:
+    """One for all files of this folder, without the windows that others have left open."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("there is no Chromium on the PATH (apt install chromium)")
+    running = _chromium(path)
+    yield running
+    for context in running.contexts:
         context.close()
 
 
