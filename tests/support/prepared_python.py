@@ -1,8 +1,8 @@
-"""Processes of memshare without the second in which Python imports what nearly all of them use.
+"""Processes of memshare without the second in which Python imports other people's libraries.
 
-Python's fork server has imported that: other people's libraries, and of ours what reads nothing and opens nothing when
-it is imported. Each process is one of its own with its own arguments, environment and outputs, which imports the rest,
-runs as `python -m` does, and ends.
+Python's fork server has imported those, and nothing of ours: each worker draws its incarnation when it imports it. Each
+process is one of its own with its own arguments, environment and outputs, which imports memshare, runs as `python -m`
+does, and ends.
 """
 
 from __future__ import annotations
@@ -58,18 +58,10 @@ OWN = ("MEMSHARE_", "OPENAI_API_KEY", "OPENAI_BASE_URL", "MISTRAL_", "COLUMNS", 
 
 The last two are set by torch, which some test of a run imports.
 """
-MOST_IMPORTED = [
-    "memshare.client.client",
-    "memshare.terminal.console",
-    "memshare_agents.roster",
-    "memshare_broker.settings",
-    "memshare_memory.curate.requests",
-]
-"""Of ours, what nearly every command imports: it defines a hundred forms of messages."""
 ROOT = Path(__file__).parents[2]
 
 _processes = get_context("forkserver")
-_processes.set_forkserver_preload([*LIBRARIES, *MOST_IMPORTED, __name__])
+_processes.set_forkserver_preload([*LIBRARIES, __name__])
 
 
 def _of_libraries(environment: Mapping[str, str]) -> dict[str, str]:
@@ -190,7 +182,7 @@ def _run(
     first: Callable[[], None] | None,
 ) -> None:
     # With it open, the fork server would go on for as long as this process does, and not end with the run.
-    os.close(forkserver._forkserver._forkserver_alive_fd)
+    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
     current_process().name = "MainProcess"  # as logs call it
     sys.dont_write_bytecode = False  # as in tests/conftest.py
     gc.freeze()  # what the fork server has imported stays shared with it, and no collection goes over it
