@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,34 @@ SIZE = {"width": 1280, "height": 800}
 COLORS = 128  # of a picture that is kept: text stays sharp in a third of the bytes
 
 
+_open = ExitStack()
+"""What is closed after the last test of this folder: asyncio, which others use, cannot run beside it."""
+
+
+@functools.cache
+def _chromium(path: str) -> Browser:
+    playwright = _open.enter_context(sync_playwright())
+    return _open.enter_context(playwright.chromium.launch(executable_path=path))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    yield
+    if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+        _chromium.cache_clear()
+        _open.close()
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for all files of this folder, without the windows that others have left open."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("there is no Chromium on the PATH (apt install chromium)")
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as running:
-        yield running
+    running = _chromium(path)
+    yield running
+    for context in running.contexts:
+        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +79,13 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def keep(tmp_path: Path) -> Callable[[Page, str], None]:
-    """Keeps what a page shows, in the folder that PICTURES names, or else in one that nobody keeps."""
-    folder = Path(os.environ.get("PICTURES") or tmp_path)
+def keep() -> Callable[[Page, str], None]:
+    """Keeps what a page shows, in the folder that PICTURES names; without one, pictures are of no use."""
 
     def save(page: Page, name: str) -> None:
-        path = folder / f"{name}.png"
+        if not (folder := os.environ.get("PICTURES")):
+            return
+        path = Path(folder) / f"{name}.png"
         page.screenshot(path=path)
         with Image.open(path) as picture:
             picture.convert("P", palette=Image.Palette.ADAPTIVE, colors=COLORS).save(path, optimize=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,24 +11,23 @@ from playwright.sync_api import Page, expect
 
 from memshare_concepts.flashcards import flashcard_memories
 from tests.support.deployment import ROOT
-from tests.support.terminal import Terminal, end
+from tests.support.terminal import Terminal
 
-ITEMS = "12"  # of each kind of plan
+ITEMS = "12" if os.environ.get("PICTURES") else "5"  # of each kind of plan: a picture that is kept shows more
 WITHIN = 600  # seconds
 
 
 @pytest.fixture(scope="module")
-def map_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def map_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The map of the bundled flashcards, as `memshare concepts map` writes it."""
     folder = tmp_path_factory.mktemp("map")
     terminal = Terminal(folder / "data")
-    process = terminal.up()
     cards = folder / "cards.jsonl"
-    cards.write_text("".join(f"{one.model_dump_json()}\n" for one in flashcard_memories("flashcards")))
-    terminal.run("memories", "import", str(cards), "--new-pool")
-    terminal.run("concepts", "map", "--pool", "flashcards", "--out", str(folder / "map.html"))
-    yield folder / "map.html"
-    end(process)
+    with terminal.working():
+        cards.write_text("".join(f"{one.model_dump_json()}\n" for one in flashcard_memories("flashcards")))
+        terminal.run("memories", "import", str(cards), "--new-pool")
+        terminal.run("concepts", "map", "--pool", "flashcards", "--out", str(folder / "map.html"))
+    return folder / "map.html"
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import qdrant_server
-from tests.support.terminal import Terminal, end
+from tests.support.terminal import Terminal
 
 ON_A_SERVER_TOO = {"test_concepts", "test_hostile_texts"}
-"""Files whose `memshare up` has its pool on a Qdrant server as well, where there is a real one."""
+"""Files whose deployment has its pool on a Qdrant server as well, where there is a real one."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -29,9 +29,8 @@ def pool_settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory, pool_settings: dict[str, str]) -> Iterator[Terminal]:
-    """A terminal beside `memshare up`, which runs for all tests of a file."""
+    """A terminal beside a worker of all queues, which runs for all tests of a file."""
     terminal = Terminal(tmp_path_factory.mktemp("up"))
     terminal.environment |= pool_settings
-    process = terminal.up()
-    yield terminal
-    end(process)
+    with terminal.working():
+        yield terminal

@@ -148,8 +148,11 @@ def archived(file: Path) -> dict[str, Memory]:
 def test_a_backup_under_load_is_restored_whole_and_nothing_of_it_counts_twice(backed: Backed, second: Terminal) -> None:
     restored = second.json("restore", str(backed.file))
 
-    process = second.up(agents=2)
-    with closing(Client(settings_of(second))) as client, closing(connect(client.settings.redis)) as direct:
+    with (
+        second.working(),
+        closing(Client(settings_of(second))) as client,
+        closing(connect(client.settings.redis)) as direct,
+    ):
         until_all_ended(client)
         found, kept = memories_of(client), archived(backed.file)
         texts = {one: (memory.prompt, memory.answer) for one, memory in kept.items()}
@@ -174,7 +177,6 @@ def test_a_backup_under_load_is_restored_whole_and_nothing_of_it_counts_twice(ba
 
         task = submit(client, 1, 90_000)[0]
         assert client.wait(task, 60).ended
-    end(process)
 
 
 def test_writers_wait_for_a_moment_only(backed: Backed) -> None:
@@ -202,13 +204,11 @@ def test_a_folder_for_backups_is_made_and_the_file_in_it_is_dated(backed: Backed
 def test_a_deployment_with_memories_is_replaced_only_when_told_to_and_the_old_pool_is_kept(
     backed: Backed, second: Terminal
 ) -> None:
-    process = second.up()
-    with closing(Client(settings_of(second))) as client:
+    with second.working(), closing(Client(settings_of(second))) as client:
         second.run("memories", "add", "An echo.", "--pool", "logic")
         [mine] = memories_of(client).values()
         running = second.run("restore", str(backed.file), "--replace", "--yes", code=2).stderr
         assert "Workers of this deployment are there" in running
-    end(process)
 
     refused = second.run("restore", str(backed.file), code=2).stderr
     asked = second.run("restore", str(backed.file), "--replace", code=2).stderr
@@ -222,10 +222,8 @@ def test_a_deployment_with_memories_is_replaced_only_when_told_to_and_the_old_po
     assert "--replace" in refused
     assert "--yes" in asked
     assert (Path(replaced["aside"]) / "pool" / "engine").is_dir()
-    process = second.up()
-    with closing(Client(settings_of(second))) as client:
+    with second.working(), closing(Client(settings_of(second))) as client:
         found = memories_of(client)
-    end(process)
     assert archived(backed.file).keys() <= found.keys()
     assert str(mine.id) not in found
 

@@ -26,7 +26,7 @@ from memshare_memory.stores.store import Layout, Where
 from memshare_memory.stores.store_metadata import place_of
 from tests.support.deployment import ROOT, wait_for
 from tests.support.qdrant_server import emptied
-from tests.support.terminal import Terminal, end
+from tests.support.terminal import Terminal
 
 MEMORIES, KILLS = 600, 5
 COLLECTION = f"{ALIAS}-{place_of(Layout(BUNDLED, 384))}"
@@ -63,10 +63,9 @@ def backup(tmp_path: Path) -> Path:
     ]
     seeds = tmp_path / "seeds.jsonl"
     seeds.write_text("\n".join(map(json.dumps, pairs)))
-    process = terminal.up()
-    terminal.run("memories", "import", str(seeds))
-    terminal.run("backup", str(tmp_path / "one.zip"))
-    end(process)
+    with terminal.working():
+        terminal.run("memories", "import", str(seeds))
+        terminal.run("backup", str(tmp_path / "one.zip"))
     return tmp_path / "one.zip"
 
 
@@ -107,11 +106,10 @@ def test_a_pool_goes_to_a_server_and_back_and_a_restore_that_is_killed_lets_noth
     assert memories_at(tmp_path / "second", server) == wanted
 
     # And back, from the server into a folder.
-    process = second.up()
-    second.run("memories", "add", "An echo.", "--pool", "poem")
     again = tmp_path / "two.zip"
-    second.run("backup", str(again))
-    end(process)
+    with second.working():
+        second.run("memories", "add", "An echo.", "--pool", "poem")
+        second.run("backup", str(again))
     third = terminal_at(tmp_path / "third")
     assert third.json("restore", str(again))["memories"] == MEMORIES + 1
     assert memories_at(tmp_path / "third").items() > wanted.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,9 +20,10 @@ from memshare_broker.delivery.keys import open_key
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import Deployment, deployed, wait_for
 
 QUEUES = ("poem", "memory")
 SLOW = "take your time"
@@ -61,10 +61,7 @@ def asked(deployment: Deployment, prompt: str) -> bool:
 
 
 def run_cancel(deployment: Deployment, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "memshare", "cancel", *words]
-    return subprocess.run(
-        command, cwd=ROOT, env=deployment.environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return prepared_python.run(["cancel", *words], deployment.environment, 60)
 
 
 def test_a_task_that_waits_in_its_queue_is_cancelled_and_never_run(

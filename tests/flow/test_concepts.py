@@ -19,7 +19,7 @@ from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcards
 from memshare_concepts.reviews.card_store import CardStore
 from memshare_memory.memory import Memory, memory_id
-from tests.support.terminal import Terminal, end
+from tests.support.terminal import Terminal
 
 CARDS = flashcards()[40:140]
 HOSTILE = "[/] [red]Lamp</script>"
@@ -43,19 +43,18 @@ def bring_in(terminal: Terminal, *memories: Memory) -> None:
 def terminal(tmp_path_factory: pytest.TempPathFactory, pool_settings: dict[str, str]) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path_factory.mktemp("up"))
     terminal.environment |= pool_settings | {"MEMSHARE_CONCEPTS": "false"}  # the cards have theirs
-    process = terminal.up()
     cards = [
         memory("logic", card.prompt, card.answer, {str(level): of for level, of in card.concepts.levels().items()})
         for card in CARDS
     ]
-    bring_in(
-        terminal,
-        *cards,
-        memory("poem", PROMPT, f"{PROMPT} shines.", {"-1": (HOSTILE,), "0": ("Lamp",)}),
-        memory("poem", f"{PROMPT}!", "It shines.", {"-1": (HOSTILE, "Lamps"), "0": ("Light",)}),
-    )
-    yield terminal
-    end(process)
+    with terminal.working():
+        bring_in(
+            terminal,
+            *cards,
+            memory("poem", PROMPT, f"{PROMPT} shines.", {"-1": (HOSTILE,), "0": ("Lamp",)}),
+            memory("poem", f"{PROMPT}!", "It shines.", {"-1": (HOSTILE, "Lamps"), "0": ("Light",)}),
+        )
+        yield terminal
 
 
 def test_a_concept_and_a_memory_are_shown(terminal: Terminal) -> None:

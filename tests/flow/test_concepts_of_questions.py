@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import Forget
 from memshare_memory.forget.reviews import QUESTION_CONCEPTS
 from memshare_memory.memory import Memory
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, empty
@@ -87,10 +86,8 @@ def deployment(running: Deployment) -> Deployment:
 
 
 def answer(deployment: Deployment, *options: str, **environment: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "memshare", "answer", QUESTION, "--pool", POOL, "--memories", "4", "--json", *options],
-        cwd=ROOT, env=deployment.environment | environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    words = ["answer", QUESTION, "--pool", POOL, "--memories", "4", "--json", *options]
+    done = prepared_python.run(words, deployment.environment | environment, 120)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +13,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from memshare_broker.settings import Settings
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
 from tests.unit.deploy.queries import TARGET, queries, read_by
 
@@ -78,9 +77,9 @@ def deployment(worker_port: int, redis_folder: Path, tmp_path_factory: pytest.Te
 
 
 def memshare(deployment: Deployment, *arguments: str) -> str:
-    command = [sys.executable, "-m", "memshare", *arguments]
-    environment = deployment.environment | {"MEMSHARE_METRICS_PORT": ""}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    done = prepared_python.run(arguments, deployment.environment | {"MEMSHARE_METRICS_PORT": ""}, 120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def exposition(deployment: Deployment) -> str:

@@ -76,20 +76,16 @@ def test_a_purged_text_is_in_no_file_of_the_data_folder(tmp_path: Path) -> None:
     finally:
         end(running)
 
-    again = terminal.up()
-    try:
+    with terminal.working():
         assert terminal.json("memories", "search", "a horse", "--pool", "poem")
         assert files_with(tmp_path, SECRET) == []
-    finally:
-        end(again)
 
 
 def test_on_a_server_no_point_has_a_purged_text_and_the_command_says_what_follows_later(tmp_path: Path) -> None:
     with emptied() as url, closing(QdrantClient(url=url, check_compatibility=False)) as server:
         terminal = Terminal(tmp_path)
         terminal.environment["MEMSHARE_QDRANT_URL"] = url
-        running = terminal.up()
-        try:
+        with terminal.working():
             forgotten, shown = bring_in_and_forget(terminal)
             assert SECRET in str(server.scroll(ALIAS, limit=100, with_payload=True))
 
@@ -103,5 +99,3 @@ def test_on_a_server_no_point_has_a_purged_text_and_the_command_says_what_follow
                 assert keys_with(client, SECRET) == []
             assert files_with(tmp_path, SECRET) == []
             assert terminal.json("memories", "search", "a horse", "--pool", "poem")
-        finally:
-            end(running)

@@ -25,6 +25,7 @@ from memshare_concepts.summaries.summary import Summaries
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.curate.requests import Forget
 from memshare_memory.stores.store import Where
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
@@ -82,11 +83,7 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def memshare(deployment: Deployment, *words: str, typed: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command as a person does who types these lines."""
-    done = subprocess.run(
-        [sys.executable, "-m", "memshare", *words],
-        cwd=ROOT, env=deployment.environment | {"COLUMNS": "200"}, input=typed, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    done = prepared_python.run(words, deployment.environment | {"COLUMNS": "200"}, 120, typed)
     assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
     return done
@@ -448,10 +445,7 @@ def test_without_a_model_nothing_is_made_up_and_nothing_submitted(
     before = sorted(deployment.client.ledger.journeys("", 1_000))
     offline = deployment.environment | {"MEMSHARE_MODEL": "offline", "COLUMNS": "200"}
 
-    refused = subprocess.run(
-        [sys.executable, "-m", "memshare", *words],
-        cwd=ROOT, env=offline, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    refused = prepared_python.run(words, offline, 60)
 
     assert refused.returncode == 2, refused.stderr
     assert "needs a chat model, and none is set" in refused.stderr
@@ -465,10 +459,7 @@ def test_without_a_model_the_nearest_memory_answers_and_no_gap_is_left(deploymen
     card, redis = CARDS[10], connect(deployment.settings.redis)
     before = OpenQuestions(redis, POOL).all()
 
-    told = subprocess.run(
-        [sys.executable, "-m", "memshare", "answer", card.prompt or "", "--pool", POOL, "--json"],
-        cwd=ROOT, env=offline, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    told = prepared_python.run(["answer", card.prompt or "", "--pool", POOL, "--json"], offline, 60)
 
     said = json.loads(told.stdout)
     assert (said["answer"], said["model"]) == (card.answer, "offline")

@@ -143,19 +143,21 @@ def test_a_version_is_gone_back_to_while_nothing_runs(terminal: Terminal) -> Non
     assert children_of(terminal.data) == []
 
 
-def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Terminal, client: Client) -> None:
-    before = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
-    memory = memory_id("poem", PROMPTS[0], "Yes.")
-    assert client.memories.get(memory).prompt == PROMPTS[0]
+def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Terminal) -> None:
+    with terminal.working():
+        before = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
+        memory = str(memory_id("poem", PROMPTS[0], "Yes."))
+        assert terminal.json("memories", "show", memory)["prompt"] == PROMPTS[0]
 
-    kept = terminal.json("memories", "forget", str(memory), "--yes")
-    assert [(one["pool"], one["rolled_back"]) for one in kept["retrievers"]] == [("poem", False)]
-    second = str(memory_id("poem", PROMPTS[1], "Yes."))
-    undone = terminal.json("memories", "forget", second, "--roll-back", "--yes")["retrievers"]
+        kept = terminal.json("memories", "forget", memory, "--yes")
+        assert [(one["pool"], one["rolled_back"]) for one in kept["retrievers"]] == [("poem", False)]
+        second = str(memory_id("poem", PROMPTS[1], "Yes."))
+        undone = terminal.json("memories", "forget", second, "--roll-back", "--yes")["retrievers"]
+
+        after = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
 
     assert [(one["pool"], one["rolled_back"]) for one in undone] == [("poem", True)]
     assert undone[0]["lessons"] > 0
-    after = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
     assert after["version"] == undone[0]["version"] != before["version"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ import pytest
 
 from memshare_broker.settings import Settings
 from memshare_scorer.rubric import read_rubric
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer, serving
-from tests.support.deployment import ROOT, deployed, empty
+from tests.support.deployment import deployed, empty
 
 DOMAIN = "Short recipes for two"
 AGENT = 'description = "Cooks."\npool = "recipe"\nrubric = "recipe"\ninstructions = "Write a short recipe."\n'
@@ -68,10 +67,7 @@ def memshare(chat: ChatServer, settings: Settings, *words: str) -> str:
         "OPENAI_BASE_URL": chat.url,
         "OPENAI_API_KEY": "test",
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "memshare", *words],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    done = prepared_python.run(words, environment, 120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

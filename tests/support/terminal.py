@@ -10,13 +10,18 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memshare.client.client import Client
+from memshare.operate.own_redis import redis_running
+from memshare_agents.roster import load_roster
+from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.settings import Settings
+from memshare_broker.wire.secret import open_signer
 from tests.support import prepared_python
-from tests.support.deployment import ROOT, patient
+from tests.support.deployment import ROOT, START_WITHIN, patient, wait_for
 from tests.support.inventing_model.chat import served
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[(2K|1A)|\r(?!\n)")
@@ -48,15 +53,10 @@ class Terminal:
         return self
 
     def run(
-        self, *words: str, code: int | None = 0, stdin: str | None = None, within: float = WITHIN
+        self, *words: str, code: int | None = 0, stdin: str = "", within: float = WITHIN
     ) -> subprocess.CompletedProcess[str]:
         """What a command said; `code` is the exit code that it must have, None for any."""
-        prepared = prepared_python.run(words, self.environment, patient(within)) if stdin is None else None
-        done = prepared or subprocess.run(
-            [sys.executable, "-m", "memshare", *words],
-            cwd=ROOT, env=self.environment, input=stdin, capture_output=True, text=True, timeout=patient(within),
-            check=False,
-        )  # fmt: skip
+        done = prepared_python.run(words, self.environment, patient(within), stdin)
         assert code in (None, done.returncode), f"{words}: {done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done
@@ -82,6 +82,27 @@ class Terminal:
 
     def json(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json").stdout)
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """Redis, and one worker for all queues: what other commands need of `memshare up`, without five processes."""
+        settings = Settings(data=self.data, model="offline")
+        concepts = [CONCEPTS_QUEUE] if self.environment["MEMSHARE_CONCEPTS"] == "true" else []
+        queues = [*load_roster(None), SCORER_QUEUE, *concepts, MEMORY_QUEUE, TRAINER_QUEUE]
+        log = self.data / "worker.log"
+        with redis_running(settings), contextlib.closing(Client(settings)) as client, log.open("ab") as file:
+            open_signer(settings, make=True)
+            worker = subprocess.Popen(
+                [sys.executable, "-m", "memshare", "worker", *queues],
+                cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+            )  # fmt: skip
+            try:
+                wait_for(lambda: client.workers() or worker.poll() is not None, START_WITHIN, "the worker to be there")
+                assert worker.poll() is None, log.read_text()
+                yield
+            finally:
+                worker.terminate()
+                worker.wait(patient(60))
 
     def up(self, *words: str, agents: int = 1) -> subprocess.Popen[str]:
         """A `memshare up` that is ready, with so many processes of agents: by default it has one a processor."""

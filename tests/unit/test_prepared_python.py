@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+from memshare_memory.encoders.open_encoder import open_encoder
 from tests.support import prepared_python
 from tests.support.terminal import Terminal
 
 
-def test_libraries_that_set_variables_when_a_test_imports_them_do_not_keep_commands_from_it(tmp_path: Path) -> None:
+def test_what_tests_load_keeps_no_command_from_the_prepared_python(tmp_path: Path, exports: Path) -> None:
     for library in ("sklearn", "torch"):
         importlib.import_module(library)
+    open_encoder(None, device="cpu", timeout=60, exports=exports)
+    environment = Terminal(tmp_path).environment
 
-    done = prepared_python.run(["--version"], Terminal(tmp_path).environment, 60)
-
-    assert done is not None
-    assert done.stdout.startswith("memshare ")
+    assert prepared_python.serves(environment)
+    assert prepared_python.run(["--version"], environment, 60).stdout.startswith("memshare ")
