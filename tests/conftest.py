@@ -30,9 +30,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# A shell lets what it starts in the background ignore Ctrl-C; so would commands that tests interrupt.
+# A shell lets what it starts in the background ignore Ctrl-C, and `nohup` a hangup; so would commands of tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 NOT_QUICK = {"redis_folder", "store", "opener"}
 """Fixtures that start a Redis or open a pool; `--quick` leaves out the tests that use one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +59,7 @@ def agents(tmp_path: Path) -> Path:
 
 def memshare(chat: ChatServer, settings: Settings, *words: str) -> str:
     """What a command prints."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
+    environment = prepared_python.environment() | {
         "MEMSHARE_DATA": str(settings.data),
         "MEMSHARE_MODEL": str(settings.model),
         "MEMSHARE_AGENTS_DIR": str(settings.agents_dir),

@@ -19,6 +19,7 @@ from memshare.operate.supervisor import processors
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
+from tests.support import prepared_python
 from tests.support.chat_server import ChatServer
 
 ROOT = Path(__file__).parents[2]
@@ -112,9 +113,7 @@ def deployed(
     settings: Settings, chat: ChatServer, logs: Path, workers: Sequence[Sequence[str]], **more: str
 ) -> Iterator[Deployment]:
     """Run workers while the block does. Their model is the chat server, through the real OpenAI client."""
-    inherited = (name for name in os.environ if name == "MEMSHARE_EXPORTS" or not name.startswith("MEMSHARE_"))
-    environment = {name: os.environ[name] for name in inherited}
-    environment |= {
+    environment = prepared_python.environment() | {
         "MEMSHARE_DATA": str(settings.data),
         "MEMSHARE_MODEL": settings.model or "",
         "MEMSHARE_CONCURRENCY": "8",

@@ -37,26 +37,25 @@ LIBRARIES = [
 ]
 OF_ALL_COMMANDS = ["memshare.client.client", "memshare_memory.door.client"]
 ROOT = Path(__file__).parents[2]
-OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "KMP_", "ORT_", "TOKENIZERS_", "TORCHINDUCTOR_")
-"""How the names of variables begin that no library has read before a command runs.
-
-The last four are what an encoder, torch and scikit-learn set in a process of tests that uses them.
-"""
+OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_")
+"""How the names of variables begin that no library has read before a command runs."""
 
 _processes = get_context("forkserver")
 _processes.set_forkserver_preload([*LIBRARIES, *OF_ALL_COMMANDS, __name__])
+_begun_with = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
 
 
-def _of_libraries(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not name.startswith(OWN)}
+def environment() -> dict[str, str]:
+    """What a shell would give a command: the variables that the tests began with, and where encoders are exported.
 
-
-_begun_with = _of_libraries(os.environ)
+    Libraries that tests load, such as torch, have set more by now in this process.
+    """
+    return _begun_with | {name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"}
 
 
 def serves(environment: Mapping[str, str]) -> bool:
     """Whether no library can have read another environment than this one."""
-    return _of_libraries(environment) == _begun_with
+    return {name: value for name, value in environment.items() if not name.startswith(OWN)} == _begun_with
 
 
 def run(

@@ -35,8 +35,7 @@ class Terminal:
     def __init__(self, data: Path) -> None:
         self.data = data
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("MEMSHARE_", "OPENAI_"))},
-            **{name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"},
+            **prepared_python.environment(),
             "MEMSHARE_DATA": str(data),
             **served(),
             "MEMSHARE_CONCEPTS": "false",  # a process and a message more; who wants them turns them on
