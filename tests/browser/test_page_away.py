@@ -18,6 +18,7 @@ from tests.support.deployment import Deployment, deployed
 from tests.support.served import served
 
 MEMORY = ("memory",)
+STREAM = "**/pages/stream*"
 WITHIN = 120_000  # milliseconds for a page to notice, beside other work too
 
 
@@ -85,12 +86,20 @@ def test_an_open_page_says_that_the_memory_service_is_away_and_goes_on_once_it_i
 def test_an_open_page_says_that_redis_is_away_and_goes_on_once_it_is_back(
     browser: Browser, there: Deployment, own_redis: RedisProcess, address: str
 ) -> None:
-    with looking(browser, expected=True) as watched, looking(browser, expected=True) as second:
+    with (
+        looking(browser, expected=True) as watched,
+        looking(browser, expected=True) as second,
+        looking(browser, expected=True) as late,
+    ):
         page = watched.see("/now", address)
+        late.page.route(STREAM, lambda route: route.abort())
+        late.see("/now", address)
         expect(page.locator("#connection")).to_be_hidden()
         own_redis.kill()
+        late.page.unroute(STREAM)
         try:
-            expect(page.locator("#connection")).to_contain_text("Redis", timeout=WITHIN)
+            for one in (page, late.page):
+                expect(one.locator("#connection")).to_contain_text("Redis", timeout=WITHIN)
             expect(page.locator("#connection")).to_contain_text("goes on by itself")
             other = second.see("/", address)
             expect(other.get_by_text("This did not work")).to_be_visible()

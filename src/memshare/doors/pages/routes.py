@@ -121,17 +121,26 @@ class Site:
         return do
 
     async def stream(self, request: Request) -> Response:
-        """The changes of what a page shows."""
+        """The changes of what a page shows; where who asks cannot be looked up for now, that is the first one."""
+        known: list[Caller] = []
+
+        def asking() -> Caller:
+            if not known:
+                with self._backend.reaching():
+                    known.append(who_asks(self._backend, request))
+            return known[0]
+
         try:
-            caller = await run_in_threadpool(who_asks, self._backend, request)
-        except (MemshareError, *DOWN) as error:
-            return Response(str(error), status_of(error), headers_of(error))
+            await run_in_threadpool(asking)
+        except MemshareError as error:
+            if status_of(error) != 503:
+                return Response(str(error), status_of(error), headers_of(error))
         journey = request.query_params.get("journey", "")
 
         events = changes(
-            lambda: self._state(caller, journey),
+            lambda: self._state(asking(), journey),
             request.query_params.get("seen", ""),
-            lambda: self._needs.count(caller),
+            lambda: self._needs.count(asking()),
             getattr(request.app.state, "is_ending", lambda: False),
         )
         return StreamingResponse(events, media_type="text/event-stream", headers={"Cache-Control": "no-store"})

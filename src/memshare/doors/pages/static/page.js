@@ -76,17 +76,10 @@ document.addEventListener("change", ({ target }) => {
   target.setCustomValidity(isLarge ? "This file is too large for the page: memshare memories import takes it." : "");
 });
 
-let lost = false;
-
 function follow() {
   const source = new EventSource(document.body.dataset.stream);
-  source.addEventListener("open", () => {
-    if (lost) changed();
-    lost = false;
-    say("");
-  });
+  source.addEventListener("open", () => say("")); // what has changed since the page was shown follows by itself
   source.addEventListener("error", () => {
-    lost = true;
     say("The connection to memshare is lost. This page asks again by itself; what you see may be old.");
     if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000); // a refusal ends a stream for good
   });
