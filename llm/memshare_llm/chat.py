@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -78,7 +79,7 @@ class Chat(Protocol):
         ...
 
 
-class ChatAround:
+class ChatAround(ABC):
     """The parent of what does something with every call to another chat model, of which it has the name."""
 
     def __init__(self, chat: Chat) -> None:
@@ -91,5 +92,6 @@ class ChatAround:
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
         return self._call(lambda: self._chat.first_token(turns))
 
+    @abstractmethod
     def _call(self, call: Callable[[], R]) -> R:
-        raise NotImplementedError
+        """Make the call, and do what is to be done with it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -122,13 +123,11 @@ class Site:
 
     async def stream(self, request: Request) -> Response:
         """The changes of what a page shows; where who asks cannot be looked up for now, that is the first one."""
-        known: list[Caller] = []
 
+        @functools.cache  # what failed is asked again
         def asking() -> Caller:
-            if not known:
-                with self._backend.reaching():
-                    known.append(who_asks(self._backend, request))
-            return known[0]
+            with self._backend.reaching():
+                return who_asks(self._backend, request)
 
         try:
             await run_in_threadpool(asking)
@@ -136,7 +135,6 @@ class Site:
             if status_of(error) != 503:
                 return Response(str(error), status_of(error), headers_of(error))
         journey = request.query_params.get("journey", "")
-
         events = changes(
             lambda: self._state(asking(), journey),
             request.query_params.get("seen", ""),
