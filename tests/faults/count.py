@@ -150,7 +150,7 @@ def _lost(direct: redis.Redis) -> int:
     open_ids = set(map(str, direct.hkeys(MESSAGES)))
     queues = {json.loads(str(text))["queue"] for text in direct.hvals(MESSAGES)}
     texts = [text for queue in queues for name in lists_of(queue) for text in direct.lrange(name, 0, -1)]
-    there = {json.loads(text)["headers"]["id"] for text in texts}
-    held = {json.loads(text)[0]["headers"]["id"] for text in direct.hvals(UNACKED)}
+    there = {json.loads(text)["headers"].get("id") for text in texts}
+    held = {json.loads(text)[0]["headers"].get("id") for text in direct.hvals(UNACKED)}
     parked = set(map(str, direct.zrange(PARKED, 0, -1)))
     return len(open_ids - there - held - parked)
