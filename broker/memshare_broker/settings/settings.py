@@ -42,6 +42,11 @@ class Settings(
         """The folder of the encoders as they are served."""
         return self.exports or self.data / "exports"
 
+    @property
+    def pool_is_embedded(self) -> bool:
+        """Whether the pool lies in the data folder, where one process at a time has it open."""
+        return self.qdrant_url is None
+
     @cached_property
     def traces_days(self) -> float:
         """Days that the details of traces are kept: never longer than what they are the details of."""

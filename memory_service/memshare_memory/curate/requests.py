@@ -12,17 +12,22 @@ from memshare_broker.wire.messages import Message, Name
 from memshare_memory.memory import KNOWLEDGE, Memory, Status
 
 
-class NewMemory(Message):
-    """A pair, or a statement without a prompt, that a person brings in."""
+class GivenMemory(Message):
+    """What is said of a pair, or of a statement without a prompt, that is brought in."""
 
     pool: Name
     prompt: Written | None = None
     answer: Written
     agent: Label | None = None
     kind: Label | None = None
+    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
+
+
+class NewMemory(GivenMemory):
+    """A memory that a person brings in."""
+
     submitter: Label = "anonymous"
     score: Percent | None = None
-    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
 
     @model_validator(mode="before")
     @classmethod

@@ -80,7 +80,7 @@ def claim(client: redis.Redis, settings: Settings) -> Claim | None:
 
     The same folder takes over from itself at once. Raises `BadInput` while another folder has it.
     """
-    if settings.qdrant_url:
+    if not settings.pool_is_embedded:
         return None
     identity = pool_id(settings.data)
     mine = PoolOwner(

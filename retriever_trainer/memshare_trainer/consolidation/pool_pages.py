@@ -42,7 +42,7 @@ def pool_pages(settings: Settings, client: redis.Redis) -> Iterator[tuple[Pages,
             f"The pool was being moved to the encoder {name!r} when that was broken off, right at its end. Start"
             " `memshare up`, or a worker of the queue 'memory': it completes the move. Then try again."
         )
-    if not settings.qdrant_url and any(MEMORY_QUEUE in worker.queues for worker in present(client)):
+    if settings.pool_is_embedded and any(MEMORY_QUEUE in worker.queues for worker in present(client)):
         with closing(MemoryClient(settings)) as memory:
             yield _asked(memory), name
         return

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_vali
 
 from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
+from memshare_memory.curate.requests import GivenMemory
 from memshare_memory.door.conditions import Conditions
 from memshare_memory.memory import Mode, Status
 from memshare_memory.stores.store import MOST_ORDERED, SortKey
@@ -151,17 +152,10 @@ class CountForm(Conditions):
     status: Status | None = None
 
 
-class MemoryForm(Message):
+class MemoryForm(GivenMemory):
     """A memory that a person brings in, trusted as it is; without a prompt it is a statement."""
 
     model_config = example(pool="plan", answer="The ferry to Norderney takes dogs.")
-
-    pool: Name
-    prompt: Written | None = None
-    answer: Written
-    agent: Label | None = None
-    kind: Label | None = None
-    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
 
 
 class ImportForm(Message):

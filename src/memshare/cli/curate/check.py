@@ -48,7 +48,7 @@ def check(
     try:
         total = client.memories.stats().total
     except TryAgain:
-        if client.settings.qdrant_url or client.settings.memory_url:
+        if client.settings.memory_url or not client.settings.pool_is_embedded:
             raise
         _require_pool(client.settings.data)
         with errors.status("No memory service runs; looking at the pool's files …"):

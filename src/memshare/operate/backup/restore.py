@@ -64,7 +64,7 @@ def restore(
     manifest = archive.manifest
     _require_fitting(settings, client, archive, replace=replace)
     signer = open_signer(settings)
-    embedded = settings.qdrant_url is None
+    embedded = settings.pool_is_embedded
     job = RefillJob(encoder=manifest.encoder, folder=None, replace=True)
     fresh = settings.data / time.strftime("pool.new-%Y%m%d-%H%M%S") if embedded and manifest.memories else None
     filled = Refilled()
