@@ -22,6 +22,14 @@ from tests.support.served import served
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1280, "height": 800}
+WITHOUT = (
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,"
+    "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
+    "PaintHolding,OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch"
+)
+"""The first two are pages below the address bar, for which each window of a headless Chromium starts a process.
+
+The others are of those that Playwright turns off: Chromium goes by the last list that it is given."""
 COLORS = 128  # of a picture that is kept: text stays sharp in a third of the bytes
 
 
@@ -32,7 +40,7 @@ _open = ExitStack()
 @functools.cache
 def _chromium(path: str) -> Browser:
     playwright = _open.enter_context(sync_playwright())
-    return _open.enter_context(playwright.chromium.launch(executable_path=path))
+    return _open.enter_context(playwright.chromium.launch(executable_path=path, args=[WITHOUT]))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import socket
@@ -17,6 +16,7 @@ from pathlib import Path
 from memshare.client.client import Client
 from memshare.demo.play import Played, play
 from memshare_broker.settings import Settings
+from tests.support import prepared_python
 from tests.support.deployment import ROOT, wait_for
 from tests.support.inventing_model.chat import served
 
@@ -47,11 +47,10 @@ class Worked:
 @contextmanager
 def running(*words: str, **environment: str) -> Iterator[str]:
     """A command of memshare that runs while the block does; yields its first line, which says that it is ready."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSHARE_", "OPENAI_"))}
     with subprocess.Popen(
         [sys.executable, "-m", "memshare", *words, "--json"],
         cwd=ROOT,
-        env=own | served() | environment,
+        env=prepared_python.environment() | served() | environment,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:

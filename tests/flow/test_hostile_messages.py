@@ -22,7 +22,8 @@ from tests.support.deployment import ROOT, Deployment, deployed, wait_for
 from tests.support.message_shapes import Shape, shapes
 
 SHAPES = 500
-LATER = 1_000
+GOOD_EACH = 10  # shapes
+LATER = 200
 
 
 @pytest.fixture
@@ -39,16 +40,15 @@ def test_whatever_lies_in_a_queue_ends_and_the_worker_goes_on(
     with serving(lambda _: Answer()) as chat, deployed(settings, chat, tmp_path, [["memory"], ["poem"]]) as running:
         process = running.processes[("poem",)]
         good = []
-        for shape in hostile:
+        for number, shape in enumerate(hostile, 1):
             redis_client.lpush("poem", shape.raw)
-            good.append(running.client.submit("poem", f"after {shape.mark}", priority=0))
-        for shape, task in zip(hostile, good, strict=True):
+            if number % GOOD_EACH == 0:
+                good.append(running.client.submit("poem", f"after {shape.mark}", priority=0))
+        for task in good:
             assert process.poll() is None, running.log(["poem"])
-            assert task.get(timeout=30)["answer"], shape
+            assert task.get(timeout=60)["answer"]
         wait_for(lambda: not redis_client.hlen(UNACKED), 30, "every message to be struck off")
-        lost = [shape for shape in hostile if shape not in ended(running, hostile)]
-
-        assert lost == []
+        assert set(hostile) - ended(running, hostile) == set()
         assert process.poll() is None
         assert not redis_client.exists(UNACKED, UNACKED_INDEX)
         asked, kept = answered(running), dead(running)
@@ -101,7 +101,7 @@ def test_half_a_character_from_another_client_is_a_dead_letter_and_its_caller_is
     other.close()
 
 
-def test_a_thousand_tasks_for_later_leave_room_for_others_and_run_when_their_time_comes(
+def test_many_tasks_for_later_leave_room_for_others_and_run_when_their_time_comes(
     settings: Settings, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     other = Celery("other", broker=kombu_url(settings.redis), set_as_current=False)

@@ -21,6 +21,7 @@ from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.oracle import Oracle
 
+FIRST, LATER = 90, 30  # memories
 SHOWN = 3
 AT_A_TIME = 5  # tasks
 WORKERS = [("poem", "scorer", "memory"), ("trainer",)]
@@ -62,10 +63,10 @@ def recalled(deployment: Deployment, pool: str, task: Task) -> tuple[Found, ...]
 
 
 @pytest.mark.usefixtures("redis_client")
-def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_does_not_move(
+def test_agents_are_shown_the_right_form_after_90_memories_and_another_pool_does_not_move(
     redis_folder: Path, tmp_path: Path, redis_client: redis.Redis
 ) -> None:
-    tasks, tests = memories(200, seed=1), unseen_tasks(96, seed=1)
+    tasks, tests = memories(FIRST + LATER, seed=1), unseen_tasks(96, seed=1)
     others, other_tests = questions(seed=1)
     oracle = Oracle(form_of, {task.prompt: task.answer for task in tasks})
     settings = Settings(data=tmp_path, redis_url=Settings(data=redis_folder).redis, model="openai:scripted")
@@ -78,23 +79,22 @@ def test_agents_are_shown_the_right_form_after_150_memories_and_another_pool_doe
         client.memories.add([NewMemory(pool="logic", prompt=o.prompt, answer=o.answer, new_pool=True) for o in others])
         untouched = [recalled(running, "logic", test) for test in other_tests]
 
-        # 150 memories stream in.
-        stream(running, tasks[:150])
+        stream(running, tasks[:FIRST])
 
         found = [recalled(running, "poem", test) for test in tests]
         right = [
             form_of(hit.memory.prompt) == test.form for hits, test in zip(found, tests, strict=True) for hit in hits
         ]
-        ranking = Ranking(encoder, tasks[:150], tests)
+        ranking = Ranking(encoder, tasks[:FIRST], tests)
         learnt = log.published(log.head().version)
         assert learnt is not None
         assert np.mean(right) == pytest.approx(ranking.precision(learnt.adapter()), abs=0.02)
         assert np.mean(right) > ranking.precision(Adapter()) + 0.05
         assert [recalled(running, "logic", test) for test in other_tests] == untouched
 
-        # 50 more, whose labels say the contrary of what is true.
+        # More, whose labels say the contrary of what is true.
         oracle.inverted = True
-        stream(running, tasks[150:])
+        stream(running, tasks[FIRST:])
 
         left = log.published(log.head().version)
         assert left is not None

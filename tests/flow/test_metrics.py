@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -16,9 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memshare_broker.settings import Settings
 from memshare_memory.stores.store import Where
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
+from tests.support.deployment import Deployment, deployed, empty, wait_for
 from tests.support.grades import ranges
 from tests.support.qdrant_server import emptied
 
@@ -128,8 +127,8 @@ def read(text: str) -> Samples:
 
 def exported(deployment: Deployment) -> Samples:
     """What `memshare metrics --once` prints."""
-    command = [sys.executable, "-m", "memshare", "metrics", "--once"]
-    done = subprocess.run(command, cwd=ROOT, env=deployment.environment, capture_output=True, check=True, text=True)
+    done = prepared_python.run(("metrics", "--once"), deployment.environment, 60)
+    assert done.returncode == 0, done.stderr
     return read(done.stdout)
 
 

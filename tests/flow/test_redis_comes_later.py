@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 from memshare_broker.connection import connect
 from memshare_broker.presence import present
 from memshare_broker.redis_server import server_binary
+from tests.support import prepared_python
 from tests.support.deployment import ROOT, wait_for
 
 WITHIN = 120  # seconds
@@ -37,8 +37,7 @@ def port() -> int:
 
 @pytest.fixture
 def environment(tmp_path: Path, port: int) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
-    return inherited | {
+    return prepared_python.environment() | {
         "MEMSHARE_DATA": str(tmp_path / "data"),
         "MEMSHARE_MODEL": "offline",
         "MEMSHARE_REDIS_URL": f"redis://:{PASSWORD}@127.0.0.1:{port}/0",

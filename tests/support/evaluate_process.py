@@ -68,11 +68,16 @@ def is_setting(name: str) -> bool:
     return name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_"))
 
 
+def data_in(folder: Path) -> Path:
+    """Write the file of what is asked."""
+    file = folder / "data.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in PAIRS + ANSWERS), encoding="utf-8")
+    return file
+
+
 def command(
     chat: ChatServer, folder: Path, out: str, model: str, *more: str, what: str = "memories", **settings: str
 ) -> subprocess.Popen[str]:
-    data = folder / "data.jsonl"
-    data.write_text("\n".join(json.dumps(line) for line in PAIRS + ANSWERS), encoding="utf-8")
     provider = model.partition(":")[0].upper()
     environment = {
         **{name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS" or not is_setting(name)},
@@ -84,7 +89,7 @@ def command(
         f"{provider}_BASE_URL": chat.url,
         f"{provider}_API_KEY": "test",
     }
-    arguments = ["evaluate", what, "--data", str(data), "--out", str(folder / out), "--yes", "--json", *more]
+    arguments = ["evaluate", what, "--data", str(data_in(folder)), "--out", str(folder / out), "--yes", "--json", *more]
     process = subprocess.Popen(
         [sys.executable, "-m", "memshare", *arguments],
         env=environment,
