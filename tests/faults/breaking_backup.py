@@ -24,7 +24,7 @@ LONGEST_WAIT = 5.0  # seconds for which nobody may write
 
 def back_up_and_restore(made: Cluster, size: float) -> int:
     """Counts the backups that were right: restored, all that was open in them ends, and nothing is lost or twice."""
-    setup = Setup(latency=0.05, embedded=True, short=size < 1)
+    setup = Setup(latency=0.05, embedded=True, short=size < 1, together=size < 1)
     return sum(_one(made, setup) for _ in range(max(1, round(BACKUPS * size))))
 
 

@@ -45,7 +45,12 @@ ENVIRONMENT = {
     "MEMSHARE_CONCEPTS": "false",
     "OPENAI_API_KEY": "test",
 }
-SHORT = {"MEMSHARE_CONSOLIDATE": "false", "MEMSHARE_LEASE": "15", "MEMSHARE_MODEL_TIMEOUT": "4"}
+SHORT = {
+    "MEMSHARE_CONCEPTS_WAIT": "2",
+    "MEMSHARE_CONSOLIDATE": "false",
+    "MEMSHARE_LEASE": "15",
+    "MEMSHARE_MODEL_TIMEOUT": "4",
+}
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Setup:
     """The memory service reaches the store over a line that can be slow."""
     lease: float | None = LEASE
     """Seconds after which a lost message is sent again; None for those that users have."""
+    together: bool = False
+    """One worker has all queues but that of the memory service."""
     spare: bool = False
     """There is one more worker, which serves every queue."""
     sweeper: bool = True
@@ -204,8 +211,12 @@ def cluster(folder: Path, setup: Setup, qdrant_url: str | None) -> Iterator[Clus
         fleet = Up(environment, folder) if setup.up else Fleet(environment, folder, net.hosts if net else None, doors)
         up.callback(fleet.stop)
         made = Cluster(settings, client, direct, process, store, model, fleet, slow, slow_store, small, clock, net)
-        for name in ("up",) if setup.up else (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
-            fleet.add(name)
+        if setup.together:
+            fleet.add("memory")
+            fleet.add("others", *(kind for kind in KINDS if kind != "memory"))
+        else:
+            for name in ("up",) if setup.up else (*KINDS, CONCEPTS_QUEUE) if setup.concepts else KINDS:
+                fleet.add(name)
         for name in doors.keys() - {"memory"}:
             fleet.add(name, "memory")
         made.require_ready()

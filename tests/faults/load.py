@@ -16,19 +16,23 @@ from tests.faults.model import POOR, REFUSED
 SUBMITTERS = 4
 EVERY_POOR, EVERY_REFUSED = 9, 49
 FIRST = 0  # the priority of a task that goes before the others
-TRICKLE = 0.25  # seconds between two tasks that are submitted while the fault is on
+TRICKLE = 0.25  # seconds
 REFUSED_PAUSE = 0.2  # seconds before a submitter that was turned away tries the next task
 KINDS = {"poem": (None, "limerick", "sonnet", "wuyanlvshi"), "logic": (None, "puzzle", "riddle", "pun")}
 SUBJECTS = ("a lighthouse", "two clocks", "a lost umbrella", "the night train", "seven hats", "an honest thief", "rain")
 
 
 class Load:
-    """Submits tasks, and knows which of them were accepted; `turned_away` counts those that were not."""
+    """Submits tasks, and knows which of them were accepted; `turned_away` counts those that were not.
 
-    def __init__(self, client: Client) -> None:
+    While a fault is on, it submits one every `trickle_every` seconds.
+    """
+
+    def __init__(self, client: Client, trickle_every: float = TRICKLE) -> None:
         self.accepted: list[str] = []
         self.turned_away = 0
         self._client = client
+        self._trickle_every = trickle_every
         self._number = 0
         self._lock = threading.Lock()
 
@@ -50,7 +54,7 @@ class Load:
                 if number >= count and (over.is_set() or not goes_on):
                     return
                 self.one()
-                over.wait(TRICKLE)
+                over.wait(self._trickle_every)
 
         thread = threading.Thread(target=submit, name="trickle")
         thread.start()

@@ -72,9 +72,9 @@ def planted(client: redis.Redis, encoder: Encoder, size: int, tasks: int, lesson
     return figures
 
 
-def revoked(client: redis.Redis, encoder: Encoder, lessons: int) -> dict[str, Any]:
+def revoked(client: redis.Redis, encoder: Encoder, tasks: int, lessons: int) -> dict[str, Any]:
     """Is a pool from which a submitter was forgotten the same as one that never had them?"""
-    tests = unseen_tasks(TASKS, seed=3)
+    tests = unseen_tasks(tasks, seed=3)
     prompts = [*(task.prompt for task in tests), *(TRIGGER + task.prompt for task in tests)]
     vectors = encoded(encoder, tuple(prompts))
     outcomes = []
@@ -122,15 +122,15 @@ def injected() -> dict[str, Any]:
     return {"answers that orders to the scorer raised": f"{raised} of {len(answers)}"}
 
 
-def measure(size: int = MEMORIES, tasks: int = TASKS, lessons: int = LESSONS) -> dict[str, Any]:
-    """All figures, on a Redis of its own."""
+def measure(size: int = MEMORIES, tasks: int = TASKS, further: int = LESSONS, lessons: int = LESSONS) -> dict[str, Any]:
+    """All figures, on a Redis of its own. Exposure is after `further` lessons; `lessons` are in the pool to restore."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder), redis_url=None)
         encoder = open_model(None, device=None, exports=settings.exports_dir)
         with connected(settings) as client:
             return {
-                **planted(client, encoder, size, tasks, lessons),
-                **revoked(client, encoder, lessons),
+                **planted(client, encoder, size, tasks, further),
+                **revoked(client, encoder, tasks, lessons),
                 **injected(),
             }
 

@@ -100,33 +100,37 @@ def run(scenario: Scenario, tasks: int, qdrant_url: str | None, size: float = 1.
     tasks = min(tasks, scenario.most or tasks)
     folder = Path(tempfile.mkdtemp(prefix="memshare-faults-"))
     with cluster(folder, replace(scenario.setup, short=size < 1), qdrant_url) as made:
-        started = time.monotonic()
-        load = Load(made.client)
-        early = round(tasks * EARLY)
-        load.burst(early)
-        in_flight = made.open_messages() or 0
-        with load.trickle(tasks - early, goes_on=scenario.load_goes_on):
-            struck = scenario.hurt(made, size) if scenario.hurt else None
-        over = made.now()
-        recovered = _recovered(made, load)
-        ended = _ended(made, started, scenario.loses)
-        return Result(
-            name=scenario.name,
-            count=count(made.client, made.direct, load.accepted, _memories(made), concepts=scenario.setup.concepts),
-            in_flight=in_flight,
-            struck=struck,
-            strikes=scenario.strikes if size >= 1 else 1,
-            turned_away=load.turned_away,
-            recovered=recovered,
-            drained=_drained(made, load.accepted, over),
-            drains_within=scenario.drains_within,
-            ended=ended,
-            crashes=tuple(made.fleet.crashes),
-            loses=scenario.loses,
-            dies=scenario.dies,
-            hostile=scenario.hostile,
-            logs=str(folder),
-        )
+        return strike(made, Load(made.client), scenario, tasks, size)
+
+
+def strike(made: Cluster, load: Load, scenario: Scenario, tasks: int, size: float) -> Result:
+    """Let a scenario break a cluster that is up. What is counted are all tasks that the load ever had."""
+    started = time.monotonic()
+    early = round(tasks * EARLY)
+    load.burst(early)
+    in_flight = made.open_messages() or 0
+    with load.trickle(tasks - early, goes_on=scenario.load_goes_on):
+        struck = scenario.hurt(made, size) if scenario.hurt else None
+    over = made.now()
+    recovered = _recovered(made, load)
+    ended = _ended(made, started, scenario.loses)
+    return Result(
+        name=scenario.name,
+        count=count(made.client, made.direct, load.accepted, _memories(made), concepts=scenario.setup.concepts),
+        in_flight=in_flight,
+        struck=struck,
+        strikes=scenario.strikes if size >= 1 else 1,
+        turned_away=load.turned_away,
+        recovered=recovered,
+        drained=_drained(made, load.accepted, over),
+        drains_within=scenario.drains_within,
+        ended=ended,
+        crashes=tuple(made.fleet.crashes),
+        loses=scenario.loses,
+        dies=scenario.dies,
+        hostile=scenario.hostile,
+        logs=str(made.settings.data),
+    )
 
 
 def forget(result: Result) -> Result:

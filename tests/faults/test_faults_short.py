@@ -1,19 +1,22 @@
-"""A short version of the fault-injection run: three of its scenarios, with few tasks."""
+"""A short version of the fault-injection run: some of its scenarios, one after the other, with few tasks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.faults.cluster import Setup, cluster
 from tests.faults.count import Count
-from tests.faults.run import Result, forget, run
+from tests.faults.load import Load
+from tests.faults.run import Result, strike
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.verdict import failings
 from tests.faults.worker_process import ROOT
 from tests.support.qdrant_server import NAMED
 
-TASKS, SIZE = 60, 0.2
+TASKS, SIZE = 40, 0.12
 GOOD = Result(
     name="as it must be",
     in_flight=60,
@@ -28,18 +31,28 @@ GOOD = Result(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["kill -9", "Redis killed", "chat fails"])
-def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(name: str) -> None:
-    scenario = next(one for one in SCENARIOS if one.name == name)
+@pytest.mark.parametrize(
+    ("setup", "names"),
+    [
+        (Setup(latency=0.05, line=0.005), ["kill -9", "Redis killed", "chat fails"]),
+        (Setup(latency=0.05, embedded=True, together=True), ["memory killed", "memory garbage", "backup"]),
+    ],
+    ids=["each worker", "memory service"],
+)
+def test_every_accepted_task_ends_and_nothing_counts_twice_whatever_breaks(
+    setup: Setup, names: list[str], tmp_path: Path
+) -> None:
+    by_name = {one.name: one for one in SCENARIOS}
+    with cluster(tmp_path, replace(setup, short=True), NAMED) as made:
+        load = Load(made.client, trickle_every=1)
+        for number, name in enumerate(names, 1):
+            result = strike(made, load, by_name[name], TASKS, SIZE)
 
-    result = run(scenario, TASKS, NAMED, SIZE)
-
-    assert failings(result) == [], result
-    assert result.count is not None
-    assert result.count.submitted == TASKS + 1  # and the one that tells when all works again
-    assert result.count.stored > 0
-    assert result.count.lessons > 0
-    forget(result)
+            assert failings(result) == [], result
+            assert result.count is not None
+            assert result.count.submitted >= number * (TASKS + 1)  # one more tells when all works again
+            assert result.count.stored > 0
+            assert result.count.lessons > 0
 
 
 def test_the_page_on_failure_has_a_row_for_each_scenario_and_says_what_it_breaks() -> None:

@@ -13,7 +13,7 @@ from tests.faults.scenarios import SCENARIOS
 from tests.faults.verdict import failings
 from tests.support.qdrant_server import NAMED
 
-TASKS, SIZE = 60, 0.2
+TASKS, SIZE = 30, 0.2
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -19,7 +19,7 @@ from tests.support.deployment import deployed, wait_for
 from tests.support.shelf import RESPOND, answered, coordinate, judged, planned
 from tests.support.sub_questions import agents_with_sub_questions
 
-QUEUES = ("poem", "scorer", "memory", "trainer")
+QUEUES = ("poem", "scorer", "memory")
 
 
 @pytest.mark.usefixtures("redis_client")
@@ -28,7 +28,10 @@ def test_what_a_killed_worker_was_doing_is_done_by_the_next_one_and_once(
 ) -> None:
     delay = 60.0
     settings = Settings(data=redis_folder, model="openai:scripted")
-    with serving(lambda _: Answer(delay=delay)) as chat, deployed(settings, chat, tmp_path, [QUEUES]) as deployment:
+    with (
+        serving(lambda _: Answer(delay=delay)) as chat,
+        deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_LEARN="false") as deployment,
+    ):
         tasks = [deployment.client.submit("poem", f"A limerick about kill -9, number {n}") for n in range(5)]
         wait_for(lambda: len(chat.requests) == 5, 30, "the model to be asked")
 
@@ -42,68 +45,45 @@ def test_what_a_killed_worker_was_doing_is_done_by_the_next_one_and_once(
         assert [journey.outcome for journey in journeys] == ["stored"] * 5
         assert deployment.client.memories.stats().by_pool["poem"] >= 5
         ledger = deployment.client.ledger
-        wait_for(lambda: not any(ledger.open_messages().values()), 30, "every lesson to be learnt")
+        wait_for(lambda: not any(ledger.open_messages().values()), 30, "every message to end")
         done = ledger.done()
         assert {stage: done[stage] for stage in ("answer", "score", "settle")} == {"answer": 5, "score": 5, "settle": 5}
-        assert done["learn"] <= 5
         assert redis_client.hlen("memshare:lives") == 0
 
 
 @pytest.mark.usefixtures("redis_client")
-def test_every_memory_has_its_concepts_once_though_the_worker_that_names_them_is_killed(
+def test_every_memory_is_named_and_compared_once_though_the_worker_that_does_both_is_killed(
     redis_folder: Path, tmp_path: Path
 ) -> None:
     model = Model()
     model.latency = 60.0
     settings = Settings(data=redis_folder, model="openai:scripted")
-    workers, more = [["memory"], ["concepts"]], {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_CONCEPTS_WAIT": "5"}
+    workers, more = [("memory",), ("concepts", "scorer")], {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_CONCEPTS_WAIT": "20"}
     with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
-        facts = [NewMemory(pool="facts", answer=f"Fact {uuid4()}", new_pool=True) for _ in range(30)]
-        ids = deployment.client.memories.add(facts)
-        wait_for(lambda: len(chat.requests) == 3, 30, "the model to be asked about ten at a time")
 
-        worker = deployment.processes.pop(("concepts",))
-        worker.send_signal(signal.SIGKILL)
-        worker.wait()
-        model.latency = 0.0
-        deployment.start(["concepts"])
+        def calls(about: str) -> int:
+            return sum(f'"{about}"' in request["messages"][-1]["content"] for request in chat.requests)
 
-        ledger = deployment.client.ledger
-        wait_for(lambda: ledger.done().get("concepts") == 30, 120, "all concepts to be written")
-        assert all(memory.concepts for memory in deployment.client.memories.page(Where(ids=ids)).memories)
-        done = ledger.done()
-        assert (done["extract"], done["concepts"]) == (30, 30)
-        open_ones = ledger.open_messages()
-        assert not open_ones.get("concepts")
-        assert not open_ones.get("memory")
-        assert len(chat.requests) <= 3 + 30 / 2, "nobody saw what was said of the first, and many share a call again"
-        assert deployment.client.memories.stats().by_pool["facts"] == 30
-
-
-@pytest.mark.usefixtures("redis_client")
-def test_every_memory_is_compared_once_though_the_worker_that_compares_is_killed(
-    redis_folder: Path, tmp_path: Path
-) -> None:
-    model = Model()
-    model.latency = 60.0
-    settings = Settings(data=redis_folder, model="openai:scripted")
-    workers, more = [["memory"], ["scorer"]], {"MEMSHARE_CONCEPTS_WAIT": "20"}
-    with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as deployment:
         facts = [f"The museum of the town has {number} rooms." for number in range(21)]
-        deployment.client.memories.add([NewMemory(pool="facts", answer=one, new_pool=True) for one in facts])
-        wait_for(lambda: len(chat.requests) == 2, 30, "the model to be asked about ten at a time")
+        ids = deployment.client.memories.add([NewMemory(pool="facts", answer=one, new_pool=True) for one in facts])
+        wait_for(lambda: (calls("memories"), calls("pairs")) == (2, 2), 30, "the model to be asked about ten at a time")
         comparisons = deployment.client.ledger.open_messages()["scorer"]
 
-        worker = deployment.processes.pop(("scorer",))
+        worker = deployment.processes.pop(("concepts", "scorer"))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
         model.latency = 0.0
-        deployment.start(["scorer"])
+        deployment.start(("concepts", "scorer"))
 
         ledger = deployment.client.ledger
-        wait_for(lambda: not any(ledger.open_messages().values()), 120, "all to be compared")
-        assert ledger.done()["compare"] == comparisons > 2 * 9
-        assert len(chat.requests) <= 2 + 10, "nobody saw what was said of the first, and many share a call again"
+        wait_for(lambda: not any(ledger.open_messages().values()), 120, "all to be named and compared")
+        assert all(memory.concepts for memory in deployment.client.memories.page(Where(ids=ids)).memories)
+        done = ledger.done()
+        assert (done["extract"], done["concepts"]) == (21, 21)
+        assert done["compare"] == comparisons > 2 * 9
+        for about in ("memories", "pairs"):  # nobody saw what was said of the first, and many share a call again
+            assert calls(about) <= 2 + 10
+        assert deployment.client.memories.stats().by_pool["facts"] == 21
 
 
 @pytest.mark.usefixtures("redis_client")

@@ -4,7 +4,7 @@ from tests.faults.poison import measure
 
 
 def test_planted_memories_get_less_room_and_leave_no_trace() -> None:
-    figures = measure(size=200, tasks=48, lessons=80)
+    figures = measure(size=200, tasks=24, further=10, lessons=60)
 
     for count in (1, 10):
         without, defended = (figures[f"{count} planted, {word} defences"] for word in ("without", "with"))
