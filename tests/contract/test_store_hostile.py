@@ -1,4 +1,4 @@
-"""Three thousand memories that nobody would write, in every store: what went in comes out, and nothing else is found."""
+"""Three thousand memories that nobody would write, in every store: what went in comes out, and no other is found."""
 
 from __future__ import annotations
 

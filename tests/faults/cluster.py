@@ -116,7 +116,8 @@ class Cluster:
 
     def _are_there(self) -> bool:
         with suppress(Unreachable):  # Redis may be another that is not there yet
-            return self.fleet.pids <= {worker.pid for worker in self.client.workers()}
+            there = {worker.pid for worker in self.client.workers()}
+            return not self.fleet.is_ending and self.fleet.pids <= there
         return False
 
     def wait_for(self, seen: Callable[[], bool], within: float) -> bool:

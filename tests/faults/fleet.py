@@ -72,6 +72,12 @@ class Fleet:
         with self._lock:
             return {worker.process.pid for worker in self._workers.values()}
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether a worker that was told to end has not been started again."""
+        with self._lock:
+            return any(worker.sent for worker in self._workers.values())
+
     def add(self, name: str, *queues: str) -> None:
         """Start a worker, of the queue of its name if no queues are given."""
         served = queues or (name,)
