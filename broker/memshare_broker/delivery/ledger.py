@@ -139,7 +139,8 @@ class Ledger:
 
     def open_of(self, ids: Sequence[str]) -> list[Entry]:
         """Those of these messages that are open."""
-        return [Entry.model_validate_json(text) for text in self._client.hmget(MESSAGES, list(ids)) if text]
+        texts = self._client.hmget(MESSAGES, list(ids)) if ids else []
+        return [Entry.model_validate_json(text) for text in texts if text]
 
     def park(self, entry: Entry, reason: NotYet, *, ages: bool = False) -> None:
         """Set a message aside, out of its queue, until its time comes or what holds it back is lifted.

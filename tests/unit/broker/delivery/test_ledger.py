@@ -57,6 +57,7 @@ def test_messages_that_follow_none_are_sent_once_and_not_where_they_are_open_or_
 
     assert redis_client.lrange("poem", 0, -1) == ["the message new"]
     assert {one.id for one in ledger.open_of(["ended", "opened", "new"])} == {"opened", "new"}
+    assert ledger.open_of([]) == []
 
 
 def test_nothing_is_sent_of_a_journey_that_was_cancelled(ledger: Ledger, redis_client: redis.Redis) -> None:
