@@ -36,11 +36,23 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-NOT_QUICK = {"redis_folder", "store", "opener"}
-"""Fixtures that start a Redis or open a pool; `--quick` leaves out the tests that use one."""
+NOT_QUICK = {"redis_folder", "store", "opener", "flashcard_pool"}
+"""Fixtures that start a Redis, open a pool or encode one; `--quick` leaves out the tests that use one."""
 
-NOT_QUICK_FOLDERS = [Path(__file__).parent / "unit" / name for name in ("memory_service/encoders", "retriever_trainer")]
-"""Tests that load torch."""
+NOT_QUICK_FOLDERS = [
+    Path(__file__).parent / "unit" / name
+    for name in (
+        "agents/reasoning/parsing",
+        "broker/http_bounds",
+        "deploy",
+        "llm/providers",
+        "memory_service/encoders",
+        "memory_service/stores",
+        "retriever_trainer",
+        "scorer/checking",
+    )
+]
+"""Tests that load torch, open pools, or have processes and servers of their own."""
 
 REAL_PROCESSES = [Path(__file__).parent / name for name in ("browser", "faults", "flow")]
 """Tests that wait for workers or a browser, which other work on the machine can hold up for longer than they allow.

@@ -79,6 +79,7 @@ def closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("closed")
+@pytest.mark.slow
 def test_a_pool_with_damaged_files_is_saved_to_a_new_one_while_nothing_runs(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
     assert terminal.json("memories", "check") == {"memories": 20, "damage": None, "left_out": 0, "kept": None}

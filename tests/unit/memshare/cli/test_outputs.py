@@ -54,6 +54,7 @@ def test_a_port_that_there_is_not_is_refused(run: Callable[..., subprocess.Compl
     assert f"Invalid value for '{option}'" in said.stderr
 
 
+@pytest.mark.slow
 def test_groups_offer_no_completion_that_would_not_work(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     groups = [name for name, command in COMMANDS.items() if command.target.endswith(":app")]
     assert {"dead", "memories", "concepts"} <= set(groups)
