@@ -77,8 +77,12 @@ _write_to_memory()  # before `prepared_python` is imported, which serves command
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Two test processes for each processor, for tests of whole deployments wait half of the time; memory allowing."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two test processes for each processor, for tests of whole deployments wait half of the time; memory allowing.
+
+    The quick ones do not wait."""
+    if config.getoption("--quick"):
+        return processors()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(12, max(2, min(processors() * 2, memory // MEMORY_EACH)))
 
