@@ -45,7 +45,7 @@ class Settings(
     @property
     def pool_is_embedded(self) -> bool:
         """Whether the pool lies in the data folder, where one process at a time has it open."""
-        return self.qdrant_url is None
+        return not self.qdrant_url
 
     @cached_property
     def traces_days(self) -> float:

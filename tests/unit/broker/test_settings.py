@@ -249,3 +249,8 @@ def test_the_model_of_an_up_that_was_killed_is_not_used(file: Path) -> None:
     (file.parent / "running.toml").write_text('model = "openai:qwen3"\n')
 
     assert load_settings().model is None
+
+
+@pytest.mark.parametrize(("url", "embedded"), [(None, True), ("", True), ("http://qdrant:6333", False)])
+def test_a_pool_is_embedded_where_no_server_is_named(url: str | None, embedded: bool) -> None:
+    assert Settings(qdrant_url=url).pool_is_embedded is embedded
