@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,9 +10,9 @@ from pathlib import Path
 
 from memshare.operate.child import ends_with_parent
 from tests.faults.hosts import Host, enter
+from tests.support import prepared_python
 
 ROOT = Path(__file__).parents[2]
-KEPT = ("MEMSHARE_EXPORTS",)  # of the run's own environment
 
 
 def start_memshare(
@@ -23,7 +22,6 @@ def start_memshare(
 
     It is killed when the thread that called this ends.
     """
-    inherited = {name: value for name, value in os.environ.items() if name in KEPT or not name.startswith("MEMSHARE_")}
     ending = ends_with_parent(signal.SIGKILL)
 
     def prepare() -> None:
@@ -36,7 +34,7 @@ def start_memshare(
         return subprocess.Popen(
             [sys.executable, "-m", "memshare", *words],
             cwd=ROOT,
-            env=inherited | dict(environment),
+            env=prepared_python.environment() | dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,

@@ -67,10 +67,10 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Ended:  # noqa: ARG001
     folder = tmp_path_factory.mktemp("all")
-    settings = Settings(model=MODEL, tries=1, labels="logprobs")
+    settings, data = Settings(model=MODEL, tries=1, labels="logprobs"), data_in(folder)
     requests = [
         request_of(
-            one, [] if one.bundled and not one.bundled.split else [data_in(folder)], settings, 7, 5,
+            one, [] if one.bundled and not one.bundled.split else [data], settings, 7, 5,
             models=(MODEL,), out=folder / "out", judge=JUDGE,
         )
         for one in EXPERIMENTS.values()

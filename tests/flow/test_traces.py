@@ -1,7 +1,6 @@
 """Traces of real workers: one for each journey, over all its hops, whatever happens on the way."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from celery import Celery
 from memshare_broker.app import kombu_url
 from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty, wait_for
@@ -159,12 +159,11 @@ def test_a_redelivered_task_stays_in_its_trace_and_links_the_one_of_its_client(
 def test_what_is_asked_of_serve_is_in_the_trace_of_who_asks(
     receiver: OtlpServer, redis_folder: Path, tmp_path: Path
 ) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")}
-    environment |= {"MEMSHARE_DATA": str(redis_folder), "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+    own = {"MEMSHARE_DATA": str(redis_folder), "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
     said = tmp_path / "serve.log"
     with said.open("wb") as file:
         command = [sys.executable, "-m", "memshare", "serve", "--port", "0", "--json"]
-        serve = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
+        serve = subprocess.Popen(command, env=prepared_python.environment() | own, stdout=file, stderr=file)
     try:
         url = json.loads(wait_for(lambda: said.read_bytes().endswith(b"\n") and said.read_text(), 60, "serve"))["url"]
         for path in ("/v1/agents", "/v1/memories/00000000-0000-0000-0000-000000000001"):

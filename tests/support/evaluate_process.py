@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memshare.operate.supervisor import processors
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer
 from tests.support.grades import judged
@@ -64,10 +65,6 @@ def consistent(body: dict[str, Any]) -> Answer:
     return Answer(json.dumps(value), delay=0.02)
 
 
-def is_setting(name: str) -> bool:
-    return name.startswith(("MEMSHARE_", "OPENAI_", "MISTRAL_"))
-
-
 def data_in(folder: Path) -> Path:
     """Write the file of what is asked."""
     file = folder / "data.jsonl"
@@ -80,7 +77,7 @@ def command(
 ) -> subprocess.Popen[str]:
     provider = model.partition(":")[0].upper()
     environment = {
-        **{name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS" or not is_setting(name)},
+        **prepared_python.environment(),
         **settings,
         "MEMSHARE_MODEL": model,
         "MEMSHARE_CONCURRENCY": str(CONCURRENCY),
