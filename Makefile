@@ -36,7 +36,7 @@ PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorde
 test: .venv/.installed-dev  ## Install what the tests need and run them all
 	$(PYTEST)
 
-quick: .venv/.installed-dev  ## Run unit tests for a minute: none that uses Redis, a pool or torch, or is marked slow
+quick: .venv/.installed-dev  ## Run unit tests for a minute: none with Redis, a pool, torch, processes or servers, or marked slow
 	$(PYTEST) --quick tests/unit
 
 # What takes a second first; types, which take one processor a minute, beside the tests.

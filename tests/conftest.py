@@ -80,7 +80,8 @@ _write_to_memory()  # before `prepared_python` is imported, which serves command
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two test processes for each processor, for tests of whole deployments wait half of the time; memory allowing.
 
-    The quick ones do not wait."""
+    The quick ones do not wait.
+    """
     if config.getoption("--quick"):
         return processors()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -112,12 +113,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--quick", action="store_true", help="Leave out tests that use Redis, a pool or torch, or are slow."
+        "--quick", action="store_true", help="Leave out tests with Redis, a pool, torch or processes, or marked slow."
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give those of real processes a second try; --quick keeps those without Redis, pool, torch and mark `slow`."""
+    """Give those of real processes a second try; `_is_quick` says what --quick keeps."""
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in REAL_PROCESSES):
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -127,6 +128,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_quick(item: pytest.Item) -> bool:
+    """Whether it has no Redis, pool or torch, no processes and servers of its own, and no mark `slow`."""
     return not (
         NOT_QUICK & set(getattr(item, "fixturenames", ()))
         or item.get_closest_marker("slow")

@@ -51,7 +51,6 @@ def test_a_topic_that_is_at_other_levels_of_its_memory_too_is_no_gap() -> None:
     assert unexplained(graph, IDS[:2], words(["a", "b"]), words) == []
 
 
-@pytest.mark.slow
 def test_a_topic_whose_cards_were_removed_is_found(flashcard_pool: FlashcardPool) -> None:
     topics = [key(card.concepts.topic) for card in flashcards()]
     ranks = []
@@ -131,7 +130,6 @@ def test_what_was_asked_in_vain_and_what_is_uncertain_comes_before_what_is_not()
     assert order(credited=graded, asked=[second]) == [second, first]
 
 
-@pytest.mark.slow
 def test_the_first_gaps_are_of_every_kind(flashcard_pool: FlashcardPool) -> None:
     pool = flashcard_pool
 
