@@ -10,6 +10,7 @@ Reason = Literal[
     "server error",
     "time-out",
     "connection",
+    "model away",
     "cut off",
     "invalid reply",
     "busy",
@@ -28,6 +29,10 @@ Reason = Literal[
 ]
 """Why something failed, in the words that dead letters, `memshare dead list` and the metrics use."""
 
+OUTAGES = frozenset({"store", "model away"})
+"""Reasons that concern every task alike, and cost nothing to try again: bounded by age alone, and no try is counted."""
+PAID = frozenset({"cut off", "invalid reply"})
+"""Reasons for which a model was paid: tried again fewer times than others."""
 
 COME_BACK = (5.0, 600.0)  # seconds; the least and the most that a full queue asks to wait
 

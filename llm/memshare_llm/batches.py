@@ -158,10 +158,6 @@ class Batches(Generic[T, R]):
 
 def shares(usage: Usage, count: int) -> list[Usage]:
     """The tokens of a call in equal parts; the first has what is left over."""
-    prompt, completion = usage.prompt_tokens // count, usage.completion_tokens // count
-    part = Usage(prompt_tokens=prompt, completion_tokens=completion)
-    first = Usage(
-        prompt_tokens=usage.prompt_tokens - prompt * (count - 1),
-        completion_tokens=usage.completion_tokens - completion * (count - 1),
-    )
+    part = Usage(**{name: tokens // count for name, tokens in usage})
+    first = Usage(**{name: tokens - tokens // count * (count - 1) for name, tokens in usage})
     return [first, *[part] * (count - 1)]

@@ -37,13 +37,17 @@ class NoLogprobs(GiveUp):
 
 
 class Reply(BaseModel):
-    """What a model said, the name it goes by (`openai:gpt-…`), and the tokens it took."""
+    """What a model said, the name it goes by (`openai:gpt-…`), and the tokens it took.
+
+    `reasoning` is what it wrote to find its answer, which is no part of that.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     text: str
     model: str
     usage: Usage
+    reasoning: str = ""
 
 
 class FirstToken(BaseModel):

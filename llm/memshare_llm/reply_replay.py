@@ -14,11 +14,11 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from memshare_broker.errors import NotYet, TryAgain
+from memshare_broker.errors import OUTAGES, NotYet, TryAgain
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, FirstToken, R, Reply
 
-OUTSIDE = frozenset({"rate limit", "server error", "time-out", "connection", "store", "busy"})
+OUTSIDE = OUTAGES | {"rate limit", "server error", "time-out", "connection", "busy"}
 MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask again
 
 Said = defaultdict[Hashable, list[Reply | FirstToken]]

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memshare_broker.errors import TryAgain
+from memshare_broker.errors import GiveUp, MemshareError, TryAgain
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat
+from memshare_llm.chat import Chat, Reply
 
 T = TypeVar("T", bound=BaseModel)
 
 MOST_CALLS = 2  # of `ask`
 MAX_REASONS = 8
 LONGEST_REASON = 2_000  # characters: a model may have named a field with a whole page
+MOST_OBJECTS = 50  # in a reply, that are tried
 
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL | re.IGNORECASE)
+_DECODER = json.JSONDecoder()
 
 
-class DoesNotFit(TryAgain):
+class DoesNotFit(MemshareError):
     """A model was asked twice, and neither reply fitted the schema."""
+
+
+class DoesNotFitNow(DoesNotFit, TryAgain):
+    """It made two different mistakes: another try may do."""
+
+
+class NeverFits(DoesNotFit, GiveUp):
+    """It made the same mistake twice: it would again."""
 
 
 class ReplyForm(BaseModel):
@@ -44,15 +55,16 @@ class Structured(Generic[T]):
 def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
     """A value of `schema` from a model; one that does not fit goes back once, with the reason.
 
-    Raises `DoesNotFit` if the second does not fit either, and whatever the model raises.
+    Raises `NeverFits` if the second does not fit for the same reason, `DoesNotFitNow` for another one, and whatever
+    the model raises.
     """
     first = chat.reply(turns, schema)
     try:
-        return Structured(_read(first.text, schema), first.model, first.usage)
+        return Structured(_read(first, schema), first.model, first.usage)
     except ValidationError as error:
         reason = _reason(error)
     correction = (
-        Turn(role="assistant", content=first.text),
+        Turn(role="assistant", content=first.text or first.reasoning[-LONGEST_REASON:]),
         Turn(
             role="user",
             content=f"This does not fit the schema: {reason}. Reply with the whole corrected JSON alone.",
@@ -60,12 +72,12 @@ def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
     )
     second = chat.reply((*turns, *correction), schema)
     try:
-        return Structured(_read(second.text, schema), second.model, first.usage + second.usage)
+        return Structured(_read(second, schema), second.model, first.usage + second.usage)
     except ValidationError as error:
-        raise DoesNotFit(
-            f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}",
-            reason="invalid reply",
-        ) from error
+        words = f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}"
+        if _reason(error) == reason:
+            raise NeverFits(words, "invalid reply") from error
+        raise DoesNotFitNow(words, reason="invalid reply") from error
 
 
 def without_docstring(schema: dict[str, Any]) -> None:
@@ -73,9 +85,32 @@ def without_docstring(schema: dict[str, Any]) -> None:
     schema.pop("description", None)
 
 
-def _read(text: str, schema: type[T]) -> T:
-    fenced = _FENCED.fullmatch(text)
-    return schema.model_validate_json(fenced[1] if fenced else text)
+def _read(reply: Reply, schema: type[T]) -> T:
+    """The value in a reply, wherever it stands: in a fence, within prose, in the reasoning. Of several the last one.
+
+    Raises the `ValidationError` of the answer where it begins as an object or has none, else that of its last object.
+    """
+    misfits: list[ValidationError] = []
+    for found in (reply.text, *reversed(_objects(reply.text)), *reversed(_objects(reply.reasoning))):
+        try:
+            return schema.model_validate_json(found)
+        except ValidationError as error:
+            misfits.append(error)
+    raise misfits[0] if reply.text.lstrip().startswith("{") else misfits[:2][-1]
+
+
+def _objects(text: str) -> list[str]:
+    """The JSON objects in a text, as they stand there."""
+    found: list[str] = []
+    end = 0
+    for begin in islice(re.finditer(r"\{", text), MOST_OBJECTS):
+        if begin.start() >= end:
+            try:
+                _, end = _DECODER.raw_decode(text, begin.start())
+            except (ValueError, RecursionError):
+                continue
+            found.append(text[begin.start() : end])
+    return found
 
 
 def _reason(error: ValidationError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from pydantic import Field, create_model
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.settings.file import PROVIDERS, VARIABLES
 from memshare_broker.wire.messages import Turn
-from memshare_llm.chat import Chat, NoLogprobs
+from memshare_llm.chat import Chat, NoLogprobs, UselessReply
 from memshare_llm.completion import MAX_TEXT
 from memshare_llm.models import open_chat
 from memshare_llm.providers.http_client import MAX_REPLY_BYTES
@@ -35,7 +36,21 @@ def a_range(points: int) -> Any:
 
 Grades = create_model("Grades of a poem", rhyme=(a_range(40), ...), wit=(a_range(60), ...))
 
+FITTING = '{"rhyme": {"low": 1.0, "high": 40.0}, "wit": {"low": 1.0, "high": 2.0}}'
+
 Open = Callable[..., tuple[Chat, ChatServer]]
+
+
+def message_of(message: dict[str, Any], finish_reason: str = "stop", **usage: object) -> Answer:
+    """A completion with this very message and usage."""
+    choice = {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant"} | message}
+    return Answer(raw=json.dumps({"choices": [choice], "usage": usage}).encode())
+
+
+def limit_of(body: dict[str, Any]) -> int | None:
+    """The limit of tokens in a request, by either of its names."""
+    limit: int | None = body.get("max_completion_tokens", body.get("max_tokens"))
+    return limit
 
 
 @pytest.fixture
@@ -157,14 +172,181 @@ def test_a_reply_that_does_not_fit_goes_back_once_with_the_reason(open_: Open) -
     assert structured.usage.completion_tokens == len(wrong.split()) + len(right.split())
 
 
-def test_a_reply_that_does_not_fit_twice_is_tried_again_later(open_: Open) -> None:
+def test_the_same_misfit_twice_is_given_up_and_another_one_tried_again(open_: Open) -> None:
     chat, server = open_(lambda _body: Answer(text="I would say 90."))
+    replies = in_turn(Answer(text="I would say 90."), Answer(text='{"rhyme": 1}'))
+    other, _ = open_(replies)
 
     with pytest.raises(DoesNotFit, match=r"did not fit 'Grades of a poem': the reply: Invalid JSON") as caught:
         ask(chat, ASKED, Grades)
+    with pytest.raises(DoesNotFit) as caught_other:
+        ask(other, ASKED, Grades)
 
-    assert caught.value.wait is None
+    assert isinstance(caught.value, GiveUp)
+    assert isinstance(caught_other.value, TryAgain)
+    assert caught_other.value.wait is None
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f'<think>\nA draft: {{"rhyme": 1}}.\n</think>\n{FITTING}',
+        f"Let me see.</think>{FITTING}",
+        f"Here it is:\n\n{FITTING}\n\nI hope that helps {{:}}",
+        f'For instance {{"low": 1, "high": 2}}. Mine is:\n```json\n{FITTING}\n```\nAs asked.',
+        f"```\n{FITTING}\n```",
+    ],
+)
+def test_json_is_found_where_it_stands(open_: Open, reply: str) -> None:
+    chat, server = open_(lambda _body: Answer(text=reply))
+
+    assert ask(chat, ASKED, Grades).value.model_dump_json() == FITTING.replace(" ", "")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_json_is_found_in_the_reasoning_where_the_answer_is_empty(open_: Open, field: str) -> None:
+    message = {"role": "assistant", "content": None, field: f"Hm. So: {FITTING}"}
+    chat, server = open_(lambda _body: message_of(message))
+
+    assert ask(chat, ASKED, Grades).value.model_dump_json() == FITTING.replace(" ", "")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "<think>\nI copy example 2.\n</think>\n\nSELECT 1"},
+        {"content": "I copy example 2.\n</think>\n\nSELECT 1"},
+        {"content": "SELECT 1", "reasoning_content": "I copy example 2."},
+        {"content": "SELECT 1", "reasoning": "I copy example 2.", "reasoning_content": "I copy example 2."},
+        {"content": [{"type": "thinking", "thinking": "I copy example 2."}, {"type": "text", "text": "SELECT 1"}]},
+        {"content": [{"type": "reasoning", "text": "I copy example 2."}, {"text": "SELECT 1"}]},
+    ],
+)
+def test_thinking_is_no_answer_and_is_counted(open_: Open, message: dict[str, Any]) -> None:
+    chat, _ = open_(lambda _body: message_of(message, completion_tokens=25))
+
+    reply = chat.reply(ASKED)
+
+    assert (reply.text, reply.reasoning) == ("SELECT 1", "I copy example 2.")
+    assert reply.usage.reasoning_tokens == math.ceil(25 * 17 / 25)
+
+
+def test_tokens_that_were_cached_or_spent_on_reasoning_are_read(open_: Open) -> None:
+    usage = {
+        "prompt_tokens": 9_000,
+        "completion_tokens": 30,
+        "prompt_tokens_details": {"cached_tokens": 8_500},
+        "completion_tokens_details": {"reasoning_tokens": 20},
+    }
+    chat, _ = open_(lambda _body: message_of({"content": "Blue."}, **usage))
+
+    used = chat.reply(ASKED).usage
+
+    assert (used.prompt_tokens, used.cached_tokens) == (9_000, 8_500)
+    assert (used.completion_tokens, used.reasoning_tokens) == (30, 20)
+
+
+def test_a_model_that_spent_all_on_reasoning_is_told_as_such(open_: Open) -> None:
+    message = {"content": "", "reasoning": "Hm. " * 1_000}
+    details = {"reasoning_tokens": 4_000}
+    answer = message_of(message, "length", completion_tokens=4_000, completion_tokens_details=details)
+    chat, _ = open_(lambda _body: answer)
+
+    with pytest.raises(TryAgain, match=r"spent all tokens of its limit on reasoning \(4,000\)"):
+        chat.reply(ASKED)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('"caf\\ud83c"', "caf\ufffd"),
+        ('"caf \\ud83c\\udf78 ok"', "caf 🍸 ok"),
+        ('[{"text": "caf \\ud83c"}, {"text": "\\udf78 ok"}]', "caf 🍸 ok"),
+        ('"\\udf78\\ud83c ok"', "\ufffd\ufffd ok"),
+        (b'"caf\xe9"', "caf\ufffd"),
+    ],
+)
+def test_bytes_that_are_no_text_are_replaced_and_not_paid_for_again(
+    open_: Open, content: str | bytes, text: str
+) -> None:
+    written = content if isinstance(content, bytes) else content.encode()
+    raw = b'{"choices": [{"message": {"content": ' + written + b'}}], "usage": {"prompt_tokens": 7}}'
+    chat, _ = open_(lambda _body: Answer(raw=raw))
+
+    reply = chat.reply(ASKED)
+
+    assert reply.text == text
+    assert reply.usage.prompt_tokens == 7
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}',
+        b'{"choices": [{"message": 5}], "usage": {"completion_tokens": 3, "prompt_tokens": 7}}',
+        b'{"usage": {"prompt_tokens" : 7, "completion_tokens": 3}, "choices": [{"message": {"content": "Bl',
+    ],
+)
+def test_usage_is_told_whatever_the_body_is(open_: Open, raw: bytes) -> None:
+    chat, _ = open_(lambda _body: Answer(raw=raw))
+
+    with pytest.raises(UselessReply, match="no chat completion") as caught:
+        chat.reply(ASKED)
+
+    assert (caught.value.usage.prompt_tokens, caught.value.usage.completion_tokens) == (7, 3)
+
+
+@pytest.mark.parametrize("text", ["\u200b", "\ufeff\u2060 \u00ad", "\u3164\n", "\u2800\x00"])
+def test_invisible_characters_alone_are_an_empty_reply(open_: Open, text: str) -> None:
+    chat, _ = open_(lambda _body: Answer(text=text))
+
+    with pytest.raises(TryAgain, match="empty reply"):
+        chat.reply(ASKED)
+
+
+def test_a_structured_reply_has_a_limit_of_tokens_that_fits_its_schema(open_: Open) -> None:
+    chat, server = open_(well)
+
+    ask(chat, ASKED, Grades)
+
+    limit = limit_of(server.requests[0])
+    assert limit is not None
+    assert 4 * len(FITTING) < limit < 1_000
+
+
+def test_a_model_that_reasons_is_given_more_room(open_: Open) -> None:
+    chat, server = open_(in_turn(Answer(text=f"<think>Hm.</think>{FITTING}"), Answer(text=FITTING)))
+
+    ask(chat, ASKED, Grades)
+    ask(chat, ASKED, Grades)
+
+    first, second = (limit_of(body) or 0 for body in server.requests)
+    assert second >= first + 5_000
+
+
+def test_a_server_that_refuses_the_limit_is_asked_without_it(open_: Open) -> None:
+    def script(body: dict[str, Any]) -> Answer:
+        refused = limit_of(body) is not None
+        return Answer(status=400, text="Unsupported parameter: 'max_tokens'") if refused else well(body)
+
+    chat, server = open_(script)
+
+    ask(chat, ASKED, Grades)
+    ask(chat, ASKED, Grades)
+
+    assert [limit_of(body) is not None for body in server.requests] == [True, False, False]
+
+
+def test_a_reply_that_is_cut_off_in_white_space_is_not_asked_for_again(open_: Open) -> None:
+    chat, server = open_(lambda _body: Answer(text='{"rhyme": [' + " " * 60_000, finish_reason="length"))
+
+    with pytest.raises(GiveUp, match="white space"):
+        ask(chat, ASKED, Grades)
+
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("provider", ["openai"], indirect=True)

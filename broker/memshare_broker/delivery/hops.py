@@ -112,7 +112,7 @@ ANSWER = Hop(
     begins=True,
     from_outside=True,
     has_result=True,
-    details=("steps",),
+    details=("steps", "reasoning"),
 )
 QUESTION = Hop(
     "question",

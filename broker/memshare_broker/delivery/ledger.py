@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import redis
 from pydantic import JsonValue
@@ -29,7 +29,7 @@ from memshare_broker.delivery.keys import (
 from memshare_broker.delivery.packed_json import pack
 from memshare_broker.delivery.parked import ParkedMessages
 from memshare_broker.delivery.scripts import Argument, Name, run_script
-from memshare_broker.errors import IdTaken, NotYet, QueueFull, Reason
+from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
 from memshare_broker.wire.messages import Record
@@ -39,6 +39,14 @@ Facts = Mapping[str, JsonValue]
 
 CancelOutcome = Literal["cancelled", "running", "ended"]
 """What became of a message whose journey was to end: it may run at this moment, or have ended before."""
+
+
+class Failures(NamedTuple):
+    """The tries of a message that have failed, seconds since the first one, and the tries that were paid for."""
+
+    tries: int
+    seconds: float
+    paid: int
 
 
 class Ledger:
@@ -154,10 +162,10 @@ class Ledger:
         """Whether a worker that is there, or was a moment ago, works on a message."""
         return bool(self._client.hexists(INCARNATIONS, message_id))
 
-    def fail(self, entry: Entry, reason: Reason) -> tuple[int, float]:
-        """Note that a try has failed; returns how many have, this one included, and seconds since the first."""
-        tries, seconds = self._run("fail", entry, reason)
-        return int(tries), float(seconds)
+    def fail(self, entry: Entry, reason: Reason) -> Failures:
+        """Note that a try has failed, but do not count it in an outage; returns what has failed so far."""
+        tries, seconds, paid = self._run("fail", entry, reason, int(reason not in OUTAGES), int(reason in PAID))
+        return Failures(int(tries), float(seconds), int(paid))
 
     def bury(self, entry: Entry, letter: str, reason: Reason = "bug", error: str | None = None) -> bool:
         """Strike a message off as a dead letter, given as JSON, and count it; False when another run was through.

@@ -24,10 +24,10 @@ from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for,
 from memshare_broker.delivery.entry import Cancellation, Entry
 from memshare_broker.delivery.hops import M
 from memshare_broker.delivery.incoming import DUE, may_come, read_message, refuse, unsigned
-from memshare_broker.delivery.ledger import Facts, Ledger
+from memshare_broker.delivery.ledger import Facts, Failures, Ledger
 from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, outgoing
 from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.errors import BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
+from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 STARTS_BEFORE_CRASH = 5
 BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
-OUTAGES = frozenset({"store"})  # concern every task alike, and cost nothing to try again: bounded by age alone
+PAID_TRIES = 3  # of what a model was paid for, and was of no use
 OUTAGE_CAP = 15  # seconds; that long after an outage all goes on
 
 
@@ -133,11 +133,12 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         task.send_event("task-retried", exception=repr(str(error)), traceback="")
         raise Ignore from error
     except TryAgain as error:
-        tries, seconds = services.ledger.fail(entry, error.reason)
-        tried_enough = tries >= services.tries and error.reason not in OUTAGES
-        if tried_enough or seconds >= services.retry_seconds:
+        failed = services.ledger.fail(entry, error.reason)
+        tries = failed.tries
+        tried_enough = error.reason not in OUTAGES and (tries >= services.tries or failed.paid >= PAID_TRIES)
+        if tried_enough or failed.seconds >= services.retry_seconds:
             return _bury(services, entry, error, tries=tries)
-        countdown = min(_countdown(error, tries - 1), services.retry_seconds - seconds)
+        countdown = min(_countdown(error, failed), services.retry_seconds - failed.seconds)
         log.warning(
             "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
         )
@@ -184,19 +185,20 @@ def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
     return told | dict(outcome.kept)
 
 
-def _countdown(error: TryAgain, retries: int) -> float:
-    """Seconds: what the other side asked for and up to one more, or exponential with full jitter."""
+def _countdown(error: TryAgain, failed: Failures) -> float:
+    """Seconds: what the other side asked for and up to one more, or ever longer, with full jitter."""
     if error.wait is not None:
         return error.wait + random.random()
-    cap = OUTAGE_CAP if error.reason in OUTAGES else BACK_OFF_CAP
-    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, retries, cap, full_jitter=True)
+    if error.reason in OUTAGES:
+        return 1 + random.uniform(0, min(failed.seconds, OUTAGE_CAP))
+    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, failed.tries - 1, BACK_OFF_CAP, full_jitter=True)
 
 
 def _bury(
     services: StageServices, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None
 ) -> Record:
     if tries is None:
-        tries, _ = services.ledger.fail(entry, reason_of(error, kind))
+        tries = services.ledger.fail(entry, reason_of(error, kind)).tries
     letter = letter_for(entry, error, tries=tries, kind=kind)
     first = services.dead_letters.add(letter)
     _trace_ended(services.ledger, entry, "dead", first=first, reason=letter.reason)

@@ -99,7 +99,12 @@ def tokens(usage: Usage | None) -> dict[str, Value]:
     """What calls took, in the words of OpenTelemetry's conventions for generative AI."""
     if usage is None:
         return {}
-    return {"gen_ai.usage.input_tokens": usage.prompt_tokens, "gen_ai.usage.output_tokens": usage.completion_tokens}
+    return {
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+    }
 
 
 def here() -> Callable[[], AbstractContextManager[None]]:

@@ -112,16 +112,19 @@ class AgentTask(Message):
 
 
 class Usage(Message):
-    """Tokens that model calls used."""
+    """Tokens that model calls used.
+
+    `cached_tokens` are those of the prompts that the provider had read before, `reasoning_tokens` those of the
+    completions that are no answer: both are counted in the whole, too.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-        )
+        return Usage(**{name: count + getattr(other, name) for name, count in self})
 
 
 class Shown(Message):
@@ -173,7 +176,8 @@ class Answer(Message):
     """The result of an agent's task; `withheld` is a memory that was recalled and, at random, not shown.
 
     `quoted` is the memory whose answer it is, word for word, where there is no model. `verified` says whether a run in
-    steps ended with a verified answer.
+    steps ended with a verified answer. `reasoning` is how the model came to it, and `notes` say in sentences what
+    became of the prompt: memories that did not fit into it, and a server that cut it.
     """
 
     task_id: str
@@ -189,6 +193,8 @@ class Answer(Message):
     verified: bool | None = None
     withheld: Shown | None = None
     quoted: Quoted | None = None
+    reasoning: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Learnt(Message):

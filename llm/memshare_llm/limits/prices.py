@@ -16,10 +16,16 @@ SHIPPED = Path(__file__).with_name("prices.toml")
 
 
 class Price(TomlForm):
-    """The price of a million tokens of a prompt and of a completion."""
+    """The price of a million tokens of a prompt and of a completion, and of a prompt's tokens that were cached."""
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
     completion: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="as `prompt`, if left out")
+
+    def cost(self, usage: Usage) -> float:
+        cached = self.prompt if self.cached is None else self.cached
+        prompt = (usage.prompt_tokens - usage.cached_tokens) * self.prompt + usage.cached_tokens * cached
+        return (prompt + usage.completion_tokens * self.completion) / PER
 
 
 class Prices(BaseModel):
@@ -37,9 +43,7 @@ class Prices(BaseModel):
     def cost(self, model: str, usage: Usage) -> float:
         """What the tokens cost, in the file's currency; 0 for a model without a price."""
         price = self.of(model)
-        if price is None:
-            return 0.0
-        return (usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion) / PER
+        return price.cost(usage) if price else 0.0
 
 
 def load_prices(path: Path | None) -> Prices:

@@ -26,12 +26,14 @@ class Charge(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What was used in a day; money is in the currency of the prices."""
+    """What was used in a day; money is in the currency of the prices. Tokens are those of `Usage`."""
 
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     money: float = 0.0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -98,27 +100,31 @@ def seconds_left(now: float) -> float:
 
 def _amounts(day: str, charge: Charge) -> list[Amount]:
     """What a charge adds to its day, and for ever to the metrics."""
-    took = Used(1, charge.usage.prompt_tokens, charge.usage.completion_tokens, charge.money)
+    took = Used(1, money=charge.money, **charge.usage.model_dump())
     holders = (("agent", charge.agent), ("submitter", charge.submitter), ("model", charge.model))
     by_day = [
         (_key(day), f"{what} {kind} {name}", float(amount))
         for kind, name in holders
         if name
         for what, amount in zip(Used._fields, took, strict=True)
+        if amount or what == "calls"
     ]
     of = {"model": charge.model, "agent": charge.agent}
     samples = (
         count("memshare_model_calls_total", **of),
-        count("memshare_model_tokens_total", took.prompt_tokens, **of, type="prompt"),
-        count("memshare_model_tokens_total", took.completion_tokens, **of, type="completion"),
+        *(
+            count("memshare_model_tokens_total", tokens, **of, type=name.removesuffix("_tokens"))
+            for name, tokens in charge.usage
+            if tokens or name in ("prompt_tokens", "completion_tokens")
+        ),
         count("memshare_model_money_total", took.money, **of),
     )
     return by_day + [(METRICS, sample.field, float(sample.by)) for sample in samples]
 
 
 def _used(values: Sequence[bytes | str | None]) -> Used:
-    calls, prompt, completion, money = (float(value or 0) for value in values)
-    return Used(int(calls), int(prompt), int(completion), money)
+    calls, prompt, completion, money, cached, reasoning = (float(value or 0) for value in values)
+    return Used(int(calls), int(prompt), int(completion), money, int(cached), int(reasoning))
 
 
 def _key(day: str) -> str:

@@ -18,8 +18,16 @@ from memshare_llm.providers.http_client import ReplyTooLong
 MAX_WORDS = 500
 LONGEST_ERROR = 100_000  # characters of an error that are looked through
 
-# Besides everything from 500: request timeout, conflict, too early, too many requests.
-_PASSING: dict[int, Reason] = {408: "time-out", 409: "busy", 425: "busy", 429: "rate limit"}
+# Besides everything from 500: request timeout, conflict, too early, too many requests; and a server that is not there
+# yet or no more, or has no room for anybody: it is away for every task alike.
+_PASSING: dict[int, Reason] = {
+    408: "time-out",
+    409: "busy",
+    425: "busy",
+    429: "rate limit",
+    504: "time-out",
+    **dict.fromkeys((502, 503, 521, 522, 523, 529), "model away"),
+}
 _LASTING: dict[int, Reason] = {401: "credentials", 403: "credentials", 404: "unknown model", 413: "too long"}
 # The codes say more than the status where both are given.
 _CODES: dict[str, Reason] = {"model_not_found": "unknown model", "context_length_exceeded": "too long"}
@@ -33,11 +41,13 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
         cause = error if isinstance(error, httpx2.RequestError) else error.__cause__
         if isinstance(cause, ReplyTooLong):
             return GiveUp(f"{model}: {cause}; ask for a shorter answer.", "too long")
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return TryAgain(f"{model} could not be reached: {str(cause)[:MAX_WORDS]}", reason="model away")
         if isinstance(cause, httpx2.TimeoutException):
             return TryAgain(f"{model} did not reply in time.", reason="time-out")
         if isinstance(cause, httpx2.DecodingError):
             return TryAgain(f"{model} sent a reply that is not packed as it says: {cause}", reason="invalid reply")
-        words = f"{model} could not be reached, or hung up: {str(cause or error)[:MAX_WORDS]}"
+        words = f"{model} hung up: {str(cause or error)[:MAX_WORDS]}"
         return TryAgain(words, reason="connection")
     status = response.status_code
     words, codes = _words(response.content.decode("utf-8", "replace"))

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import httpx2
 from mistralai.client import Mistral
 from mistralai.client.errors import MistralError
+from mistralai.client.types import UNSET
 from pydantic import BaseModel
 
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
-from memshare_llm.completion import read_completion
 from memshare_llm.providers.endpoint import find_endpoint
 from memshare_llm.providers.http_client import open_client
 from memshare_llm.providers.http_errors import translate
+from memshare_llm.providers.reply_limit import ReplyLimit
 from memshare_llm.providers.strict_schema import schema_name, strict_schema
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class MistralChat:
         weakref.finalize(self, http.close)
         self.name = f"mistral:{model}"
         self._model = model
+        self._limit = ReplyLimit()
         # Retries are the queue's: without a retry_config the SDK makes none.
         self._client = Mistral(
             api_key=key,
@@ -46,16 +48,20 @@ class MistralChat:
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
         messages = [_message(turn) for turn in turns]
+        limit = self._limit.of(schema)
         try:
             self._client.chat.complete(
                 model=self._model,
                 messages=messages,
                 response_format=_response_format(schema) if schema else None,
+                max_tokens=limit or UNSET,
             )
         except MistralError as error:
             # Also for a reply that is well: `open_client` does not let the SDK know that it is JSON.
             if error.status_code == 200:
-                return read_completion(self.name, error.raw_response.content)
+                return self._limit.read(self.name, error.raw_response.content, schema)
+            if limit and error.status_code in (400, 422) and self._limit.is_refused(str(error)):
+                return self.reply(turns, schema)
             raise translate(self.name, error, error.raw_response) from None
         except httpx2.RequestError as error:
             raise translate(self.name, error) from error

@@ -16,10 +16,11 @@ from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
-from memshare_llm.completion import read_choice, read_completion
+from memshare_llm.completion import read_choice
 from memshare_llm.providers.endpoint import find_endpoint
 from memshare_llm.providers.http_client import open_client
 from memshare_llm.providers.http_errors import MAX_WORDS, translate
+from memshare_llm.providers.reply_limit import ReplyLimit
 from memshare_llm.providers.strict_schema import schema_name, strict_schema
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class OpenAIChat:
     """A model behind `OPENAI_API_KEY`, or behind the server at `OPENAI_BASE_URL`.
 
     `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
-    A reply is asked for without a temperature and a limit of tokens: reasoning models refuse them.
+    A reply is asked for without a temperature, which reasoning models refuse; one by a schema has a limit of tokens.
     """
 
     def __init__(self, model: str, *, timeout: float, connections: int) -> None:
@@ -54,6 +55,7 @@ class OpenAIChat:
         self.name = f"openai:{model}"
         self.address = address
         self._model = model
+        self._limit = ReplyLimit()
         # Retries are the queue's: the SDK's own would hold a worker's thread and exceed the timeout.
         self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
 
@@ -61,9 +63,17 @@ class OpenAIChat:
         body = self._body(turns)
         if schema:
             body["response_format"] = _response_format(schema)
+        if limit := self._limit.of(schema):
+            body["max_completion_tokens"] = limit
         with _translated(self.name):
-            completion = self._post(body)
-        return read_completion(self.name, completion)
+            try:
+                completion = self._post(body)
+            except _REFUSALS as error:
+                if not limit or not self._limit.is_refused(error.message):
+                    raise
+                del body["max_completion_tokens"]
+                completion = self._post(body)
+        return self._limit.read(self.name, completion, schema)
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
         with _translated(self.name):

@@ -25,6 +25,8 @@ class Spent(BaseModel):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     money: float = 0.0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
     priced: bool | None = None
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput
+from memshare_llm.structured import DoesNotFit
 from memshare_scorer.criterion import band_points
 from memshare_scorer.draft import draft, share_out
 from tests.support.scripted_chat import ScriptedChat
@@ -123,7 +124,7 @@ def test_a_proposal_that_names_a_criterion_twice_is_sent_back_with_the_reason() 
 
 
 def test_a_model_that_never_fits_the_schema_is_told_as_such() -> None:
-    with pytest.raises(TryAgain):
+    with pytest.raises(DoesNotFit):
         draft(ScriptedChat("no", "no"), "Recipes", 1, lambda: None)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.errors import TryAgain
+from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.wire.messages import Usage
 from memshare_llm.providers.strict_schema import strict_schema
 from memshare_scorer.grading import PairToGrade, grade, ranges_schema
@@ -119,11 +119,16 @@ def test_ranges_that_do_not_fit_are_sent_back_once_with_the_reason(wrong: Any, r
     assert score.usage == Usage(prompt_tokens=20, completion_tokens=10)
 
 
-def test_ranges_that_do_not_fit_twice_are_tried_again_later() -> None:
+def test_ranges_that_do_not_fit_twice_for_the_same_reason_are_given_up() -> None:
     wrong = ranges((48, 40), (16, 20))
 
-    with pytest.raises(TryAgain, match="low must not be above high"):
+    with pytest.raises(GiveUp, match="low must not be above high"):
         grade(ScriptedChat(wrong, wrong), RUBRIC, 81, SALAD, votes=1)
+
+
+def test_ranges_that_do_not_fit_for_two_reasons_are_tried_again_later() -> None:
+    with pytest.raises(TryAgain, match="Invalid JSON"):
+        grade(ScriptedChat(ranges((48, 40), (16, 20)), "40 of 60"), RUBRIC, 81, SALAD, votes=1)
 
 
 def test_several_votes_give_their_mean_and_the_tokens_of_all() -> None:

@@ -6,7 +6,7 @@ import redis
 from memshare_broker.delivery.entry import Cancellation, CeleryResult, Committed, Entry, Outgoing
 from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.errors import NotYet, QueueFull
+from memshare_broker.errors import NotYet, QueueFull, Reason
 
 
 @pytest.fixture
@@ -250,12 +250,22 @@ def test_failures_are_counted_by_message_and_by_reason(ledger: Ledger) -> None:
     ledger.begin(entry(), "incarnation")
 
     tries = [ledger.fail(entry(), "time-out")[0] for _ in range(3)]
-    other, seconds = ledger.fail(entry("t2"), "rate limit")
+    other, seconds, _ = ledger.fail(entry("t2"), "rate limit")
 
     assert tries == [1, 2, 3]
     assert (other, seconds) == (1, 0.0)
     assert ledger.fail(entry(), "time-out")[1] > 0
     assert ledger.failed() == {"time-out": 4, "rate limit": 1}
+
+
+def test_an_outage_counts_no_try_and_what_was_paid_for_is_counted_apart(ledger: Ledger) -> None:
+    ledger.begin(entry(), "incarnation")
+    reasons: list[Reason] = ["model away", "store", "time-out", "cut off", "model away", "invalid reply"]
+
+    failed = [ledger.fail(entry(), reason) for reason in reasons]
+
+    assert [one.tries for one in failed] == [0, 0, 1, 2, 2, 3]
+    assert [one.paid for one in failed] == [0, 0, 0, 1, 1, 2]
 
 
 def test_a_dead_letter_that_is_revived_has_all_its_tries_again(ledger: Ledger) -> None:

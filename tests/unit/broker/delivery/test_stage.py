@@ -5,29 +5,40 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from memshare_broker.delivery.ledger import Failures
 from memshare_broker.delivery.stage_task import BACK_OFF_CAP, OUTAGE_CAP, _countdown
-from memshare_broker.errors import Reason, TryAgain
+from memshare_broker.errors import OUTAGES, Reason, TryAgain
 from memshare_broker.wire.checking import readable
 from memshare_broker.wire.messages import AgentTask, Name
 
 
 @pytest.mark.parametrize("asked", [0, 7.5, 86_400])
 def test_a_retry_waits_as_long_as_it_was_asked_to_and_up_to_a_second_more(asked: float) -> None:
-    waits = {_countdown(TryAgain("Busy.", wait=asked), retries) for retries in range(6)}
+    waits = {_countdown(TryAgain("Busy.", wait=asked), Failures(tries, 9, 0)) for tries in range(1, 7)}
 
     assert len(waits) > 1, "jitter keeps tasks that failed together apart"
     assert asked <= min(waits) <= max(waits) <= asked + 1
 
 
-@pytest.mark.parametrize(("reason", "cap"), [("busy", BACK_OFF_CAP), ("store", OUTAGE_CAP)])
-def test_a_retry_that_was_not_told_waits_longer_each_time_up_to_a_limit(reason: Reason, cap: int) -> None:
-    waits = [[_countdown(TryAgain("Busy.", reason=reason), retries) for _ in range(500)] for retries in range(12)]
+def test_a_retry_that_was_not_told_waits_longer_each_time_up_to_a_limit() -> None:
+    waits = [[_countdown(TryAgain("Busy."), Failures(tries, 9, 0)) for _ in range(500)] for tries in range(1, 13)]
 
     for retries, some in enumerate(waits):
-        limit = min(2 * 2**retries, cap)
+        limit = min(2 * 2**retries, BACK_OFF_CAP)
         assert 1 <= min(some) <= max(some) <= 1 + limit
         assert max(some) > limit / 2
         assert len(set(some)) > 1, "jitter keeps tasks that failed together apart"
+
+
+@pytest.mark.parametrize("reason", sorted(OUTAGES))
+@pytest.mark.parametrize(("lasted", "limit"), [(0.0, 0.0), (8.0, 8.0), (9_999.0, OUTAGE_CAP)])
+def test_in_an_outage_a_retry_waits_for_as_long_as_it_has_lasted_up_to_a_limit(
+    reason: Reason, lasted: float, limit: float
+) -> None:
+    waits = [_countdown(TryAgain("Away.", reason=reason), Failures(0, lasted, 0)) for _ in range(500)]
+
+    assert 1 + limit / 2 <= max(waits) <= 1 + limit
+    assert min(waits) <= 1 + limit / 2
 
 
 def fault_of(form: Any, value: Any) -> ValidationError:

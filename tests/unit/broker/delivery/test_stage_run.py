@@ -27,7 +27,7 @@ from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
-from memshare_broker.errors import GiveUp, TryAgain
+from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask, derived_id
@@ -88,9 +88,9 @@ def app(settings: Settings) -> Iterator[Celery]:
 def run_once(app: Celery, redis_client: redis.Redis, ledger: Ledger) -> RunOnce:
     """Runs a stage for the task t1 as a worker does."""
 
-    def run(work: Work, ledger: Ledger = ledger, journey: str = "t1", **more: Any) -> Any:
+    def run(work: Work, ledger: Ledger = ledger, journey: str = "t1", tries: int = 3, **more: Any) -> Any:
         letters, signer = DeadLetters(redis_client, ledger), Signer((b"secret",))
-        services = StageServices(ledger, letters, tries=3, retry_seconds=60, signer=signer)
+        services = StageServices(ledger, letters, tries=tries, retry_seconds=60, signer=signer)
         name = f"agents.poem.{uuid4()}"  # Celery keeps what it once registered for every app of the process
         add_stage(
             app,
@@ -145,6 +145,28 @@ def test_what_redis_refuses_for_now_is_run_again_and_a_bug_is_a_dead_letter(
 
     assert [letter.reason for letter in DeadLetters(redis_client, ledger).all()] == letters
     assert ledger.open_messages()["poem"] == 1 - len(letters)
+
+
+@pytest.mark.parametrize(
+    ("reason", "tries"), [("time-out", 5), ("invalid reply", 3), ("cut off", 3), ("model away", 20), ("store", 20)]
+)
+def test_what_was_paid_for_is_tried_fewer_times_and_an_outage_for_as_long_as_it_lasts(
+    reason: Reason, tries: int, run_once: RunOnce, redis_client: redis.Redis, ledger: Ledger
+) -> None:
+    tried = 0
+
+    def failing(_journey: str, _task: AgentTask) -> Outcome:
+        nonlocal tried
+        tried += 1
+        raise TryAgain("It failed.", reason=reason)
+
+    letters = DeadLetters(redis_client, ledger)
+    while tried < 20 and not letters.all():
+        with suppress(Ignore, GiveUp):
+            run_once(failing, tries=5)
+
+    assert tried == tries
+    assert len(letters.all()) == (0 if tries == 20 else 1)
 
 
 def test_a_try_that_failed_waits_beside_its_queue_and_is_sent_again_with_arguments_that_are_short_and_masked(

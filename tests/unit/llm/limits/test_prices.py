@@ -34,6 +34,13 @@ def test_a_price_is_for_a_million_tokens(file: Path) -> None:
     assert prices.cost("openai:gpt-5.6-luna", usage) == pytest.approx(1.25)
 
 
+@pytest.mark.parametrize(("cached", "cost"), [(0.025, 1.0 + 0.25 * 0.2 + 0.025 * 0.8), (0.0, 1.05), (None, 1.25)])
+def test_cached_tokens_have_a_price_of_their_own_or_that_of_the_prompt(cached: float | None, cost: float) -> None:
+    usage = Usage(prompt_tokens=1_000_000, cached_tokens=800_000, completion_tokens=500_000, reasoning_tokens=400_000)
+
+    assert Price(prompt=0.25, completion=2.0, cached=cached).cost(usage) == pytest.approx(cost)
+
+
 def test_a_model_without_a_price_costs_nothing(file: Path) -> None:
     usage = Usage(prompt_tokens=10, completion_tokens=10)
 

@@ -42,6 +42,18 @@ def test_a_day_is_a_utc_day_whatever_the_machines_time_zone(monkeypatch: pytest.
         time.tzset()
 
 
+def test_cached_and_reasoning_tokens_are_counted_beside_those_they_are_among(redis_client: redis.Redis) -> None:
+    usage = UsageLog(redis_client)
+    took = Usage(prompt_tokens=9_000, completion_tokens=30, cached_tokens=8_500, reasoning_tokens=20)
+
+    usage.add(charge()._replace(usage=took))
+    usage.add(charge())
+
+    (used,) = usage.used([("agent", "poem")])
+    assert (used.cached_tokens, used.reasoning_tokens) == (8_500, 20)
+    assert used.tokens == 9_030 + 15
+
+
 def test_a_call_counts_for_its_agent_its_submitter_and_its_model(redis_client: redis.Redis) -> None:
     usage = UsageLog(redis_client)
 

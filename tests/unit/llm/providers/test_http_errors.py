@@ -18,7 +18,11 @@ from memshare_llm.providers.http_errors import retry_after, translate
         (429, None, TryAgain, "rate limit"),
         (429, "insufficient_quota", GiveUp, "credentials"),
         (500, None, TryAgain, "server error"),
-        (503, None, TryAgain, "server error"),
+        (501, None, TryAgain, "server error"),
+        (502, None, TryAgain, "model away"),
+        (503, None, TryAgain, "model away"),
+        (529, None, TryAgain, "model away"),
+        (504, None, TryAgain, "time-out"),
         (408, None, TryAgain, "time-out"),
         (409, None, TryAgain, "busy"),
         (400, None, GiveUp, "refused"),
@@ -46,7 +50,8 @@ def test_a_response_says_why_it_failed(
     ("cause", "raised", "reason"),
     [
         (httpx2.ReadTimeout("slow"), TryAgain, "time-out"),
-        (httpx2.ConnectError("away"), TryAgain, "connection"),
+        (httpx2.ConnectError("away"), TryAgain, "model away"),
+        (httpx2.ConnectTimeout("away"), TryAgain, "model away"),
         (ReplyTooLong("long"), GiveUp, "too long"),
     ],
 )

@@ -1,0 +1,77 @@
+"""How many tokens a model may take for a reply of a given shape: a reply that runs on is not paid for without end."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from memshare_llm.chat import Reply, UselessReply
+from memshare_llm.completion import read_completion
+
+NUMBER, WORD, OVERHEAD = 12, 6, 200  # tokens: of a number, of a key or an option, of what stands around a reply
+TEXT = 1_000  # characters of a text whose schema names no limit
+CHARACTERS_PER_TOKEN = 2  # at the least, in most languages
+ITEMS = 50  # of a list whose schema names no limit
+DEPTH = 8  # of schemas that name themselves
+INDENTED = 2  # times as long as JSON in one line
+MOST = 16_000
+REASONING = 8_000  # tokens more, for a model that has been seen to reason or to run into the limit
+
+
+class ReplyLimit:
+    """The limit of one model; threads share it."""
+
+    def __init__(self) -> None:
+        self._reasons = False
+        self._refused = False
+
+    def of(self, schema: type[BaseModel] | None) -> int | None:
+        """The limit of a reply by this schema. None: it has none, or the server refuses one."""
+        if schema is None or self._refused:
+            return None
+        return longest_reply(schema) + (REASONING if self._reasons else 0)
+
+    def is_refused(self, words: str) -> bool:
+        """Whether a server's words refuse the limit: from then on there is none."""
+        refused = "max_" in words
+        self._refused |= refused
+        return refused
+
+    def read(self, model: str, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
+        """Read a completion, as `read_completion` does.
+
+        From then on there is more room for a model that reasons, or that a limit has cut off within its answer.
+        """
+        try:
+            reply = read_completion(model, body, structured=schema is not None)
+        except UselessReply as error:
+            self._reasons |= error.reason == "cut off" or error.usage.reasoning_tokens > 0
+            raise
+        self._reasons |= reply.usage.reasoning_tokens > 0
+        return reply
+
+
+@lru_cache(maxsize=128)
+def longest_reply(schema: type[BaseModel]) -> int:
+    """The tokens of the longest sensible reply by a schema."""
+    form = schema.model_json_schema()
+    return min(round(OVERHEAD + INDENTED * _tokens(form, form.get("$defs", {}), DEPTH)), MOST)
+
+
+def _tokens(node: dict[str, Any], defs: dict[str, Any], depth: int) -> float:
+    if "$ref" in node:
+        return _tokens(defs[node["$ref"].removeprefix("#/$defs/")], defs, depth - 1) if depth else 0
+    if options := node.get("anyOf") or node.get("oneOf"):
+        return max(_tokens(one, defs, depth) for one in options)
+    match node.get("type"):
+        case "object":
+            return sum(WORD + _tokens(one, defs, depth) for one in node.get("properties", {}).values())
+        case "array":
+            return float(node.get("maxItems", ITEMS)) * _tokens(node.get("items", {}), defs, depth)
+        case "string" if not {"enum", "const"} & node.keys():
+            return float(node.get("maxLength", TEXT)) / CHARACTERS_PER_TOKEN
+        case "number" | "integer":
+            return NUMBER
+    return WORD
