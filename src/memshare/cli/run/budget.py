@@ -111,7 +111,9 @@ def _rows(one: Capped, currency: str | None) -> Iterator[tuple[object, ...]]:
 def _amounts(one: Spent, currency: str | None) -> tuple[object, ...]:
     free = one.priced is False and not one.money
     money = "no price" if free else f"{in_words(one.money)} {currency or ''}".strip()
-    return one.calls, f"{one.prompt_tokens:,}", f"{one.completion_tokens:,}", money
+    prompt = f"{one.prompt_tokens:,}" + (f" ({one.cached_tokens:,} cached)" if one.cached_tokens else "")
+    reasoning = f" ({one.reasoning_tokens:,} reasoning)" if one.reasoning_tokens else ""
+    return one.calls, prompt, f"{one.completion_tokens:,}{reasoning}", money
 
 
 def _money(amount: float, currency: str | None) -> str:

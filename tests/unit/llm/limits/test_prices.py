@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import DEFAULT_MODELS
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.prices import SHIPPED, Price, Prices, load_prices
 
@@ -85,3 +86,13 @@ def test_a_wrong_file_is_refused_with_its_line(file: Path, before: str, after: s
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"prices\.toml:1: cannot be read"):
         load_prices(tmp_path / "prices.toml")
+
+
+def test_the_prices_that_come_with_memshare_know_the_models_that_a_key_chooses() -> None:
+    prices = load_prices(SHIPPED)
+
+    for model in DEFAULT_MODELS.values():
+        price = prices.of(model)
+        assert price is not None
+        assert price.cached is not None
+        assert price.cached < price.prompt < price.completion
