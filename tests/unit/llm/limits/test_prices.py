@@ -55,7 +55,7 @@ def test_the_prices_that_come_with_memshare_say_of_which_day_they_are() -> None:
     prices = load_prices(SHIPPED)
 
     assert prices.currency == "USD"
-    assert prices.as_of == date(2025, 8, 7)
+    assert prices.as_of == date(2026, 11, 26)
     for name, price in (prices.__pydantic_extra__ or {}).items():
         assert name.startswith(("openai:", "mistral:"))
         assert 0 < price.prompt < price.completion, name
