@@ -19,7 +19,7 @@ class AnswerMade(NamedTuple):
     `judged` are the answers to its sub-questions, and those rejected before it; `learnt` is what its sources taught,
     and `parts` its sub-questions that may become memories of their own. `withheld` was recalled and, at random, not
     shown; `randomized` says whether one of the memories might have been. `quoted` is the memory whose answer it is,
-    word for word, where there is no model.
+    word for word, where there is no model. `reasoning` and `notes` are as in `Answer`.
     """
 
     text: str
@@ -35,6 +35,8 @@ class AnswerMade(NamedTuple):
     withheld: Shown | None = None
     randomized: bool = False
     quoted: Quoted | None = None
+    reasoning: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def nearest_answer(recalled: Recollection, journey: str, pool: str) -> AnswerMade:

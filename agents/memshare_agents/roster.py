@@ -21,9 +21,9 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class Kind(TomlForm):
-    """A kind of task that an agent knows, with instructions of its own."""
+    """A kind of task that an agent knows, with instructions beside the agent's."""
 
-    instructions: Text
+    instructions: Text = Field(description="added to the agent's")
     recall: Mode | None = Field(default=None, description="where it differs from the agent's")
     claims: bool | None = Field(default=None, description="where it differs from the agent's")
 
@@ -33,7 +33,7 @@ class Agent(TomlForm):
 
     name: Name = ""
     description: Text
-    instructions: Text = Field(description="used when a task names no kind")
+    instructions: Text = Field(description="told with every task, those of its kind after them")
     pool: Name
     rubric: Name
     memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
@@ -53,13 +53,17 @@ class Agent(TomlForm):
         return self
 
     def kind(self, name: str | None) -> Kind:
-        """The kind of a task; without a name, the agent's general instructions. `BadInput` if unknown."""
+        """The kind of a task, with all that it is told: the agent's instructions, and those of the kind after them.
+
+        Raises `BadInput` for a kind that the agent does not have.
+        """
         if name is None:
             return Kind(instructions=self.instructions, recall=self.recall)
         if name not in self.kinds:
             known = ", ".join(self.kinds) or "none; leave the kind out"
             raise BadInput(f"Agent {self.name!r} has no kind {name!r}. It has: {known}.")
-        return self.kinds[name]
+        kind = self.kinds[name]
+        return kind.model_copy(update={"instructions": f"{self.instructions}\n\n{kind.instructions}"})
 
     def card(self, model: str) -> AgentCard:
         claims = {None: self.claims} | {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from celery import Celery
 
 from memshare_agents.answering import AnswerMade, Withholding, nearest_answer, withhold_one
-from memshare_agents.prompt import ask_for_question, build_prompt
+from memshare_agents.prompt import ask_for_question, build_prompt, cut_note, fit
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent
@@ -27,11 +27,14 @@ from memshare_broker.wire.questions import Question, QuestionTask
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
+from memshare_llm.window import OTHERWISE, Window, was_cut
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
+
+LONGEST_REASONING = 20_000  # characters that a trace shows
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class AnswerStage:
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
     reasoner: Reasoner | None = None
     """The engine of an agent that has one; it takes the place of the single call."""
+    window: Callable[[], Window] = lambda: Window(OTHERWISE)
+    """How many tokens the model takes at once."""
     withhold: float = 0.0
     """Share of the tasks from which one memory is withheld at random; never from those of an engine."""
 
@@ -85,9 +90,10 @@ class AnswerStage:
                 recalled = self.memory.recall(wanted)
             recalls, embedding = [time.monotonic() - began], recalled.embedding
             if has_model(self.chat):
-                withholding = withhold_one(journey, recalled.found, self.withhold if task.remember else 0.0)
+                fitting = fit(self.window(), kind.instructions, task.turns, recalled.found, self.prompt_limit)
+                withholding = withhold_one(journey, fitting.shown, self.withhold if task.remember else 0.0)
                 turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
-                said = self._ask(turns, withholding, recalled.retriever_version, payer)
+                said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
             else:
                 said = nearest_answer(recalled, journey, self.agent.pool)
         else:
@@ -117,6 +123,8 @@ class AnswerStage:
             verified=said.verified if said.steps else None,
             withheld=said.withheld,
             quoted=said.quoted,
+            reasoning=said.reasoning[:LONGEST_REASONING],
+            notes=said.notes,
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said.shown)
@@ -200,9 +208,18 @@ class AnswerStage:
         )
         return CREDIT.next(verdict)
 
-    def _ask(self, turns: Sequence[Turn], withholding: Withholding, retriever_version: int, payer: Payer) -> AnswerMade:
+    def _ask(
+        self,
+        turns: Sequence[Turn],
+        withholding: Withholding,
+        retriever_version: int,
+        payer: Payer,
+        notes: tuple[str, ...],
+    ) -> AnswerMade:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
+        if was_cut(turns, reply.usage):
+            notes = (*notes, cut_note(reply.usage, self.window()))
         return AnswerMade(
             reply.text,
             reply.model,
@@ -211,6 +228,8 @@ class AnswerStage:
             reply.usage,
             withheld=withholding.withheld.shown if withholding.withheld else None,
             randomized=withholding.randomized,
+            reasoning=reply.reasoning,
+            notes=notes,
         )
 
 

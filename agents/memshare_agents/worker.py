@@ -14,7 +14,7 @@ from memshare_agents.tasks import AnswerStage, register
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.chat import Chat
-from memshare_llm.worker import open_budget, open_limited, open_metering
+from memshare_llm.worker import open_budget, open_limited, open_metering, open_window
 from memshare_memory.door.client import MemoryClient
 
 
@@ -30,8 +30,8 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     chat = open_limited(settings, model, connections=settings.concurrency)
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
-    limit, withhold = settings.prompt_limit, settings.withhold
-    return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, withhold)
+    limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
+    return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, window, withhold)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

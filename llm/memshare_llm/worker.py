@@ -11,6 +11,7 @@ import redis
 from memshare_broker.connection import connect
 from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
 from memshare_broker.settings import Settings
+from memshare_broker.settings.file import PROVIDERS
 from memshare_llm.chat import Chat
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
@@ -18,6 +19,7 @@ from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.models import open_chat
 from memshare_llm.reply_replay import Unfinished
+from memshare_llm.window import ModelWindow, Window
 
 
 def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
@@ -30,6 +32,21 @@ def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
     from memshare_llm.limits.rate_limits import SharedLimit
 
     return RateLimited(chat, SharedLimit(_client(settings), model, limit))
+
+
+@functools.cache
+def open_window(settings: Settings, model: str) -> ModelWindow:
+    """The window of a model by its name; that of the setting where its server does not tell it."""
+    provider, _, name = model.partition(":")
+
+    def ask() -> Window | None:
+        if provider not in PROVIDERS:
+            return None
+        from memshare_llm.providers.find_window import find_window
+
+        return find_window(provider, name)
+
+    return ModelWindow(ask, settings.model_window)
 
 
 def open_metering(settings: Settings) -> Metering:

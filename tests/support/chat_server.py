@@ -30,6 +30,8 @@ class ChatServer(ThreadingHTTPServer):
         self.script = script
         self.models: bytes | None = None
         """What `GET /v1/models` answers; without it there is no such path."""
+        self.pages: dict[str, object] = {}
+        """What any other path answers, as JSON, whatever the method is."""
         self.url = f"http://{host}:{self.server_port}/v1"
         self.closing = threading.Event()
         self._bodies: list[dict[str, Any]] = []
@@ -87,6 +89,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.note(body)
         if self.path == "/v1/chat/completions":
             answer = self.server.script(body)
+        elif self.path in self.server.pages:
+            answer = Answer(raw=json.dumps(self.server.pages[self.path]).encode())
         else:
             answer = Answer(status=404, text=f"no such path: {self.path}")
         if answer.delay and self.server.closing.wait(answer.delay):
@@ -108,7 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.closing.wait(answer.trickle / 10)
 
     def do_GET(self) -> None:
-        known = self.server.models if self.path == "/v1/models" else None
+        page = self.server.pages.get(self.path)
+        known = self.server.models if self.path == "/v1/models" else page and json.dumps(page).encode()
         content = known or b'{"error": {"message": "Not Found"}}'
         self.send_response(200 if known else 404)
         self.send_header("Content-Type", "application/json")

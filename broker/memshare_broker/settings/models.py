@@ -28,6 +28,12 @@ class ModelSettings(BaseModel):
     model_scorer: str | None = Field(default=None, description="Chat model of scorer and concepts, where it differs.")
     model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
     model_timeout: float = Field(default=120, gt=0, le=140, description="Seconds a model may take to reply.")
+    model_window: int | None = Field(
+        default=None,
+        ge=512,
+        description="Tokens that a model takes, prompt and answer together, where its server does not tell it. "
+        "Unset: 32,000.",
+    )
     rate_limits: RateLimits | None = Field(
         default=None,
         description="Calls of all workers together, as MODEL=N requests, N tokens; … (a minute; * in MODEL matches "

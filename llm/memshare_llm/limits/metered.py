@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
+from pydantic import BaseModel
+
 from memshare_broker.observe import tracing
-from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Chat, ChatAround, NoLogprobs, R, RefusedReply, Reply, UselessReply
 from memshare_llm.limits.prices import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
+from memshare_llm.window import was_cut
+
+log = logging.getLogger(__name__)
 
 
 class Payer(NamedTuple):
@@ -67,12 +73,18 @@ class Metered(ChatAround):
 class Timed(ChatAround):
     """Tells `note` the model and the seconds of each call that got a reply, also one that cannot be used.
 
-    What a call waits for a rate limit is not among them.
+    What a call waits for a rate limit is not among them. A prompt that the server cut is logged.
     """
 
     def __init__(self, chat: Chat, note: Callable[[str, float], None]) -> None:
         super().__init__(chat)
         self._note = note
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        reply = super().reply(turns, schema)
+        if was_cut(turns, reply.usage):
+            log.warning("%s counted %d tokens of a prompt: it cut it.", self.name, reply.usage.prompt_tokens)
+        return reply
 
     def _call(self, call: Callable[[], R]) -> R:
         provider, _, model = self.name.partition(":")

@@ -7,21 +7,25 @@ import os
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import hide
 
+OWN = {"openai": "https://api.openai.com/v1", "mistral": "https://api.mistral.ai"}
+"""The address of each provider's own API."""
 
-def find_endpoint(provider: str, own: str) -> tuple[str, str]:
-    """The key in `PROVIDER_API_KEY`, and the address in `PROVIDER_BASE_URL` or else the provider's `own`.
+
+def find_endpoint(provider: str) -> tuple[str, str]:
+    """The key in `PROVIDER_API_KEY`, and the address in `PROVIDER_BASE_URL` or else the provider's own.
 
     The key is masked from then on wherever a provider echoes it. Raises `BadInput` if neither is set: a server of
     yours may need no key, a provider always does.
     """
-    address = os.environ.get(f"{provider}_BASE_URL", "").strip()
-    key = os.environ.get(f"{provider}_API_KEY", "").strip()
+    variable = provider.upper()
+    address = os.environ.get(f"{variable}_BASE_URL", "").strip()
+    key = os.environ.get(f"{variable}_API_KEY", "").strip()
     if address and not address.startswith(("http://", "https://")):
-        raise BadInput(f"{provider}_BASE_URL={address!r} is no address: it must start with http:// or https://")
+        raise BadInput(f"{variable}_BASE_URL={address!r} is no address: it must start with http:// or https://")
     if not key and not address:
         raise BadInput(
-            f"{provider}_API_KEY is not set. Set it to your key, or {provider}_BASE_URL to a server that "
+            f"{variable}_API_KEY is not set. Set it to your key, or {variable}_BASE_URL to a server that "
             "needs none, or choose another model."
         )
     hide(key)
-    return key or "none", address or own
+    return key or "none", address or OWN[provider]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -30,7 +31,12 @@ _PASSING: dict[int, Reason] = {
 }
 _LASTING: dict[int, Reason] = {401: "credentials", 403: "credentials", 404: "unknown model", 413: "too long"}
 # The codes say more than the status where both are given.
-_CODES: dict[str, Reason] = {"model_not_found": "unknown model", "context_length_exceeded": "too long"}
+_CODES: dict[str, Reason] = {
+    "model_not_found": "unknown model",
+    "context_length_exceeded": "too long",
+    "exceed_context_size_error": "too long",
+}
+_TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IGNORECASE)
 # Sent with the status of a rate limit, but only a person can lift them.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
@@ -57,7 +63,8 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
     if status >= 500 or status < 300 or status in _PASSING:
         return TryAgain(message, retry_after(response.headers), _PASSING.get(status, "server error"))
     by_code = next((_CODES[code] for code in codes & _CODES.keys()), None)
-    return GiveUp(message, by_code or _LASTING.get(status, "refused"))
+    by_words: Reason | None = "too long" if status == 400 and _TOO_LONG.search(words) else None
+    return GiveUp(message, by_code or by_words or _LASTING.get(status, "refused"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -31,7 +31,7 @@ class MistralChat:
     """
 
     def __init__(self, model: str, *, timeout: float, connections: int) -> None:
-        key, address = find_endpoint("MISTRAL", "https://api.mistral.ai")
+        key, address = find_endpoint("mistral")
         http = open_client(timeout=timeout, connections=connections)
         weakref.finalize(self, http.close)
         self.name = f"mistral:{model}"

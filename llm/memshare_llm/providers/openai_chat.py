@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 MOST_LIKELY = 20  # tokens; the most that OpenAI gives
 # How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
 _REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
-ADDRESS = "https://api.openai.com/v1"
 ONE_TOKEN = {"logprobs": True, "top_logprobs": MOST_LIKELY, "max_completion_tokens": 1}
 
 
@@ -49,7 +48,7 @@ class OpenAIChat:
     """
 
     def __init__(self, model: str, *, timeout: float, connections: int) -> None:
-        key, address = find_endpoint("OPENAI", ADDRESS)
+        key, address = find_endpoint("openai")
         http = open_client(timeout=timeout, connections=connections)
         weakref.finalize(self, http.close)
         self.name = f"openai:{model}"

@@ -15,7 +15,7 @@ def check_encoder_name(name: str | None) -> None:
         return
     if not model:
         raise BadInput(f"MEMSHARE_ENCODER={name!r} names no model: write openai:NAME.")
-    find_endpoint("OPENAI", "https://api.openai.com/v1")
+    find_endpoint("openai")
 
 
 BUNDLED = "all-MiniLM-L6-v2"

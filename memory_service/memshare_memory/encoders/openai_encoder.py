@@ -39,7 +39,7 @@ class OpenAIEncoder:
         self.name = f"openai:{model}"
         self._model = model
         try:
-            key, address = find_endpoint("OPENAI", "https://api.openai.com/v1")
+            key, address = find_endpoint("openai")
             http = open_client(timeout=timeout, connections=CONNECTIONS)
             weakref.finalize(self, http.close)
             # Retries are the queue's: the SDK's own would hold a worker's thread and exceed the timeout.

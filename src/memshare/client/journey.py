@@ -67,6 +67,10 @@ class Journey(BaseModel):
     retriever_version: int | None = None
     usage: Usage | None = None
     seconds: float | None = None
+    reasoning: str = ""
+    """How the model came to its answer, where it tells that."""
+    notes: tuple[str, ...] = ()
+    """What became of the prompt: memories that did not fit, a server that cut it."""
     steps: tuple[Step, ...] = ()
     verified: bool | None = None
     """Whether a run in steps ended with a verified answer. One that is not is not graded: its journey ends there."""
@@ -175,6 +179,8 @@ def _put_together(task_id: str, records: Record) -> Journey:
         retriever_version=answer.retriever_version if answer else None,
         usage=answer.usage if answer else question.usage if question else None,
         seconds=answer.seconds if answer else question.seconds if question else None,
+        reasoning=answer.reasoning if answer else "",
+        notes=answer.notes if answer else (),
         steps=answer.steps if answer else (),
         verified=answer.verified if answer else None,
         score=score,

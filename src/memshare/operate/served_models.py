@@ -10,6 +10,7 @@ from memshare_broker.settings import MODELS_OF_ROLES, Settings
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import RefusedReply, UselessReply
 from memshare_llm.models import open_chat
+from memshare_llm.providers.endpoint import OWN
 
 LIST_WITHIN = 10.0  # seconds
 SHOWN = 20  # models of a server
@@ -30,14 +31,14 @@ def try_models(settings: Settings, models: Iterable[str]) -> list[str]:
 
 
 def _try(settings: Settings, name: str) -> list[str]:
-    from memshare_llm.providers.openai_chat import ADDRESS, OpenAIChat  # takes a second to import
+    from memshare_llm.providers.openai_chat import OpenAIChat  # takes a second to import
 
     served: list[str] = []
     asked = open_chat(name, timeout=LIST_WITHIN, connections=1)
     assert isinstance(asked, OpenAIChat)
     try:
         served = asked.served()
-        if asked.address == ADDRESS and name.partition(":")[2] in served:
+        if asked.address == OWN["openai"] and name.partition(":")[2] in served:
             return []
         open_chat(name, timeout=settings.model_timeout, connections=1).reply(_HELLO)
     except (UselessReply, RefusedReply):

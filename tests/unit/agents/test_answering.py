@@ -1,12 +1,18 @@
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
+import pytest
+from pydantic import BaseModel
+
+from memshare_agents.prompt import FROM_OTHERS
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
-from memshare_broker.delivery.hops import SCORE
+from memshare_broker.delivery.hops import SCORE, NextMessage
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Usage
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Turn, Usage
+from memshare_llm.chat import Reply
+from memshare_llm.window import OLLAMA, Window
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall
@@ -41,6 +47,41 @@ def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall, m
     assert answer.seconds >= 0
 
 
+def test_memories_that_do_not_fit_are_neither_shown_nor_credited_and_the_answer_says_so(
+    recall: Recall, memory: MemoryClient
+) -> None:
+    near, far = remember(recall, "old lamp by the sea", "old shoe " + "and a shoe " * 600)
+    chat = ScriptedChat("There was a lamp")
+    stage = AnswerStage(POEM, chat, memory, 20_000, window=lambda: Window(2_000))
+
+    outcome = stage.run("journey-1", AgentTask(prompt="new lamp by the sea", kind="limerick"))
+
+    answer, following = outcome.record, outcome.following
+    assert isinstance(answer, Answer)
+    assert isinstance(following, NextMessage)
+    assert isinstance(following.body, AnsweredTask)
+    assert [one.id for one in answer.memories] == [one.id for one in following.body.shown] == [near.id]
+    (note,) = answer.notes
+    assert str(far.id) in note
+    assert "and a shoe" not in str(chat.conversations)
+
+
+def test_an_answer_tells_how_the_model_reasoned_and_that_its_server_cut_the_prompt(memory: MemoryClient) -> None:
+    class Cutting(ScriptedChat):
+        def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+            return super().reply(turns, schema).model_copy(update={"reasoning": "Hm."})
+
+    stage = AnswerStage(POEM, Cutting("A lamp"), memory, 20_000, window=lambda: Window(2_048, OLLAMA))
+
+    answer = stage.run("journey-1", AgentTask(prompt="A lamp, please. " * 1_000)).record
+
+    assert isinstance(answer, Answer)
+    assert (answer.answer, answer.reasoning) == ("A lamp", "Hm.")
+    (note,) = answer.notes
+    assert "counted 10 tokens" in note
+    assert OLLAMA in note
+
+
 def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the_kind(
     recall: Recall, memory: MemoryClient
 ) -> None:
@@ -51,7 +92,7 @@ def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the
     AnswerStage(POEM, chat, memory, 100).run("journey-1", task)
 
     assert [(turn.role, turn.content) for turn in chat.conversations[0]] == [
-        ("system", POEM.kinds["limerick"].instructions),
+        ("system", f"{POEM.instructions}\n\n{POEM.kinds['limerick'].instructions}\n\n{FROM_OTHERS}"),
         ("user", "old shoe"),
         ("assistant", "Verse on old shoe"),
         ("user", "old lamp by the sea"),

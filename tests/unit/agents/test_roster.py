@@ -64,10 +64,12 @@ def test_chinese_verse_is_recalled_by_words_too() -> None:
     assert poem.recall == "dense"
 
 
-def test_without_a_kind_the_general_instructions_serve() -> None:
-    poem = load_roster(None)["poem"]
+def test_the_instructions_of_a_kind_are_told_beside_those_of_the_agent(tmp_path: Path) -> None:
+    (tmp_path / "cook.toml").write_text(COOK)
+    cook = load_roster(tmp_path)["cook"]
 
-    assert poem.kind(None).instructions == poem.instructions
+    assert cook.kind(None).instructions == "You write recipes."
+    assert cook.kind("soup").instructions == "You write recipes.\n\nWrite one soup."
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:

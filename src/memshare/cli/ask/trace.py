@@ -64,6 +64,7 @@ def trace(
     task_id: TaskId,
     tree: Annotated[bool, typer.Option("--tree", help="Draw the steps of a reasoning agent's run.")] = False,
     prompt: Annotated[bool, typer.Option("--prompt", help="Show the prompt as the agent sent it.")] = False,
+    reasoning: Annotated[bool, typer.Option("--reasoning", help="Show how the model came to its answer.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show the journey of a task: answer, memories shown, score, and what was remembered.
@@ -79,6 +80,9 @@ def trace(
         return
     if as_json:
         print_json(journey.model_dump(mode="json"))
+        return
+    if reasoning:
+        print_text(journey.reasoning or "Nothing is known of how its model came to the answer.")
         return
     dropped = f"Its details were kept for {kept_for(client.settings.traces_days)} (MEMSHARE_KEEP_TRACES_DAYS)."
     if tree:
@@ -101,6 +105,12 @@ def trace(
             console.print(panel(journey.answer, f"answer · model: {journey.model}"))
             if journey.quoted is not None:
                 console.print(whose_answer(journey.quoted), style="yellow")
+            for one in journey.notes:
+                console.print(shorten_ids(one), style="yellow")
+            if journey.reasoning:
+                length = f"{len(journey.reasoning):,} characters"
+                how = f"`memshare trace {short_id(task_id)} --reasoning` shows them."
+                console.print(f"The model reasoned before it answered, in {length}; {how}", style="dim")
             _print_memories(client, journey)
     else:
         _print_standard(journey)

@@ -16,7 +16,7 @@ from memshare.doors.caller import Caller
 from memshare.doors.forms import RecallForm
 from memshare.doors.recall_log import KeptRecall
 from memshare.doors.serving import READS, AgentName, PoolName, Prompt, serves, tool
-from memshare_agents.prompt import build_prompt
+from memshare_agents.prompt import example_turns
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Turn
@@ -76,10 +76,8 @@ def recall_by_model(
 
 
 def as_turns(memories: Sequence[Memory]) -> tuple[Turn, ...]:
-    """Memories, best first, as turns to put before a task: best last, statements in a system turn."""
-    system, *turns = build_prompt("", memories, ())
-    text = system.content.strip()
-    return (*([Turn(role="system", content=text)] if text else []), *turns)
+    """Memories, best first, as turns to put before a task: best last."""
+    return tuple(example_turns(memories))
 
 
 def _pool(backend: Backend, caller: Caller, form: RecallForm) -> str:

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from memshare_broker.errors import BadInput
+from memshare_llm.providers.endpoint import OWN as OWN_ADDRESSES
 from memshare_llm.providers.endpoint import find_endpoint
 
-OWN = "https://api.example.com/v1"
+OWN = OWN_ADDRESSES["mistral"]
 
 
 @pytest.mark.parametrize(
@@ -20,15 +21,15 @@ OWN = "https://api.example.com/v1"
 def test_a_key_or_an_address_is_enough(
     key: str, address: str, found: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACME_API_KEY", key)
-    monkeypatch.setenv("ACME_BASE_URL", address)
+    monkeypatch.setenv("MISTRAL_API_KEY", key)
+    monkeypatch.setenv("MISTRAL_BASE_URL", address)
 
-    assert find_endpoint("ACME", OWN) == found
+    assert find_endpoint("mistral") == found
 
 
 def test_neither_is_refused_with_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ACME_API_KEY", "")
-    monkeypatch.delenv("ACME_BASE_URL", raising=False)
+    monkeypatch.setenv("MISTRAL_API_KEY", "")
+    monkeypatch.delenv("MISTRAL_BASE_URL", raising=False)
 
-    with pytest.raises(BadInput, match=r"ACME_API_KEY is not set.*ACME_BASE_URL.*another model"):
-        find_endpoint("ACME", OWN)
+    with pytest.raises(BadInput, match=r"MISTRAL_API_KEY is not set.*MISTRAL_BASE_URL.*another model"):
+        find_endpoint("mistral")

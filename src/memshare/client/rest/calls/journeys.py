@@ -39,6 +39,10 @@ class JourneyReply(Message):
     recall_id: UUID | None
     usage: Usage | None
     seconds: float | None
+    reasoning: str = Field(default="", description="how the model came to its answer, where it tells that")
+    notes: tuple[str, ...] = Field(
+        default=(), description="what became of the prompt: memories that did not fit, a server that cut it"
+    )
     steps: tuple[Step, ...]
     score: Score | None
     memory_id: UUID | None
