@@ -11,8 +11,9 @@ from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_agents.tasks import AnswerStage, register
+from memshare_broker.errors import BadInput
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
-from memshare_broker.settings import Settings
+from memshare_broker.settings import SERVER_WAIT, Settings
 from memshare_llm.chat import Chat
 from memshare_llm.worker import open_budget, open_limited, open_metering, open_window
 from memshare_memory.door.client import MemoryClient
@@ -27,7 +28,7 @@ def _memory(settings: Settings) -> MemoryClient:
 def _answering(settings: Settings, name: str) -> AnswerStage:
     agent = load_roster(settings.agents_dir)[name]
     model = agent.model or settings.model_for("agents")
-    chat = open_limited(settings, model, connections=settings.concurrency)
+    chat = open_limited(settings, model, "answers", connections=settings.concurrency)
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
     limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
@@ -35,11 +36,20 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:
-    """The engine of an agent; operators that share a model share its connections."""
+    """The engine of an agent; operators that share a model share its connections.
+
+    Raises `BadInput` where a run may take so long that its message would be sent again meanwhile.
+    """
+    most = settings.longest_task - SERVER_WAIT - settings.model_timeout
+    if agent.limits.seconds > most:
+        raise BadInput(
+            f"Agent {agent.name!r} gives a run {agent.limits.seconds:g} seconds; at most {most:g} fit with "
+            f"MEMSHARE_MODEL_TIMEOUT={settings.model_timeout:g}. Lower the one, or raise the other."
+        )
     chats = {model: chat}
     for name in agent.models.values():
         if name not in chats:
-            chats[name] = open_limited(settings, name, connections=settings.concurrency)
+            chats[name] = open_limited(settings, name, "answers", connections=settings.concurrency)
     by_operator = {operator: chats[name] for operator, name in agent.models.items()}
     return Reasoner(agent.limits, chat, by_operator, open_sources(settings, _memory(settings)))
 

@@ -11,7 +11,6 @@ from kombu import Exchange, Queue
 from memshare_broker.sentinels import SCHEME, parse_sentinels
 from memshare_broker.settings import Settings, load_settings
 
-VISIBILITY_TIMEOUT = 300  # seconds; longer than the longest task; nothing waits in a worker for its time to come
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE = "scorer", "memory", "trainer", "concepts"
 REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
 STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE)
@@ -41,8 +40,9 @@ def make_app(
 def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]:
     """Celery's configuration: late acknowledgement, JSON only, and time-outs that fit each other."""
     names = list(dict.fromkeys(queues))
+    visible_again = int(settings.longest_task)  # nothing waits in a worker for its time to come
     transport = {
-        "visibility_timeout": VISIBILITY_TIMEOUT,
+        "visibility_timeout": visible_again,
         "unacked_restore_interval": 5,
         "unacked_restore_throttle": 1,
         "socket_timeout": 30,
@@ -58,11 +58,11 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "result_backend": kombu_url(settings.redis),
         "broker_transport_options": transport | master,
         "result_backend_transport_options": {
-            "visibility_timeout": VISIBILITY_TIMEOUT,
+            "visibility_timeout": visible_again,
             "retry_policy": {"timeout": 5.0},
             **master,
         },
-        "visibility_timeout": VISIBILITY_TIMEOUT,
+        "visibility_timeout": visible_again,
         "task_queues": [queue_named(name) for name in names],
         "task_default_queue": names[0],  # nothing is sent without naming its queue; Celery wants one all the same
         "task_create_missing_queues": False,

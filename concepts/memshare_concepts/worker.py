@@ -21,11 +21,10 @@ from memshare_memory.door.client import MemoryClient
 
 @functools.cache
 def _extracting(settings: Settings) -> Extracting:
-    chat = open_limited(settings, settings.model_for("scorer"), connections=settings.concurrency)
-    client = connect(settings.redis)
-    batches: Batches[ExtractTask, Extracted] = Batches(
-        EXTRACT, "concepts", client, open_stage_services(settings).ledger, settings.concepts_wait
-    )
+    client, model = connect(settings.redis), settings.model_for("scorer")
+    chat = open_limited(settings, model, "concepts", connections=settings.concurrency)
+    ledger, wait = open_stage_services(settings).ledger, settings.concepts_wait
+    batches: Batches[ExtractTask, Extracted] = Batches(EXTRACT, "concepts", client, ledger, wait, model=model)
     return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 
 

@@ -15,15 +15,15 @@ import redis
 
 from memshare_broker.delivery.hops import Hop
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.errors import GiveUp, NotYet
+from memshare_broker.errors import GiveUp, NotYet, TryAgain
 from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
-from memshare_llm.chat import UselessReply
-from memshare_llm.structured import DoesNotFit
 
 MOST = 10  # messages in one call, where nothing else is said
 HOLD = "batch "  # begins what holds back a message that waits for others
 KEPT_SECONDS = 3_600  # longer than a message takes to come back
 LOOK_AGAIN = 2.0  # seconds
+DAY = 86_400  # seconds
+TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})  # reasons why fewer may do
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
 _ASKING, _ALONE = "asking ", "alone"
 """What stands in place of what was said: with the message that asks, and since when the task waits; and where each has
@@ -54,13 +54,16 @@ class Batches(Generic[T, R]):
         *,
         most: int = MOST,
         said: type[R] | None = None,
+        model: str = "",
     ) -> None:
         """A task waits for others for at most `wait` seconds, until `most` are there; `name` begins its keys.
 
-        What is said of one is of the type `said`, where it is not the record of the hop.
+        Fewer than `most` share a call where the `model` could not do as many. What is said of one is of the type
+        `said`, where it is not the record of the hop.
         """
         self._hop = hop
         self._most = most
+        self._together_key = f"memshare:{name}_together:{model}"
         self._type: type[R] = said or hop.record
         self._name = name
         self._client = client
@@ -77,17 +80,12 @@ class Batches(Generic[T, R]):
         """What is said of a task, asked now with those that wait with it; raises `NotYet` as long as it waits.
 
         `call` asks about some tasks, at least the first, and returns by journey what was said of them. The others go on
-        waiting. Where the model will not speak of all together, each is asked about by itself.
+        waiting. Where a call is too much for the model, half as many share one from then on; where it refuses to speak
+        of all together, each is asked about by itself.
         """
         waited = self.gather(task)
         try:
-            try:
-                said = call([one.task for one in waited])
-            except (DoesNotFit, UselessReply, GiveUp):
-                if len(waited) == 1:
-                    raise
-                self._part(waited[1:])  # one of them may be what the model will not speak of
-                said = call([task])
+            said = self._ask(waited, call)
         except Exception:
             self._give_back(waited)
             raise
@@ -96,6 +94,23 @@ class Batches(Generic[T, R]):
         self._wake([journey for journey in said if journey != task.journey])
         self._give_back([one for one in waited if one.task.journey not in said])
         return said[task.journey]
+
+    def _ask(self, waited: Sequence[WaitingTask[T]], call: Callable[[list[T]], Mapping[str, R]]) -> Mapping[str, R]:
+        tasks = [one.task for one in waited]
+        try:
+            return call(tasks)
+        except (TryAgain, GiveUp) as error:
+            if len(tasks) == 1:
+                raise
+            if error.reason == "refused":
+                self._part(waited[1:])  # one of them may be what the model will not speak of
+                return call(tasks[:1])
+            if error.reason not in TOO_MUCH:
+                raise
+            half = self._halve(len(tasks))
+            if error.reason == "time-out":
+                raise
+            return call(tasks[:half])
 
     def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""
@@ -112,7 +127,7 @@ class Batches(Generic[T, R]):
                 raise being_asked
             # The worker that asked was killed: what has waited long enough waits for the others of its batch alone.
             first = min(now, max(float(at or now), now + GATHER_AGAIN - self._wait))
-        keep, most, begins = KEPT_SECONDS, self._most, self._state_key("")
+        keep, most, begins = KEPT_SECONDS, self.together(), self._state_key("")
         step = [member, state, first, now, self._wait, most, begins, f"{_ASKING}{own} ", keep]
         found: list[str] = self._gather(keys=[key], args=step)
         if not found:
@@ -122,6 +137,17 @@ class Batches(Generic[T, R]):
             raise NotYet(why, float(found[0]), hold)
         read = self._hop.message.model_validate_json
         return [WaitingTask(read(text), float(at)) for text, at in zip(found[::2], found[1::2], strict=True)]
+
+    def together(self) -> int:
+        """How many tasks share a call: as many as the model could do."""
+        found = self._client.get(self._together_key)
+        return min(self._most, int(found)) if found else self._most
+
+    def _halve(self, count: int) -> int:
+        """Half of so many, which share a call from now on; after a day more are tried again."""
+        half = max(1, count // 2)
+        self._client.set(self._together_key, half, ex=DAY)
+        return half
 
     def leave(self, task: T) -> None:
         """It waits no longer: there is nothing to be asked about it."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.wire.messages import Turn, Usage
+
+CHARACTERS_PER_TOKEN = 4
 
 
 class UselessReply(TryAgain):
@@ -66,6 +68,24 @@ class FirstToken(BaseModel):
 R = TypeVar("R", Reply, FirstToken)
 
 
+class Asked(NamedTuple):
+    """What a model is asked for: the next turn, as text or by a schema, or how it would begin."""
+
+    turns: Sequence[Turn]
+    schema: type[BaseModel] | None = None
+    first_token: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The kind of reply, by name: calls of one kind fail alike."""
+        return "first token" if self.first_token else self.schema.__name__ if self.schema else "text"
+
+    def estimate(self, completion: float = 0) -> int:
+        """The tokens that the call may take: its prompt by its length, and a completion of so many."""
+        characters = sum(len(turn.content) for turn in self.turns)
+        return characters // CHARACTERS_PER_TOKEN + round(1 if self.first_token else completion)
+
+
 class Chat(Protocol):
     """A chat model. A call ends within the time it was given, or raises `TryAgain` or `GiveUp`."""
 
@@ -91,11 +111,11 @@ class ChatAround(ABC):
         self._chat = chat
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        return self._call(lambda: self._chat.reply(turns, schema))
+        return self._call(lambda: self._chat.reply(turns, schema), Asked(turns, schema))
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        return self._call(lambda: self._chat.first_token(turns))
+        return self._call(lambda: self._chat.first_token(turns), Asked(turns, first_token=True))
 
     @abstractmethod
-    def _call(self, call: Callable[[], R]) -> R:
+    def _call(self, call: Callable[[], R], asked: Asked) -> R:
         """Make the call, and do what is to be done with it."""

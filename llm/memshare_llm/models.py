@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
 from memshare_broker.settings.file import PROVIDERS
 from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel
+from memshare_llm.providers.endpoint import find_endpoint
+
+
+def server_of(model: str) -> str:
+    """The address of the server that has a model: what its calls of all models share."""
+    return re.sub(r"//[^/]*@", "//", find_endpoint(model.partition(":")[0])[1])
 
 
 def open_chat(name: str, *, timeout: float, connections: int) -> Chat:

@@ -85,6 +85,14 @@ def without_docstring(schema: dict[str, Any]) -> None:
     schema.pop("description", None)
 
 
+def fits(reply: Reply, schema: type[BaseModel] | None) -> bool:
+    """Whether the value that was asked for is in a reply."""
+    try:
+        return schema is None or bool(_read(reply, schema))
+    except ValidationError:
+        return False
+
+
 def _read(reply: Reply, schema: type[T]) -> T:
     """The value in a reply, wherever it stands: in a fence, within prose, in the reasoning. Of several the last one.
 

@@ -14,17 +14,24 @@ from memshare_broker.settings import Settings
 from memshare_broker.settings.file import PROVIDERS
 from memshare_llm.chat import Chat
 from memshare_llm.limits.budget import Budget
+from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit
 from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
 from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog
-from memshare_llm.models import open_chat
+from memshare_llm.models import open_chat, server_of
+from memshare_llm.no_model import has_model
 from memshare_llm.reply_replay import Unfinished
 from memshare_llm.window import ModelWindow, Window
 
 
-def open_limited(settings: Settings, model: str, *, connections: int) -> Chat:
-    """The chat model of a name, within its rate limit if it has one; see `open_chat`."""
-    chat = Timed(open_chat(model, timeout=settings.model_timeout, connections=connections), _usage(settings).took)
+def open_limited(settings: Settings, model: str, lane: Lane, *, connections: int) -> Chat:
+    """The chat model of a name, for calls of one lane: as many at once as its server can do, and within its rate limit
+    if it has one. See `open_chat`."""
+    timeout = settings.model_timeout
+    chat: Chat = Timed(open_chat(model, timeout=timeout, connections=connections), _usage(settings).took)
+    if has_model(chat):
+        server = server_of(model)
+        chat = ConcurrencyLimited(chat, ServerLimit(_client(settings), server, model, lane, timeout=timeout))
     limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
     if limit is None:
         return chat

@@ -34,11 +34,12 @@ def _learn(settings: Settings) -> LearnStage:
 
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE
-    chat = open_limited(settings, settings.model_for("trainer"), connections=connections)
+    chat = open_limited(settings, settings.model_for("trainer"), "labels", connections=connections)
     client = connect(settings.redis)
     ledger = open_stage_services(settings).ledger
     wait, most = settings.concepts_wait, settings.lessons_together
-    batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages)
+    model = settings.model_for("trainer")
+    batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages, model=model)
     labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
     # For as long as a message may be tried again, it is known what it taught.
     tried_for = max(settings.traces_days, settings.retry_hours / 24 + 1)
@@ -59,7 +60,7 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
     if TRAINER_QUEUE in queues:
         import httpx  # noqa: F401
 
-        open_limited(settings, settings.model_for("trainer"), connections=1)
+        open_limited(settings, settings.model_for("trainer"), "labels", connections=1)
 
 
 part = WorkerPart(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=Automatic().pulse)

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -16,7 +19,7 @@ from celery import Celery
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
-from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.errors import BadInput, GiveUp, NotYet
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
 from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask
@@ -34,6 +37,31 @@ from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files,
 
 log = logging.getLogger(__name__)
 
+KEPT_FREE = 2  # threads of a worker
+SOON, LOOKS = 2.0, 20  # seconds; looks a second of all that wait
+
+
+class Places:
+    """Places for tasks that ask a model, two fewer than the worker has threads: what a program grades waits for none.
+
+    A task without a place waits beside its queue, longer where more wait, for each look takes some milliseconds.
+    """
+
+    def __init__(self, threads: int, waiting: Callable[[], int] = lambda: 0) -> None:
+        self._free = threading.BoundedSemaphore(max(1, threads - KEPT_FREE))
+        self._waiting = waiting
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """A place for as long as a model is asked; raises `NotYet` where there is none."""
+        if not self._free.acquire(blocking=False):
+            seconds = random.uniform(1, 2) * max(SOON, self._waiting() / LOOKS)
+            raise NotYet("As many answers are being graded by a model as this worker takes.", seconds, hold="scorer")
+        try:
+            yield
+        finally:
+            self._free.release()
+
 
 @dataclass(frozen=True)
 class ScoreStage:
@@ -50,6 +78,7 @@ class ScoreStage:
     """The longest prompt or answer that is taken from outside, in characters."""
     agents: KnownAgents = field(default_factory=KnownAgents)
     """Of which each pair from outside stands as the answer of one."""
+    places: Places = field(default_factory=lambda: Places(32))
 
     def offer(self, journey: str, pair: OfferedPair) -> Outcome:
         """Grade a pair that no agent of memshare answered; its submitter pays for it."""
@@ -102,7 +131,8 @@ class ScoreStage:
     def _grade(self, journey: str, task: AnsweredTask, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
         pair = PairToGrade(task.kind, task.prompt, task.answer)
-        with self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+        place = nullcontext() if is_checked(rubric, task.kind) else self.places.take()
+        with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             score = grade(chat, rubric, threshold, pair, votes=self.votes)
         verdict = "accepted" if score.accepted else "not accepted"
         about = ids(task_id=journey, agent=task.agent, kind=task.kind)
@@ -125,6 +155,7 @@ class CompareStage:
 
     chat: Chat
     batches: Batches[CompareTask, Compared]
+    places: Places
     metering: Metering = unmetered
 
     def run(self, journey: str, task: CompareTask) -> Outcome:
@@ -147,7 +178,8 @@ class CompareStage:
 
     def _ask(self, tasks: Sequence[CompareTask]) -> dict[str, Compared]:
         first = tasks[0]
-        with self.metering(self.chat, Payer(first.journey, first.agent, first.submitter)) as chat:
+        payer = Payer(first.journey, first.agent, first.submitter)
+        with self.places.take(), self.metering(self.chat, payer) as chat:
             return compare(chat, tasks)
 
 

@@ -10,6 +10,7 @@ from celery import Celery
 from memshare_broker.app import SCORER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.keys import open_key
 from memshare_broker.presence import present
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
@@ -20,13 +21,13 @@ from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import all_rubrics
-from memshare_scorer.tasks import CompareStage, ScoreStage, register
+from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register
 
 
 @functools.cache
 def _scoring(settings: Settings) -> ScoreStage:
     connections = settings.concurrency * settings.scorer_votes
-    chat = open_limited(settings, settings.model_for("scorer"), connections=connections)
+    chat = open_limited(settings, settings.model_for("scorer"), "grades", connections=connections)
     client = connect(settings.redis)
     agents = KnownAgents(settings.agents_dir, lambda: [card for worker in present(client) for card in worker.agents])
     return ScoreStage(
@@ -38,16 +39,17 @@ def _scoring(settings: Settings) -> ScoreStage:
         open_budget(settings).check,
         settings.prompt_limit,
         agents,
+        Places(settings.concurrency, lambda: client.zcard(open_key(SCORER_QUEUE))),
     )
 
 
 @functools.cache
 def _comparing(settings: Settings) -> CompareStage:
-    client = connect(settings.redis)
-    batches: Batches[CompareTask, Compared] = Batches(
-        COMPARE, "comparisons", client, open_stage_services(settings).ledger, settings.concepts_wait
-    )
-    return CompareStage(_scoring(settings).chat, batches, open_metering(settings))
+    client, model = connect(settings.redis), settings.model_for("scorer")
+    ledger, wait = open_stage_services(settings).ledger, settings.concepts_wait
+    batches: Batches[CompareTask, Compared] = Batches(COMPARE, "comparisons", client, ledger, wait, model=model)
+    chat = open_limited(settings, model, "comparisons", connections=settings.concurrency)
+    return CompareStage(chat, batches, _scoring(settings).places, open_metering(settings))
 
 
 def _register(app: Celery, settings: Settings) -> None:

@@ -11,7 +11,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from memshare_broker.app import VISIBILITY_TIMEOUT
+from memshare_broker.settings import Settings
 from tests.faults.cluster import KINDS, Cluster
 from tests.faults.model import Fault
 from tests.faults.up import Up
@@ -44,7 +44,7 @@ def stop(cluster: Cluster, _size: float) -> int:
     """One worker of each kind is stopped for longer than the visibility timeout; the spare one goes on."""
     for name in KINDS:
         cluster.fleet.send(name, signal.SIGSTOP)
-    time.sleep(VISIBILITY_TIMEOUT + 15)
+    time.sleep(Settings().longest_task + 15)
     for name in KINDS:
         cluster.fleet.send(name, signal.SIGCONT)
     return len(KINDS)

@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         page = self.server.pages.get(self.path)
-        known = self.server.models if self.path == "/v1/models" else page and json.dumps(page).encode()
+        known = self.server.models if self.path == "/v1/models" else json.dumps(page).encode() if page else None
         content = known or b'{"error": {"message": "Not Found"}}'
         self.send_response(200 if known else 404)
         self.send_header("Content-Type", "application/json")

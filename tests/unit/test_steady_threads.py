@@ -106,7 +106,7 @@ Work = Callable[[Deployment], Iterator[tuple[Check, Callable[[], Check]]]]
 def _watching(is_done: Callable[[Deployment], Check]) -> Work:
     def run(made: Deployment) -> Iterator[tuple[Check, Callable[[], Check]]]:
         def pulse(settings: Settings, _queues: object) -> None:
-            made.client.set("pulse", settings.lease)
+            made.client.set("pulse", settings.lost_after)
 
         before = list(signals.worker_shutdown.receivers)
         thread = watch_of(made.settings, pulse)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memshare_broker.toml_files import TomlForm
 from memshare_broker.wire.messages import MAX_PARTS, Usage
-from memshare_llm.chat import Chat, ChatAround, R, RefusedReply, UselessReply
+from memshare_llm.chat import Asked, Chat, ChatAround, R, RefusedReply, UselessReply
 
 
 class RunLimits(TomlForm):
@@ -21,8 +21,8 @@ class RunLimits(TomlForm):
     steps: int = Field(default=24, ge=1, le=100)
     calls: int = Field(default=60, ge=1, le=1_000, description="of models, by all steps together")
     tokens: int = Field(default=150_000, ge=1, description="read and written by all model calls of the run")
-    # With the last call's own limit it stays below the visibility timeout, after which the task is sent again.
-    seconds: float = Field(default=140, gt=0, le=140)
+    # With the last call's own limit it stays below the time after which the task is sent again.
+    seconds: float = Field(default=140, gt=0)
     sub_questions: int = Field(
         default=0, ge=0, le=MAX_PARTS, description="with verified answers that are graded, to become memories, too"
     )
@@ -70,7 +70,7 @@ class Paid(ChatAround):
         self.asked = False
         self._budget = budget
 
-    def _call(self, call: Callable[[], R]) -> R:
+    def _call(self, call: Callable[[], R], asked: Asked) -> R:  # noqa: ARG002
         self._budget.check()
         self._budget.calls += 1
         self.asked = True

@@ -21,6 +21,7 @@ from memshare_broker.wire.questions import Question, QuestionTask
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
+BEHIND = 6  # the priority of what nobody waits for, or a later one
 AGENT = "{agent}"
 """Stands for an agent's name in the task and the queue of its hops: see `Hop.of`."""
 
@@ -49,6 +50,8 @@ class Hop(Generic[M, R]):
     """Fields of the record that are known for ever of a journey that is kept (`outcome_record`). None where the end of
     the hop, even as a dead letter, says nothing of what became of the journey."""
 
+    behind: bool = False
+    """Whether nobody waits for it, so that it goes behind other messages of its queue."""
     details: tuple[str, ...] | None = ()
     """Fields of the record that only a trace shows: they are kept for MEMSHARE_KEEP_TRACES_DAYS. None: all of them."""
 
@@ -81,7 +84,7 @@ class Hop(Generic[M, R]):
             body=body.model_dump(mode="json", exclude_none=not own),
             journey=journey,
             stage=self.name,
-            priority=priority,
+            priority=max(priority, BEHIND) if self.behind else priority,
             has_result=self.has_result,
             begins=self.begins and not own if begins is None else begins,
             decides=self.kept is not None if decides is None else decides,
@@ -156,7 +159,17 @@ SETTLE = Hop(
 CREDIT = Hop(
     "credit", "memories credited", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited, details=None
 )
-COMPARE = Hop("compare", "compared", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None, details=None)
+COMPARE = Hop(
+    "compare",
+    "compared",
+    "scorer.compare",
+    SCORER_QUEUE,
+    CompareTask,
+    Compared,
+    kept=None,
+    behind=True,
+    details=None,
+)
 NOTE_COMPARED = Hop(
     "pairs",
     "contradictions noted",
@@ -167,9 +180,27 @@ NOTE_COMPARED = Hop(
     kept=None,
     details=None,
 )
-LEARN = Hop("learn", "learnt", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson, kept=None, details=None)
+LEARN = Hop(
+    "learn",
+    "learnt",
+    "retriever_trainer.learn",
+    TRAINER_QUEUE,
+    LessonTask,
+    Lesson,
+    kept=None,
+    behind=True,
+    details=None,
+)
 EXTRACT = Hop(
-    "extract", "concepts", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted, kept=None, details=None
+    "extract",
+    "concepts",
+    "concepts.extract",
+    CONCEPTS_QUEUE,
+    ExtractTask,
+    Extracted,
+    kept=None,
+    behind=True,
+    details=None,
 )
 NOTE_CONCEPTS = Hop(
     "concepts",

@@ -86,7 +86,7 @@ class WorkerWatch(threading.Thread):
         self._beat()
 
     def _sweep(self) -> None:
-        sweep(self._app, self._client, self._settings.lease)
+        sweep(self._app, self._client, self._settings.lost_after)
 
     def _beat(self) -> None:
         if self._settings.heartbeat is not None and takes_tasks(self._consumer):

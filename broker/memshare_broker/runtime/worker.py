@@ -90,7 +90,7 @@ def worker_app(*parts: WorkerPart) -> Celery:
         for chatty in CHATTY:
             logging.getLogger(chatty).setLevel(logging.WARNING)
         with _clear_exit():
-            settings = load_settings()
+            settings = load_settings().model_copy(update={"concurrency": sender.concurrency})  # as it was started
             sender.quiet |= settings.log_format == "json"  # the banner is no JSON
             forget(settings.heartbeat)
             if settings.metrics_port is not None:

@@ -27,7 +27,7 @@ class ModelSettings(BaseModel):
     model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
     model_scorer: str | None = Field(default=None, description="Chat model of scorer and concepts, where it differs.")
     model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
-    model_timeout: float = Field(default=120, gt=0, le=140, description="Seconds a model may take to reply.")
+    model_timeout: float = Field(default=120, gt=0, le=3_600, description="Seconds a model may take to reply.")
     model_window: int | None = Field(
         default=None,
         ge=512,

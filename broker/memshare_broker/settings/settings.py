@@ -18,6 +18,11 @@ from memshare_broker.settings.places import PlaceSettings
 from memshare_broker.settings.reading import ReadingSettings
 from memshare_broker.settings.work import WatchingSettings, WorkSettings
 
+SHORT_TIMEOUT = 120  # seconds of a model: a run in steps takes as long as two calls of them
+SERVER_WAIT = 45.0  # seconds for which a call waits until its model's server can take it
+BESIDE_CALLS = 25  # seconds
+LEASE_BEYOND = 30  # seconds: Celery's own redelivery comes first
+
 
 class Settings(
     WatchingSettings, WorkSettings, LearningSettings, ReadingSettings, ModelSettings, PlaceSettings, BaseSettings
@@ -41,6 +46,16 @@ class Settings(
     def exports_dir(self) -> Path:
         """The folder of the encoders as they are served."""
         return self.exports or self.data / "exports"
+
+    @cached_property
+    def longest_task(self) -> float:
+        """Seconds that a task may take: two calls of a slow model, the wait for its server, and what is beside them."""
+        return 2 * max(self.model_timeout, SHORT_TIMEOUT) + SERVER_WAIT + BESIDE_CALLS
+
+    @cached_property
+    def lost_after(self) -> float:
+        """Seconds after which a task that is in no queue and no worker is sent again."""
+        return self.lease or self.longest_task + LEASE_BEYOND
 
     @property
     def pool_is_embedded(self) -> bool:

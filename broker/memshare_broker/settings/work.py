@@ -31,8 +31,11 @@ class WorkSettings(BaseModel):
         ge=0,
         description="Seconds that running tasks get to finish after SIGTERM; then they go back to their queue.",
     )
-    lease: float = Field(
-        default=330, gt=0, description="Seconds after which a task that is in no queue and no worker is sent again."
+    lease: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds after which a task that is in no queue and no worker is sent again. Unset: twice "
+        "MEMSHARE_MODEL_TIMEOUT and 100, at least 340.",
     )
     keep_days: float = Field(
         default=7, gt=0, description="Days that it is known of a task what was asked, answered, scored and remembered."

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
-from pydantic import BaseModel
-
+from memshare_broker.errors import TryAgain
 from memshare_broker.observe import tracing
-from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, ChatAround, NoLogprobs, R, RefusedReply, Reply, UselessReply
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Asked, Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
 from memshare_llm.limits.prices import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_llm.window import was_cut
@@ -42,7 +41,10 @@ def uncapped(agent: str, submitter: str) -> None:
 
 
 class Metered(ChatAround):
-    """Counts each call once, when it was made: also one whose reply cannot be used. Threads may share one."""
+    """Counts each call once, when it was made: also one whose reply cannot be used, or did not come in time.
+
+    Threads may share one.
+    """
 
     def __init__(self, chat: Chat, payer: Payer, usage: UsageLog, prices: Prices) -> None:
         super().__init__(chat)
@@ -51,12 +53,16 @@ class Metered(ChatAround):
         self._prices = prices
         self._there = tracing.here()
 
-    def _call(self, call: Callable[[], R]) -> R:
+    def _call(self, call: Callable[[], R], asked: Asked) -> R:
         try:
             with self._there():
                 said = call()
         except (UselessReply, RefusedReply) as error:
             self._count(error.usage)
+            raise
+        except TryAgain as error:
+            if error.reason == "time-out":  # it read the prompt, and nobody tells how much of it
+                self._count(Usage(prompt_tokens=asked.estimate()))
             raise
         except NoLogprobs as error:
             if error.usage != Usage():  # a provider that was not even asked takes nothing
@@ -80,13 +86,7 @@ class Timed(ChatAround):
         super().__init__(chat)
         self._note = note
 
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        reply = super().reply(turns, schema)
-        if was_cut(turns, reply.usage):
-            log.warning("%s counted %d tokens of a prompt: it cut it.", self.name, reply.usage.prompt_tokens)
-        return reply
-
-    def _call(self, call: Callable[[], R]) -> R:
+    def _call(self, call: Callable[[], R], asked: Asked) -> R:
         provider, _, model = self.name.partition(":")
         about = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
         with tracing.span(f"chat {model}".strip(), about, client=True):
@@ -102,6 +102,8 @@ class Timed(ChatAround):
                 self._told(started, said.usage)
         if isinstance(said, NoLogprobs):
             raise said
+        if was_cut(asked.turns, said.usage):
+            log.warning("%s counted %d tokens of a prompt: it cut it.", self.name, said.usage.prompt_tokens)
         return said
 
     def _told(self, started: float, usage: Usage) -> None:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
-
-from pydantic import BaseModel
+from collections.abc import Callable
 
 from memshare_broker.errors import NotYet
-from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Chat, FirstToken, NoLogprobs, R, RefusedReply, Reply, UselessReply
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Asked, Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
 from memshare_llm.limits.rate_limits import SharedLimit
 
 PATIENCE = 10.0  # seconds for which a call waits in its thread, where it keeps others from running
 JITTER = 5.0  # seconds; what waits does not come back all at once
-CHARACTERS_PER_TOKEN = 4
 FIRST_GUESS = 500  # tokens of a completion, before any is known
 REMEMBERED = 50  # completions, about, that the mean goes back
 
 
-class RateLimited:
+class RateLimited(ChatAround):
     """Asks the shared limit before each call. Raises `NotYet` where it is not granted within `patience` seconds.
 
     The tokens of a call are estimated beforehand; those that it takes beyond that are asked for afterwards, and
@@ -29,24 +26,15 @@ class RateLimited:
     """
 
     def __init__(self, chat: Chat, limit: SharedLimit, *, patience: float = PATIENCE) -> None:
-        self.name = chat.name
-        self._chat = chat
+        super().__init__(chat)
         self._limit = limit
         self._patience = patience
         self._lock = threading.Lock()
         self._completion, self._completions = float(FIRST_GUESS), 0
         self._owed = 0  # tokens that were used and not granted yet
 
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        estimate = estimate_tokens(turns, self._completion)
-        reply = self._call(estimate, lambda: self._chat.reply(turns, schema))
-        self._learn(reply.usage)
-        return reply
-
-    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        return self._call(estimate_tokens(turns, completion=1), lambda: self._chat.first_token(turns))
-
-    def _call(self, estimate: int, call: Callable[[], R]) -> R:
+    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+        estimate = asked.estimate(self._completion)
         self._wait(estimate)
         try:
             reply = call()
@@ -54,6 +42,8 @@ class RateLimited:
             self._settle(error.usage, estimate)
             raise
         self._settle(reply.usage, estimate)
+        if not asked.first_token:
+            self._learn(reply.usage)
         return reply
 
     def _wait(self, estimate: int) -> None:
@@ -79,8 +69,3 @@ class RateLimited:
         with self._lock:
             self._completions = min(self._completions + 1, REMEMBERED)
             self._completion += (usage.completion_tokens - self._completion) / self._completions
-
-
-def estimate_tokens(turns: Sequence[Turn], completion: float) -> int:
-    """The tokens that a call may take: its prompt by its length, and a completion of so many."""
-    return sum(len(turn.content) for turn in turns) // CHARACTERS_PER_TOKEN + round(completion)

@@ -47,7 +47,7 @@ class Judge:
         self._model = model
         self._settings = own
         self._rubrics = {name: find_rubric(agent.rubric, rubrics) for name, agent in agents.items()}
-        self._chat = open_limited(own, model, connections=AT_ONCE)
+        self._chat = open_limited(own, model, "grades", connections=AT_ONCE)
         self._metering = open_metering(own)
 
     def judge(self, measured: Sequence[Measured], folder: Path, progress: Callable[[int], None]) -> list[Measured]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memshare_agents.prompt import FROM_OTHERS, NEXT_FROM_OTHERS, build_prompt, fit
@@ -88,6 +88,7 @@ def test_memories_stand_after_a_conversation_and_directly_before_its_last_turn()
     memories=st.lists(st.tuples(st.none() | st.text(min_size=1), st.text(min_size=1)), max_size=5),
     said=st.lists(st.text(alphabet="abc", min_size=1), min_size=1, max_size=7).filter(lambda said: len(said) % 2),
 )
+@settings(deadline=None)
 def test_user_and_assistant_take_turns_whatever_is_shown(
     memories: list[tuple[str | None, str]], said: list[str]
 ) -> None:

@@ -8,7 +8,7 @@ from celery import Celery
 from kombu.exceptions import ContentDisallowed
 
 from memshare_broker.app import MEMORY_QUEUE, kombu_url, lists_of, make_app, queue_named
-from memshare_broker.settings import Settings
+from memshare_broker.settings import SERVER_WAIT, Settings
 
 
 @pytest.fixture
@@ -88,9 +88,11 @@ def test_a_pickled_message_is_refused(app: Celery) -> None:
 
 
 def test_a_message_becomes_visible_again_only_after_the_longest_task(settings: Settings) -> None:
-    longest = settings.model_copy(update={"model_timeout": 140})  # more is refused
+    for timeout in (1, 120, 600, 3_600):
+        slow = Settings(data=settings.data, model_timeout=timeout)
 
-    conf = make_app(settings=longest).conf
+        conf = make_app(settings=slow).conf
 
-    assert conf.broker_transport_options["visibility_timeout"] > longest.model_timeout
-    assert conf.task_acks_late
+        assert conf.broker_transport_options["visibility_timeout"] > 2 * timeout + SERVER_WAIT
+        assert conf.result_backend_transport_options["visibility_timeout"] < slow.lost_after
+        assert conf.task_acks_late

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.errors import NotYet, TryAgain
+from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
 from memshare_broker.wire.extractions import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_concepts.tasks import Extracting
@@ -37,6 +37,9 @@ class Namer(ScriptedChat):
     """Names the last word of a prompt as its topic, and refuses a call about what is unspeakable."""
 
     away = False
+    most = 99
+    reason: Reason = "time-out"
+    """Why a call about more memories than `most` fails."""
 
     def reply(self, turns: Sequence[Turn], _schema: type[BaseModel] | None = None) -> Reply:
         if self.away:
@@ -44,6 +47,12 @@ class Namer(ScriptedChat):
         self.conversations.append(tuple(turns))
         memories = json.loads(turns[-1].content)["memories"]
         usage = Usage(prompt_tokens=103, completion_tokens=50)
+        if len(memories) > self.most:
+            raise (
+                GiveUp("Too much.", self.reason)
+                if self.reason == "too long"
+                else TryAgain("Too much.", reason=self.reason)
+            )
         if any(BAD in one["prompt"] for one in memories.values()):
             raise RefusedReply("No.", "refused", usage)
         named = {name: CONCEPTS | {"topic": one["prompt"].split()[-1]} for name, one in memories.items()}
@@ -89,6 +98,10 @@ def named(worker: Extracting, task: ExtractTask) -> Extracted:
     assert isinstance(outcome.record, Extracted)
     assert outcome.ended == "named"
     return outcome.record
+
+
+def task_letter(tasks: Sequence[ExtractTask], task: ExtractTask) -> int:
+    return ord("a") + tasks.index(task)
 
 
 def wait(worker: Extracting, tasks: Sequence[ExtractTask]) -> list[float]:
@@ -179,6 +192,39 @@ def test_what_the_model_will_not_speak_of_keeps_nobody_else_from_their_concepts(
         make().run(some[1].journey, some[1])
     assert named(make(), some[2]).concepts["0"] == ("Elk",)
     assert len(chat.conversations) == 4, "together, and each by itself"
+
+
+@pytest.mark.parametrize("reason", ["time-out", "cut off", "invalid reply", "too long"])
+def test_a_call_that_is_too_much_for_the_model_is_shared_by_half_as_many_from_then_on(
+    reason: Reason, make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    some = tasks(*(f"Word{letter}" for letter in "abcdefghij"))
+    chat.most, chat.reason = 3, reason
+    wait(make(), some[:-1])
+
+    tries = 0
+    for task in reversed(some):
+        done = False
+        while not done:
+            with suppress(TryAgain, GiveUp, NotYet):
+                tries += 1
+                done = named(make(wait=0), task).concepts["0"] == (f"Word{chr(task_letter(some, task))}",)
+            assert tries < 30
+
+    sizes = [len(json.loads(turns[-1].content)["memories"]) for turns in chat.conversations]
+    assert sizes[:2] == [10, 5]
+    assert max(sizes[3:]) <= 2
+    assert len(sizes) <= 3 + 5, "ten, five, then two at a time"
+
+
+def test_another_model_is_asked_about_as_many_as_before(redis_client: redis.Redis, ledger: Ledger) -> None:
+    def batches(model: str) -> Batches[ExtractTask, Extracted]:
+        return Batches(EXTRACT, "concepts", redis_client, ledger, 0, model=model)
+
+    batches("openai:small")._halve(10)
+
+    assert batches("openai:small").together() == 5
+    assert batches("openai:large").together() == MOST
 
 
 def test_where_the_model_is_away_all_wait_again_and_are_asked_about_together_later(

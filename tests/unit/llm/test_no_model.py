@@ -26,8 +26,8 @@ def test_the_offline_model_says_nothing_but_how_to_set_one() -> None:
 def test_a_stage_sees_that_there_is_no_model_behind_what_limits_and_times_it(settings: Settings) -> None:
     limited = settings.model_copy(update={"rate_limits": "*=1 requests"})
 
-    assert not has_model(open_limited(settings, "offline", connections=1))
-    assert not has_model(open_limited(limited, "offline", connections=1))
+    assert not has_model(open_limited(settings, "offline", "answers", connections=1))
+    assert not has_model(open_limited(limited, "offline", "answers", connections=1))
     assert has_model(ScriptedChat())
 
 

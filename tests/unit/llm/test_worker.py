@@ -39,9 +39,9 @@ def test_only_a_model_with_a_limit_waits_for_one(settings: Settings) -> None:
     others = with_(settings, rate_limits="openai:small=1 requests")
     own = with_(settings, rate_limits="openai:scripted=1 requests")
 
-    assert not isinstance(open_limited(settings, MODEL, connections=1), RateLimited)
-    assert not isinstance(open_limited(others, MODEL, connections=1), RateLimited)
-    assert isinstance(open_limited(own, MODEL, connections=1), RateLimited)
+    assert not isinstance(open_limited(settings, MODEL, "answers", connections=1), RateLimited)
+    assert not isinstance(open_limited(others, MODEL, "answers", connections=1), RateLimited)
+    assert isinstance(open_limited(own, MODEL, "answers", connections=1), RateLimited)
 
 
 def test_a_workers_calls_wait_for_the_limit_are_counted_at_their_price_and_are_not_made_twice(
@@ -49,7 +49,7 @@ def test_a_workers_calls_wait_for_the_limit_are_counted_at_their_price_and_are_n
 ) -> None:
     (tmp_path / "prices.toml").write_text('["openai:scripted"]\nprompt = 1_000_000\ncompletion = 0\n')
     settings = with_(settings, rate_limits=f"{MODEL}=2 requests", prices=tmp_path / "prices.toml")
-    chat, metering = open_limited(settings, MODEL, connections=1), open_metering(settings)
+    chat, metering = open_limited(settings, MODEL, "answers", connections=1), open_metering(settings)
 
     def three_calls() -> None:
         with metering(chat, PAYER) as model:

@@ -14,7 +14,7 @@ from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel
 from memshare_scorer.contradiction import LONGEST, TOGETHER, compare
-from memshare_scorer.tasks import CompareStage
+from memshare_scorer.tasks import CompareStage, Places
 from tests.support.scripted_chat import ScriptedChat
 
 ABOUT = "When is the museum closed?"
@@ -31,7 +31,7 @@ def a_task(answer: str, *others: str) -> CompareTask:
 
 def comparing(chat: Chat, client: redis.Redis, wait: float = 0) -> CompareStage:
     batches: Batches[CompareTask, Compared] = Batches(COMPARE, "comparisons", client, Ledger(client, 1), wait)
-    return CompareStage(chat, batches)
+    return CompareStage(chat, batches, Places(4))
 
 
 def verdicts(*contradicts: bool) -> dict[str, list[dict[str, object]]]:

@@ -1,0 +1,144 @@
+"""How many requests a model's server gets at once: found by itself, for all workers together, people's first.
+
+The limit rises as long as calls take little longer than alone, and falls by time-outs and refusals: the ideas of TCP,
+and of Netflix's concurrency-limits. A breaker holds back what the model never gets right.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+from uuid import uuid4
+
+import redis
+from redis.exceptions import RedisError
+
+from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
+from memshare_broker.settings import SERVER_WAIT
+from memshare_broker.wire.messages import Usage
+from memshare_llm.chat import Asked, Chat, ChatAround, R, RefusedReply, Reply, UselessReply
+from memshare_llm.structured import fits
+
+log = logging.getLogger(__name__)
+
+Lane = Literal["answers", "grades", "labels", "comparisons", "concepts"]
+RANKS: dict[Lane, int] = {"answers": 0, "grades": 1, "labels": 2, "comparisons": 2, "concepts": 2}
+"""Who goes first; those of the last rank wait for a server on which little goes on."""
+
+LOOK_AGAIN = 0.25  # seconds, about, until a waiting call looks again where nobody of its process has ended
+COUNTS_FOR = 2.0  # seconds for which a call that looked is known to wait
+MISFITS = 10  # in a row, that open the breaker
+AGAIN = 300.0  # seconds until it lets one call try
+GRACE = 30.0  # seconds after its time limit at which a call is given up that nobody ended
+READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
+_SEPARATOR = "\x1f"
+
+Outcome = Literal["fit", "misfit", "slow", "other"]
+
+
+class Permit(NamedTuple):
+    """A call that has begun: its id, its kind, and how many calls there were with it."""
+
+    id: str
+    kind: str
+    calls: int
+
+
+class ServerLimit:
+    """The limit of one server for the calls of one model and lane, in one Redis. Threads share it."""
+
+    def __init__(self, client: redis.Redis, server: str, model: str, lane: Lane, *, timeout: float) -> None:
+        state = f"memshare:server:{server}"
+        self.model, self.lane = model, lane
+        self._keys = [state, f"{state}:calls", f"{state}:waiting", MISFITS_KEY]
+        self._lasts = timeout + GRACE
+        here = Path(__file__)
+        self._enter: Any = client.register_script(here.with_name("enter.lua").read_text("utf-8"))
+        self._leave: Any = client.register_script(here.with_name("leave.lua").read_text("utf-8"))
+
+    def enter(self, call_id: str, kind: str) -> Permit | None:
+        """Begin a call; None where it has to wait. Raises `NotYet` where the breaker is open."""
+        key = _SEPARATOR.join((self.model, self.lane, kind))
+        more = [RANKS[self.lane], key, call_id, self._lasts, COUNTS_FOR, MISFITS, AGAIN]
+        granted, *told = self._enter(keys=self._keys, args=more)
+        if granted == -1:
+            raise NotYet(
+                f"The last {MISFITS} replies of {self.model} were of no use for {self.lane} ({kind!r}), so it is not "
+                "asked for now. One call tries again every five minutes. Another model may do better.",
+                float(told[0]) + random.uniform(0, GRACE),
+                hold=f"misfits {self.model} {self.lane}",
+            )
+        return Permit(call_id, key, int(told[0])) if granted else None
+
+    def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
+        """End a call that took `pace` seconds for a unit of work; 0 where that is not known."""
+        calls = [RANKS[self.lane], permit.kind, permit.id, outcome, permit.calls, pace, MISFITS, AGAIN]
+        state, known, _, fitted = self._keys
+        self._leave(keys=[state, known, fitted], args=calls)
+
+
+MISFITS_KEY = "memshare:misfits"
+"""Hash: how many replies in a row were of no use, by model, lane and kind."""
+
+
+class ConcurrencyLimited(ChatAround):
+    """A chat model whose calls begin when its server can take them.
+
+    Raises `NotYet` where that is not so within `patience` seconds; what nobody waits for does not wait in its thread.
+    """
+
+    def __init__(self, chat: Chat, limit: ServerLimit, *, patience: float = SERVER_WAIT) -> None:
+        super().__init__(chat)
+        self._limit = limit
+        self._patience = patience if RANKS[limit.lane] < 2 else 0.0
+        self._ended = threading.Condition()
+
+    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+        permit = self._wait(asked.kind)
+        outcome: Outcome = "other"
+        usage: Usage | None = None
+        began = time.monotonic()
+        try:
+            said = call()
+            usage = said.usage
+            outcome = "fit" if not isinstance(said, Reply) or fits(said, asked.schema) else "misfit"
+            return said
+        except (UselessReply, RefusedReply) as error:
+            usage = error.usage
+            outcome = "misfit" if error.reason in PAID else "other"
+            raise
+        except (TryAgain, GiveUp) as error:
+            outcome = "slow" if error.reason in ("time-out", "rate limit") else "other"
+            raise
+        finally:
+            self._leave(permit, outcome, _pace(time.monotonic() - began, usage))
+
+    def _wait(self, kind: str) -> Permit:
+        call_id, deadline = uuid4().hex, time.monotonic() + self._patience
+        while (permit := self._limit.enter(call_id, kind)) is None:
+            if time.monotonic() >= deadline:
+                words = f"The server of {self.name} has as many requests as it can do at once."
+                raise NotYet(words, random.uniform(2, 6), hold=f"server {self.name}")
+            with self._ended:
+                self._ended.wait(random.uniform(0.5, 1.5) * LOOK_AGAIN)
+        return permit
+
+    def _leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
+        try:
+            self._limit.leave(permit, outcome, pace)
+        except RedisError as error:  # the call's answer is not to be lost: the permit ends by itself
+            log.warning("It could not be noted that a call of %s has ended: %s", self.name, error)
+        with self._ended:
+            self._ended.notify()
+
+
+def _pace(seconds: float, usage: Usage | None) -> float:
+    """Seconds for a token that is written, or for as many as are read meanwhile; 0 where nothing was counted."""
+    if usage is None or not usage.prompt_tokens + usage.completion_tokens:
+        return 0.0
+    return seconds / (1 + usage.completion_tokens + (usage.prompt_tokens - usage.cached_tokens) / READ_AS_FAST)

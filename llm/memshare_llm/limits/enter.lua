@@ -1,0 +1,58 @@
+-- Lets a call to a model's server begin, or says that it has to wait.
+-- KEYS: state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
+-- ARGV: the caller's rank (0 answers, 1 grades, 2 all else), the kind of call, its id, seconds it may take, seconds for
+-- which a waiting caller counts, misfits in a row that open the breaker, seconds until it lets one call try.
+-- Returns 1 and how many calls there are now; or 0; or -1 and the seconds until the breaker lets one try.
+local state, calls, waiting, fitted = unpack(KEYS)
+local rank, kind, id = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local seconds, counts_for, most, again = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local FIRST, QUIET, OVERDUE = 5, 4, 60
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1e6
+redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
+redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
+
+local of_kind, in_background, total = 0, 0, 0
+for _, call in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
+  local its_rank, its_kind = string.match(call, '^(%d)\30(.*)\30')
+  total = total + 1
+  if its_kind == kind then of_kind = of_kind + 1 end
+  if its_rank == '2' then in_background = in_background + 1 end
+end
+
+-- The breaker. As long as nothing of this kind has fitted, few try at once, and ever fewer the more misfits there are.
+local known = redis.call('HGET', fitted, kind) or '0 0 0'
+local misfits, retry_at, has_fitted = string.match(known, '(%S+) (%S+) (%S+)')
+misfits = tonumber(misfits)
+if misfits >= most and tonumber(retry_at) > now then return {-1, tostring(retry_at - now)} end
+local together = math.max(1, most - misfits)
+if has_fitted == '0' then together = math.min(together, FIRST) end
+
+local better = false
+for _, one in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
+  better = better or tonumber(string.sub(one, 1, 1)) < rank
+end
+local limit = math.max(1, math.floor(tonumber(redis.call('HGET', state, 'limit') or 1)))
+local free = total < limit
+if rank == 2 then
+  -- What nobody waits for begins where little goes on; and one at a time after it was held back for long.
+  local held = tonumber(redis.call('HGET', state, 'held') or now)
+  local quiet = total < math.max(1, math.floor(limit / QUIET)) and not better
+  free = quiet or (free and in_background == 0 and now - held >= OVERDUE)
+  if free then
+    redis.call('HDEL', state, 'held')
+  elseif in_background == 0 then
+    redis.call('HSETNX', state, 'held', now)
+  end
+else
+  free = free and not better
+end
+
+if free and (misfits == 0 and has_fitted == '1' or of_kind < together) then
+  if misfits >= most then redis.call('HSET', fitted, kind, misfits .. ' ' .. now + again .. ' ' .. has_fitted) end
+  redis.call('ZREM', waiting, rank .. id)
+  redis.call('ZADD', calls, now + seconds, rank .. '\30' .. kind .. '\30' .. id)
+  return {1, total + 1}
+end
+if rank < 2 then redis.call('ZADD', waiting, now + counts_for, rank .. id) end
+return {0}

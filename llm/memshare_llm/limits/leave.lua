@@ -1,0 +1,49 @@
+-- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
+-- KEYS: state of the server; its calls; what fitted, by kind.
+-- ARGV: the caller's rank, the kind of call, its id; 'fit', 'misfit', 'slow' or 'other'; how many calls there were when it
+-- began; the seconds that it took for a unit of work, 0 where that is not known; misfits in a row that open the breaker;
+-- seconds until that lets one call try.
+local state, calls, fitted = unpack(KEYS)
+local rank, kind, id, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local before, pace, most, again = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local DAY, MOST, SETTLES, SHARE, STEP = 86400, 512, 10, 0.2, 0.25
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1e6
+local beside = math.max(before, redis.call('ZCARD', calls))
+redis.call('ZREM', calls, rank .. '\30' .. kind .. '\30' .. id)
+
+local known = redis.call('HGET', fitted, kind) or '0 0 0'
+local misfits, retry_at, has_fitted = string.match(known, '(%S+) (%S+) (%S+)')
+if outcome == 'fit' and known ~= '0 0 1' then
+  redis.call('HSET', fitted, kind, '0 0 1')
+elseif outcome == 'misfit' then
+  misfits = misfits + 1
+  redis.call('HSET', fitted, kind, misfits .. ' ' .. (misfits >= most and now + again or 0) .. ' ' .. has_fitted)
+end
+redis.call('EXPIRE', fitted, 7 * DAY)
+
+-- Additive up, as long as calls take little longer than alone; down a step where they do not, and halved by time-outs
+-- and refusals. How much longer is well grows with how many are served at once: 1.8 times for 4, 3.1 times for 64.
+local read = redis.call('HMGET', state, 'limit', 'alone', 'load', 'cut')
+local limit, alone, load, cut = tonumber(read[1] or 1), tonumber(read[2]), tonumber(read[3] or 0), tonumber(read[4])
+if outcome == 'slow' then
+  if beside > 1 and now - (cut or 0) >= SETTLES then limit, cut = math.max(1, limit / 2), now end
+elseif pace > 0 then
+  if beside == 1 then
+    alone = alone and (1 - SHARE) * alone + SHARE * pace or pace
+    if limit < 2 then load = 0 end
+  elseif alone then
+    load = (1 - SHARE) * load + SHARE * pace / (alone * (1 + math.log(1 + beside) / 2))
+  end
+  if beside >= math.floor(limit) then
+    if load > 1.2 then
+      limit, cut = math.max(1, limit - math.max(STEP, limit / 50)), now
+    elseif load <= 1 and outcome == 'fit' then
+      limit = math.min(limit + (cut and 1 / limit or 1), MOST)
+    end
+  end
+end
+redis.call('HSET', state, 'limit', limit, 'load', load)
+if alone then redis.call('HSET', state, 'alone', alone) end
+if cut then redis.call('HSET', state, 'cut', cut) end
+redis.call('EXPIRE', state, DAY)

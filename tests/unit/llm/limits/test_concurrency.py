@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import redis
+from pydantic import BaseModel
+
+from memshare_broker.errors import NotYet, Reason, TryAgain
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import FirstToken, RefusedReply, Reply, UselessReply
+from memshare_llm.limits.concurrency import MISFITS, ConcurrencyLimited, Lane, Permit, ServerLimit
+from memshare_llm.structured import DoesNotFit, ReplyForm, ask
+
+ASKED = (Turn(role="user", content="Write about the sea."),)
+SERVER = "http://127.0.0.1:8099/v1"
+
+
+class Mark(ReplyForm):
+    points: int
+
+
+class Served:
+    """A chat model whose calls take what `act` says of how many there are at once."""
+
+    name = "openai:small"
+
+    def __init__(self, act: Callable[[int], Reply]) -> None:
+        self._act = act
+        self._lock = threading.Lock()
+        self.at_once = self.most = self.calls = 0
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:  # noqa: ARG002
+        with self._lock:
+            self.at_once += 1
+            self.calls += 1
+            self.most = max(self.most, self.at_once)
+        try:
+            return self._act(self.at_once)
+        finally:
+            with self._lock:
+                self.at_once -= 1
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        raise NotImplementedError
+
+
+def said(text: str = "Blue.") -> Reply:
+    return Reply(text=text, model="openai:small", usage=Usage(prompt_tokens=8, completion_tokens=8))
+
+
+def limit(client: redis.Redis, lane: Lane = "answers", model: str = "openai:small", timeout: float = 10) -> ServerLimit:
+    return ServerLimit(client, SERVER, model, lane, timeout=timeout)
+
+
+def state(client: redis.Redis) -> dict[str, float]:
+    return {str(name): float(value) for name, value in client.hgetall(f"memshare:server:{SERVER}").items()}
+
+
+def held(client: redis.Redis, lane: Lane, number: int) -> list[Permit]:
+    """So many calls that have begun and do not end."""
+    client.hset(f"memshare:server:{SERVER}", "limit", 100)
+    one = limit(client, lane)
+    fit(client, one)
+    permits = [one.enter(f"{lane} {at}", "text") for at in range(number)]
+    assert all(permits)
+    return [permit for permit in permits if permit]
+
+
+def fit(client: redis.Redis, one: ServerLimit) -> None:
+    """Let a reply of this lane have fitted once."""
+    client.hset("memshare:misfits", f"{one.model}\x1f{one.lane}\x1ftext", "0 0 1")
+
+
+def run(client: redis.Redis, pace: Callable[[int], float], calls: int) -> list[float]:
+    """The limit after each of so many calls, one of which ends where no more may begin; each call takes by its
+    neighbours."""
+    one, open_calls, seen = limit(client), list[tuple[int, Permit]](), list[float]()
+    for at in range(calls):
+        while permit := one.enter(f"call {at} {len(open_calls)} {time.monotonic_ns()}", "text"):
+            open_calls.append((permit.calls, permit))
+        beside = len(open_calls)
+        _, permit = open_calls.pop(0)
+        one.leave(permit, "fit", pace(beside))
+        seen.append(state(client)["limit"])
+    for _, permit in open_calls:
+        one.leave(permit, "other", 0)
+    return seen
+
+
+@pytest.mark.parametrize("slots", [1, 4, 16, 64])
+def test_a_server_with_so_many_slots_gets_them_all_and_its_queue_stays_short(
+    slots: int, redis_client: redis.Redis
+) -> None:
+    seen = run(redis_client, lambda calls: 0.1 * max(1.0, calls / slots), 1_500)
+
+    settled = sorted(seen[-300:])
+    assert slots <= settled[150] <= 4 * slots
+
+
+def test_a_server_whose_calls_share_one_processor_gets_few_at_once(redis_client: redis.Redis) -> None:
+    seen = run(redis_client, lambda calls: 0.1 * (1 + 0.8 * (calls - 1)), 500)
+
+    assert max(seen[100:]) < 5
+
+
+def test_a_server_that_gets_slower_gets_fewer_and_more_again_once_it_is_fast(redis_client: redis.Redis) -> None:
+    fast = run(redis_client, lambda _: 0.1, 300)[-1]
+    slow = run(redis_client, lambda calls: 0.1 * max(1.0, calls / 2), 2_000)[-1]
+    again = run(redis_client, lambda _: 0.1, 4_000)[-1]
+
+    assert fast > 50
+    assert slow < 12
+    assert again > 2 * slow
+
+
+@pytest.mark.parametrize("reason", ["time-out", "rate limit"])
+def test_a_time_out_or_a_refusal_halves_the_limit_once_for_calls_that_were_sent_together(
+    reason: Reason, redis_client: redis.Redis
+) -> None:
+    held(redis_client, "answers", 8)
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 40)
+
+    def fail(_: int) -> Reply:
+        raise TryAgain("Too much.", reason=reason)
+
+    chat = ConcurrencyLimited(Served(fail), limit(redis_client))
+    for _ in range(5):
+        with pytest.raises(TryAgain):
+            chat.reply(ASKED)
+
+    assert state(redis_client)["limit"] == 20
+
+
+def test_a_call_alone_that_takes_too_long_says_nothing_of_how_many_a_server_can_do(redis_client: redis.Redis) -> None:
+    def fail(_: int) -> Reply:
+        raise TryAgain("Too long.", reason="time-out")
+
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 6)
+    with pytest.raises(TryAgain):
+        ConcurrencyLimited(Served(fail), limit(redis_client)).reply(ASKED)
+
+    assert state(redis_client)["limit"] == 6
+
+
+def test_threads_of_several_processes_never_exceed_what_was_found(redis_client: redis.Redis) -> None:
+    def act(at_once: int) -> Reply:
+        time.sleep(0.01 * max(1, at_once - 3))
+        return said()
+
+    served = Served(act)
+    workers = [ConcurrencyLimited(served, limit(redis_client)) for _ in range(2)]
+    with ThreadPoolExecutor(64) as threads:
+        replies = list(threads.map(lambda at: workers[at % 2].reply(ASKED).text, range(400)))
+
+    assert replies == ["Blue."] * 400
+    assert 3 <= served.most <= 24, "sixty-four want to"
+
+
+def test_answers_go_before_grades_and_grades_before_what_nobody_waits_for(redis_client: redis.Redis) -> None:
+    permits = held(redis_client, "answers", 4)
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 4)
+    lanes: list[Lane] = ["concepts", "grades", "answers"]
+    ones = {lane: limit(redis_client, lane) for lane in lanes}
+    for one in ones.values():
+        fit(redis_client, one)
+    assert [ones[lane].enter(lane, "text") for lane in lanes] == [None, None, None]
+
+    began = []
+    for permit in permits:
+        limit(redis_client).leave(permit, "other", 0)
+        began += [lane for lane in lanes if ones[lane].enter(lane, "text")]
+
+    assert began[:2] == ["answers", "grades"]
+
+
+def test_what_nobody_waits_for_begins_only_where_little_goes_on_and_does_not_wait_in_its_thread(
+    redis_client: redis.Redis,
+) -> None:
+    held(redis_client, "answers", 3)
+    chat = ConcurrencyLimited(Served(lambda _: said()), limit(redis_client, "labels"))
+
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 8)
+    began = time.monotonic()
+    with pytest.raises(NotYet):
+        chat.reply(ASKED)
+    took = time.monotonic() - began
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 16)
+
+    assert took < 1
+    assert chat.reply(ASKED).text == "Blue."
+
+
+def test_what_was_held_back_for_a_minute_has_its_turn_one_at_a_time(redis_client: redis.Redis) -> None:
+    held(redis_client, "answers", 3)
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 8)
+    one = limit(redis_client, "concepts")
+    assert one.enter("a", "text") is None
+
+    redis_client.hincrbyfloat(f"memshare:server:{SERVER}", "held", -61)
+
+    assert one.enter("a", "text")
+    redis_client.hset(f"memshare:server:{SERVER}", "held", time.time() - 61)
+    assert one.enter("b", "text") is None
+
+
+def test_a_caller_that_was_killed_holds_its_place_for_the_time_of_a_call(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memshare_llm.limits.concurrency.GRACE", 0.1)
+    killed = limit(redis_client, timeout=0.1)
+    assert killed.enter("killed", "text")
+
+    began = time.monotonic()
+    assert ConcurrencyLimited(Served(lambda _: said()), limit(redis_client)).reply(ASKED).text == "Blue."
+
+    assert 0.1 < time.monotonic() - began < 5
+
+
+def test_an_answer_is_given_though_redis_is_away_when_it_has_come(redis_client: redis.Redis) -> None:
+    class Away(ServerLimit):
+        def leave(self, *_: Any) -> None:
+            raise redis.ConnectionError("away")
+
+    chat = ConcurrencyLimited(Served(lambda _: said()), Away(redis_client, SERVER, "m", "answers", timeout=10))
+
+    assert chat.reply(ASKED).text == "Blue."
+
+
+def misfits(kind: str) -> Callable[[int], Reply]:
+    def act(_: int) -> Reply:
+        if kind == "prose":
+            return said("I would say 9 of 10.")
+        if kind == "cut off":
+            raise UselessReply("cut off", "cut off", Usage(completion_tokens=9))
+        raise RefusedReply("white space", "cut off", Usage(completion_tokens=9))
+
+    return act
+
+
+@pytest.mark.parametrize("kind", ["prose", "cut off", "white space"])
+def test_what_never_fits_is_paid_for_only_until_it_is_known(kind: str, redis_client: redis.Redis) -> None:
+    served = Served(misfits(kind))
+    held_back: list[NotYet] = []
+
+    def one(_: int) -> None:
+        chat = ConcurrencyLimited(served, limit(redis_client, "grades"), patience=30)
+        try:
+            ask(chat, ASKED, Mark)
+        except NotYet as error:
+            held_back.append(error)
+        except DoesNotFit:
+            return
+        except (UselessReply, RefusedReply):
+            return
+
+    with ThreadPoolExecutor(32) as threads:
+        list(threads.map(one, range(1_000)))
+
+    assert MISFITS <= served.calls <= 16
+    assert len(held_back) > 900
+    assert "'Mark'" in str(held_back[-1])
+    assert held_back[-1].wait > 200
+
+
+def test_the_breaker_lets_one_call_try_now_and_then_and_closes_where_it_fits(redis_client: redis.Redis) -> None:
+    replies = iter([*["prose"] * 11, *['{"points": 3}'] * 9])
+    chat = ConcurrencyLimited(Served(lambda _: said(next(replies))), limit(redis_client, "grades"))
+    for _ in range(MISFITS):
+        chat.reply(ASKED, Mark)
+    (key,) = redis_client.hkeys("memshare:misfits")
+
+    def reopened() -> int:
+        """How many of three calls are let through, five minutes later."""
+        redis_client.hset("memshare:misfits", key, f"{MISFITS} 1 0")
+        let_through = 0
+        for _ in range(3):
+            try:
+                chat.reply(ASKED, Mark)
+                let_through += 1
+            except NotYet:
+                continue
+        return let_through
+
+    assert reopened() == 1, "it did not fit"
+    assert reopened() == 3, "it did"
+
+
+def test_another_kind_lane_or_model_is_not_held_back(redis_client: redis.Redis) -> None:
+    served = Served(lambda _: said("prose"))
+    chat = ConcurrencyLimited(served, limit(redis_client, "grades"))
+    for _ in range(MISFITS):
+        chat.reply(ASKED, Mark)
+
+    with pytest.raises(NotYet):
+        chat.reply(ASKED, Mark)
+
+    assert chat.reply(ASKED).text == "prose"
+    assert ConcurrencyLimited(served, limit(redis_client, "answers")).reply(ASKED, Mark).text == "prose"
+    assert ConcurrencyLimited(served, limit(redis_client, "grades", "openai:large")).reply(ASKED, Mark).text == "prose"
+
+
+def test_a_misfit_now_and_then_opens_nothing(redis_client: redis.Redis) -> None:
+    replies = iter(["prose" if at % 3 else '{"points": 3}' for at in range(100)])
+    chat = ConcurrencyLimited(Served(lambda _: said(next(replies))), limit(redis_client, "grades"))
+
+    for _ in range(100):
+        chat.reply(ASKED, Mark)
