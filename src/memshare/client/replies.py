@@ -36,7 +36,7 @@ class Recalled(Message):
     recall_id: UUID
     pool: str
     memories: tuple[RecalledMemory, ...]
-    messages: tuple[Turn, ...] | None = Field(default=None, description="turns to put before the task")
+    messages: tuple[Turn, ...] | None = Field(default=None, description="turns to put directly before the task")
     retriever_version: int
 
 

@@ -64,7 +64,7 @@ class RecallForm(Asked):
     mode: Mode = "dense"
     filters: Filters = Filters()
     format: Literal["memories", "messages"] = Field(
-        default="memories", description='"messages" adds turns, ready to put before the task'
+        default="memories", description='"messages" adds turns, ready to put directly before the task'
     )
 
 

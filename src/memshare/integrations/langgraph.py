@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messages
 from langgraph.graph import MessagesState
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from memshare.client.rest.memory import Memory
+from memshare.integrations.last_turn import last_turn
 from memshare_broker.errors import BadInput
 
 SHOWN = "memshare-"  # begins the ids of messages that show a memory
 
 
 class SharingState(MessagesState, total=False):
-    """What the nodes read and write: `MessagesState`, and two keys for those who want to read them."""
+    """What the nodes read and write: `MessagesState`, and two keys for those who want to read them.
 
-    recall_id: str
+    In a thread, a key that does not hold for the turn is None.
+    """
+
+    recall_id: str | None
     """For feedback, once the outcome is known."""
-    journey: str
-    """What became of the answer: `memory.journeys.get(journey)`."""
+    journey: str | None
+    """What became of the answer, where one was offered: `memory.journeys.get(journey)`."""
 
 
 Node = Callable[[SharingState], dict[str, Any]]
@@ -32,7 +36,9 @@ def sharing_nodes(
 ) -> tuple[Node, Node]:
     """Two nodes for a graph on `MessagesState`: one before the model, one after it.
 
-    The first puts memories in front of the messages, as earlier turns; the second takes them out and offers the answer.
+    The first puts memories directly before the last message of the user, as earlier turns. The second takes them out,
+    and offers what the model answered after that message, with the conversation. Without such an answer nothing is
+    offered; nor where the user sent more than text. While the door is away the graph goes on without memories.
     LangGraph raises `ValueError` when the graph is built on `messages` that have another reducer than `add_messages`.
 
     >>> recall, offer = sharing_nodes(Memory(token="msh_…"), "logic")
@@ -41,16 +47,24 @@ def sharing_nodes(
 
     def recall(state: SharingState) -> dict[str, Any]:
         own = _own(state)
-        recalled = memory.recall(_last(own, HumanMessage), agent=agent, k=k, format="messages")
-        turns = [turn.model_dump() | {"id": f"{SHOWN}{at}"} for at, turn in enumerate(recalled.messages or ())]
-        messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *convert_to_messages(turns), *own]
-        return {"messages": messages, "recall_id": str(recalled.recall_id)}
+        turn = last_turn(own, "langchain")
+        if turn is None:
+            raise BadInput("Expected a HumanMessage among the 'messages' of the graph's state, found none.")
+        recalled = turn.recall(lambda asked: memory.recall(**asked, agent=agent, k=k, format="messages"))
+        found = (recalled and recalled.messages) or ()
+        shown = convert_to_messages([one.model_dump() | {"id": f"{SHOWN}{at}"} for at, one in enumerate(found)])
+        messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *turn.with_memories(own, shown)]
+        of_turn = {"recall_id": str(recalled.recall_id)} if recalled else {}
+        return {"messages": messages, **_emptied(state, "recall_id", "journey"), **of_turn}
 
     def offer(state: SharingState) -> dict[str, Any]:
         own = _own(state)
-        prompt, answer = _last(own, HumanMessage), _last(own, AIMessage)
-        pair = memory.pairs(prompt, answer, agent=agent, kind=kind, model=model, recall_id=state.get("recall_id"))
-        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *own], "journey": pair.id}
+        turn = last_turn(own, "langchain")
+        recall_id = state.get("recall_id") if len(own) < len(state["messages"]) else None  # else of an earlier turn
+        about = {"agent": agent, "kind": kind, "model": model, "recall_id": recall_id}
+        pair = turn and turn.offer(memory, turn.answer, **about)
+        of_turn = {"journey": pair.id} if pair else _emptied(state, "journey")
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *own], **of_turn}
 
     return recall, offer
 
@@ -60,8 +74,6 @@ def _own(state: SharingState) -> list[AnyMessage]:
     return [message for message in state["messages"] if not (message.id or "").startswith(SHOWN)]
 
 
-def _last(messages: list[AnyMessage], kind: type[AIMessage | HumanMessage]) -> str:
-    for message in reversed(messages):
-        if isinstance(message, kind):
-            return str(message.text)
-    raise BadInput(f"Expected a {kind.__name__} among the 'messages' of the graph's state, found none.")
+def _emptied(state: SharingState, *keys: str) -> dict[str, None]:
+    """What these keys say of an earlier turn, taken back."""
+    return {key: None for key in keys if state.get(key)}

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from agents.run import CallModelData, ModelInputData
+from agents.tool_context import ToolContext
 
-from agents import RunConfig, RunHooks, Tool, function_tool
+from agents import FunctionTool, ModelResponse, RunConfig, RunHooks, Tool, function_tool
 from memshare.client.rest.memory import Memory
 from memshare.client.rest.task import Task
+from memshare.integrations.last_turn import LastTurn, last_answer, last_turn, read_responses, whole_task
 from memshare.integrations.tool_functions import sharing_functions
 
 
-class SharedRuns(RunHooks[Any]):  # type: ignore[misc]
-    """Hooks that recall before a run's first model call and offer what its last agent answers.
+@dataclass
+class _Run:
+    turn: LastTurn
+    task: Task | None  # None where the door was away
+    ended: bool = False
 
-    `then` is called with each task that was offered: its journey, and its reward once you know the outcome.
+
+class SharedRuns(RunHooks[Any]):  # type: ignore[misc]
+    """Hooks that recall before a run's first model call and offer the text with which its last agent ends.
+
+    Memories stand directly before the last message of the user. A run is not offered if it ends with a tool's output,
+    if the user sent more than text, or if it was handed over with a nested history. `then` is called with each task
+    that was offered: its journey, and its reward once you know the outcome. While the door is away runs go on without
+    memories. Not for runs whose history is at the server of the model (`conversation_id`, `previous_response_id`):
+    nobody here can read it.
 
     >>> shared = SharedRuns(Memory(token="msh_…"), "logic", then=tasks.append)
     >>> await Runner.run(agent, "What has keys?", hooks=shared, run_config=shared.config)
@@ -36,10 +52,12 @@ class SharedRuns(RunHooks[Any]):  # type: ignore[misc]
         then: Callable[[Task], object] = lambda _: None,
     ) -> None:
         self._memory = memory
-        self._about: dict[str, Any] = {"agent": agent, "kind": kind, "model": model, "k": k}
+        self._about: dict[str, Any] = {"agent": agent, "kind": kind, "model": model}
+        self._k = k
         self._then = then
-        # Each run is an asyncio task. Its hooks are tasks of their own, which see what it set and set nothing for it.
-        self._task: ContextVar[Task | None] = ContextVar("task", default=None)
+        # Each run is an asyncio task, and so is its first call of a model. Hooks are tasks of their own, too, which see
+        # what these set and set nothing for them.
+        self._run: ContextVar[_Run | None] = ContextVar("run", default=None)
 
     @property
     def config(self) -> RunConfig:
@@ -47,39 +65,51 @@ class SharedRuns(RunHooks[Any]):  # type: ignore[misc]
         return RunConfig(call_model_input_filter=self.show)
 
     async def show(self, call: CallModelData[Any]) -> ModelInputData:
-        """Put the memories of a run's task before what its model is sent."""
-        given = call.model_data
-        prompt = _last_of_user(given.input)
-        if prompt is None:
+        """Put memories into what the model of a run is sent."""
+        given, run = call.model_data, self._run.get()
+        turn = last_turn(given.input, "responses")
+        if turn is None:  # a history in one message, of an agent that handed over
+            self._run.set(None)
             return given
-        task = self._task.get()
-        if task is None or task.journey is not None or task.prompt != prompt:
-            task = self._memory.task(prompt=prompt, **self._about)
-            await asyncio.to_thread(task.__enter__)
-            self._task.set(task)
-        turns: Any = task.messages
-        return ModelInputData(input=[*turns, *given.input], instructions=given.instructions)
+        if run is None or run.ended or run.turn.turns != turn.turns:
+            run = _Run(turn, await asyncio.to_thread(turn.recall, self._begun))
+            self._run.set(run)
+        memories = run.task.messages if run.task else ()
+        return ModelInputData(input=turn.with_memories(given.input, memories), instructions=given.instructions)
+
+    async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:  # noqa: ARG002
+        """Note what the model answered, if it calls no tools."""
+        if (run := self._run.get()) and run.task:
+            run.task.answer = last_answer(read_responses(response.output))
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:  # noqa: ARG002 - the SDK's signature
         """Offer what the run's last agent answered."""
-        task = self._task.get()
-        if task is not None and task.journey is None:
-            task.answer = str(output)
-            await asyncio.to_thread(task.__exit__, None, None, None)
-            self._then(task)
+        if (run := self._run.get()) and (task := run.task) and not run.ended:
+            about = {**self._about, "recall_id": task.recalled.recall_id}
+            task.offered = await asyncio.to_thread(run.turn.offer, self._memory, task.answer, **about)
+            if task.offered:
+                self._then(task)
+        if run:
+            run.ended = True
+
+    def _begun(self, asked: dict[str, Any]) -> Task:
+        return self._memory.task(**asked, **self._about, k=self._k).__enter__()
 
 
 def memory_tools(memory: Memory, agent: str, k: int = 3) -> list[Tool]:
     """The tools `recall`, `offer` and `feedback`, for an agent that decides by itself when to share."""
-    return [function_tool(one) for one in sharing_functions(memory, agent, k)]
+    return [_with_history(function_tool(one)) for one in sharing_functions(memory, agent, k)]
 
 
-def _last_of_user(items: Iterable[Any]) -> str | None:
-    """The text that the user said last."""
-    said = [one for one in items if isinstance(one, Mapping) and one.get("role") == "user"]
-    if not said:
-        return None
-    content = said[-1]["content"]
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content if "text" in part) or None
+def _with_history(tool: FunctionTool) -> FunctionTool:
+    """A tool that is given the conversation where the model names its last turn alone."""
+    invoke = tool.on_invoke_tool
+
+    async def with_history(context: ToolContext[Any], arguments: str) -> Any:
+        with suppress(ValueError, TypeError, KeyError, AttributeError):  # the tool says what is wrong
+            given = json.loads(arguments)
+            arguments = json.dumps(given | {"task": whole_task(given["task"], context.turn_input, "responses")})
+        return await invoke(context, arguments)
+
+    tool.on_invoke_tool = with_history
+    return tool

@@ -19,7 +19,7 @@ def sharing_functions(memory: Memory, agent: str, k: int = 3) -> list[Callable[.
         """Find what worked before on tasks like this one; call it before you answer.
 
         Args:
-            task: the task as the user gave it
+            task: the task as the user gave it; if it goes on from earlier turns, in words that stand alone
         """
 
         def found() -> dict[str, Any]:
@@ -34,7 +34,7 @@ def sharing_functions(memory: Memory, agent: str, k: int = 3) -> list[Callable[.
         """Share your final answer; others are shown it only where it is graded as good.
 
         Args:
-            task: the task as the user gave it
+            task: the task as the user gave it; if it goes on from earlier turns, in words that stand alone
             answer: your final answer
             recall_id: what `recall` returned, where you called it
         """

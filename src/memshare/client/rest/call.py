@@ -14,6 +14,9 @@ from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+from memshare.client.errors import NotFound
+from memshare_broker.errors import BadInput
+
 Reply = TypeVar("Reply")
 Verb = Literal["DELETE", "GET", "PATCH", "POST"]
 
@@ -81,7 +84,7 @@ class Call(Generic[Reply]):
         asked |= asked.pop("conditions", {})
         if "idempotency_key" in asked and asked["idempotency_key"] is None:
             asked["idempotency_key"] = uuid4().hex  # so that it is done once, however often it is sent
-        named = {name: quote(str(asked.pop(name)), safe="") for name in self._in_path}
+        named = {name: _part_of_path(name, str(asked.pop(name))) for name in self._in_path}
         headers = {"Accept": self.accept}
         if self.if_match is not None:
             headers["If-Match"] = f'"{asked.pop(self.if_match)}"'
@@ -95,6 +98,15 @@ class Call(Generic[Reply]):
             headers,
             waits=given.get("wait", self.silence),
         )
+
+
+def _part_of_path(name: str, value: str) -> str:
+    what = name.removesuffix("_id").replace("_", " ")
+    if not value.strip("."):
+        raise BadInput(f"Expected the id or the name of a {what}, found {value!r}.")
+    if "/" in value:  # the rest would be taken for the path of another call
+        raise NotFound(f"There is no {what} {value!r} that can be asked for: there is a slash in it.")
+    return quote(value, safe="")
 
 
 def _plain(value: Any) -> Any:

@@ -42,7 +42,7 @@ class _Task:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The memories as turns, best last, to put before the task."""
+        """The memories as turns, best last, to put directly before the task, behind the history of a conversation."""
         return [turn.model_dump() for turn in self.recalled.messages or ()]
 
     @property

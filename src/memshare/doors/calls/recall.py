@@ -21,7 +21,6 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Turn
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
-from memshare_memory.memory import Memory
 
 
 @serves(Sharing.recall)
@@ -56,7 +55,7 @@ def recall(backend: BackendNow, caller: CallerNow, form: RecallForm) -> Recalled
         recall_id=kept.id,
         pool=pool,
         memories=tuple(_recalled(one, judged.get(one.memory.id)) for one in found.found),
-        messages=as_turns([one.memory for one in found.found]) if form.format == "messages" else None,
+        messages=_as_turns(form, found.found) if form.format == "messages" else None,
         retriever_version=found.retriever_version,
     )
 
@@ -75,9 +74,9 @@ def recall_by_model(
     return recall(backend, caller, checked(RecallForm, "The recall", prompt=prompt, agent=agent, pool=pool, k=k))
 
 
-def as_turns(memories: Sequence[Memory]) -> tuple[Turn, ...]:
-    """Memories, best first, as turns to put before a task: best last."""
-    return tuple(example_turns(memories))
+def _as_turns(form: RecallForm, found: Sequence[Found]) -> tuple[Turn, ...]:
+    """Memories, best first, as turns to put directly before the task: best last."""
+    return tuple(example_turns([one.memory for one in found], apart=len(form.messages or ()) > 1))
 
 
 def _pool(backend: Backend, caller: Caller, form: RecallForm) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memshare import AsyncMemory, Memory
+from memshare import AsyncMemory, BadInput, Memory
 from memshare.client.rest.call import Call
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Calls
@@ -87,3 +87,26 @@ def test_each_tool_belongs_to_a_call_and_is_described() -> None:
     for tool in tools():
         assert inspect.getdoc(tool.function)
         assert f"| `{tool.name}` |" in GUIDE
+
+
+@pytest.mark.parametrize("made", ["", ".", "..", "a/b", "1/shown", "/"])
+def test_an_id_that_makes_the_path_of_another_call_makes_no_request(made: str) -> None:
+    tried = 0
+    for call in SERVED:
+        for name in re.findall(r"{(\w+)}", call.path):
+            needed = [one.name for one in call.signature.parameters.values() if one.default is one.empty][1:]
+            given = dict.fromkeys(needed, "x") | {name: made}
+            given.pop("conditions", None)
+
+            with pytest.raises(BadInput, match=re.escape(repr(made))):
+                call.request(**given)
+            tried += 1
+    assert tried > 20
+
+
+def test_an_empty_id_is_wrong_and_no_server_is_asked() -> None:
+    with Memory("http://127.0.0.1:1", tries=1) as memory:
+        asked = (memory.memories.get, memory.memories.forget, memory.journeys.get, memory.agent, memory.rubric)
+        for call in asked:
+            with pytest.raises(BadInput, match="''"):
+                call("")

@@ -60,7 +60,7 @@ class Sharing(Calls[Asked]):
     ) -> Recalled:
         """The memories to show with a task, best first, and a `recall_id` for what comes after.
 
-        Name an agent or a pool. The format "messages" adds turns, ready to put before the task.
+        Name an agent or a pool. The format "messages" adds turns, ready to put directly before the task.
         """
 
     @call("post_pair", "POST", "/v1/pairs", status=202)
