@@ -37,6 +37,7 @@ class AnswerMade(NamedTuple):
     quoted: Quoted | None = None
     reasoning: str = ""
     notes: tuple[str, ...] = ()
+    was_cut: bool = False
 
 
 def nearest_answer(recalled: Recollection, journey: str, pool: str) -> AnswerMade:

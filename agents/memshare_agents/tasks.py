@@ -20,9 +20,9 @@ from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
-from memshare_broker.observe.metrics import Sample, observe
+from memshare_broker.observe.metrics import Sample, count, observe
 from memshare_broker.wire.grades import VerdictTask
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Shown, Turn
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Turn
 from memshare_broker.wire.questions import Question, QuestionTask
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
@@ -127,7 +127,7 @@ class AnswerStage:
             notes=said.notes,
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
-        counted = self._counted(recalls, said.shown)
+        counted = self._counted(recalls, said)
         judged = self._judged(journey, task, said)
         if said.verified:
             graded = self._graded_next(journey, task, text, said.text, embedding, said)
@@ -136,11 +136,14 @@ class AnswerStage:
         kept = {"outcome": "not verified"}  # its journey ends here
         return Outcome(answer, judged, "unverified", counted, kept)
 
-    def _counted(self, recalls: Sequence[float], shown: Sequence[Shown]) -> tuple[Sample, ...]:
+    def _counted(self, recalls: Sequence[float], said: AnswerMade) -> tuple[Sample, ...]:
         name = self.agent.name
         searches = (observe("memshare_recall_seconds", seconds, agent=name) for seconds in recalls)
-        similarities = (observe("memshare_shown_similarity", min(one.similarity, 1.0), agent=name) for one in shown)
-        return tuple(sample for samples in (*searches, *similarities) for sample in samples)
+        similarities = (
+            observe("memshare_shown_similarity", min(one.similarity, 1.0), agent=name) for one in said.shown
+        )
+        cut = [count("memshare_prompts_cut_total", model=said.model)] if said.was_cut else []
+        return (*cut, *(sample for samples in (*searches, *similarities) for sample in samples))
 
     def ask(self, journey: str, task: QuestionTask) -> Outcome:
         """Ask the model for a question to a standard answer, and hand both on to be graded."""
@@ -218,7 +221,8 @@ class AnswerStage:
     ) -> AnswerMade:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
-        if was_cut(turns, reply.usage):
+        is_cut = was_cut(turns, reply.usage)
+        if is_cut:
             notes = (*notes, cut_note(reply.usage, self.window()))
         return AnswerMade(
             reply.text,
@@ -230,6 +234,7 @@ class AnswerStage:
             randomized=withholding.randomized,
             reasoning=reply.reasoning,
             notes=notes,
+            was_cut=is_cut,
         )
 
 

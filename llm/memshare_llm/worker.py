@@ -30,8 +30,8 @@ def open_limited(settings: Settings, model: str, lane: Lane, *, connections: int
     timeout = settings.model_timeout
     chat: Chat = Timed(open_chat(model, timeout=timeout, connections=connections), _usage(settings).took)
     if has_model(chat):
-        server = server_of(model)
-        chat = ConcurrencyLimited(chat, ServerLimit(_client(settings), server, model, lane, timeout=timeout))
+        shared = ServerLimit(_client(settings), server_of(model), model, lane, timeout=timeout)
+        chat = ConcurrencyLimited(chat, shared, functools.partial(_usage(settings).ended, model))
     limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
     if limit is None:
         return chat

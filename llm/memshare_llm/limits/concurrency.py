@@ -86,15 +86,28 @@ MISFITS_KEY = "memshare:misfits"
 """Hash: how many replies in a row were of no use, by model, lane and kind."""
 
 
+def misfits_in_a_row(client: redis.Redis) -> dict[tuple[str, ...], int]:
+    """How many replies in a row were of no use, by model, lane and kind."""
+    found = client.hgetall(MISFITS_KEY).items()
+    return {tuple(str(kind).split(_SEPARATOR)): int(str(known).split(" ")[0]) for kind, known in found}
+
+
+Note = Callable[[Lane, Outcome, float, Usage], None]
+"""Is told of each call: its lane, how it ended, its seconds, and its tokens."""
+
+
 class ConcurrencyLimited(ChatAround):
     """A chat model whose calls begin when its server can take them.
 
     Raises `NotYet` where that is not so within `patience` seconds; what nobody waits for does not wait in its thread.
     """
 
-    def __init__(self, chat: Chat, limit: ServerLimit, *, patience: float = SERVER_WAIT) -> None:
+    def __init__(
+        self, chat: Chat, limit: ServerLimit, note: Note = lambda *_: None, *, patience: float = SERVER_WAIT
+    ) -> None:
         super().__init__(chat)
         self._limit = limit
+        self._note = note
         self._patience = patience if RANKS[limit.lane] < 2 else 0.0
         self._ended = threading.Condition()
 
@@ -116,7 +129,9 @@ class ConcurrencyLimited(ChatAround):
             outcome = "slow" if error.reason in ("time-out", "rate limit") else "other"
             raise
         finally:
-            self._leave(permit, outcome, _pace(time.monotonic() - began, usage))
+            seconds = time.monotonic() - began
+            self._leave(permit, outcome, _pace(seconds, usage))
+            self._note(self._limit.lane, outcome, seconds, usage or Usage())
 
     def _wait(self, kind: str) -> Permit:
         call_id, deadline = uuid4().hex, time.monotonic() + self._patience

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import redis
 
-from memshare_broker.observe.metrics import METRICS, count, observe
+from memshare_broker.observe.metrics import METRICS, Sample, count, observe
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.usage_writer import Amount, UsageWriter
 
@@ -54,7 +54,20 @@ class UsageLog:
 
     def took(self, model: str, seconds: float) -> None:
         """Note how long a model took to reply."""
-        samples = observe("memshare_model_seconds", seconds, model=model)
+        self._count(observe("memshare_model_seconds", seconds, model=model))
+
+    def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:
+        """Note what a call was for, and how it ended."""
+        of = {"model": model, "lane": lane}
+        self._count(
+            [
+                count("memshare_calls_total", **of, outcome=outcome),
+                count("memshare_call_seconds_total", seconds, **of),
+                count("memshare_call_tokens_total", usage.prompt_tokens + usage.completion_tokens, **of),
+            ]
+        )
+
+    def _count(self, samples: Iterable[Sample]) -> None:
         self._writer.add([(METRICS, sample.field, float(sample.by)) for sample in samples])
 
     def flush(self) -> None:

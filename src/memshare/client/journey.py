@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
@@ -31,9 +31,11 @@ from memshare_broker.wire.comparisons import Compared
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
 from memshare_broker.wire.grades import Opinion, Score, Settlement
 from memshare_broker.wire.lessons import Lesson
-from memshare_broker.wire.messages import Quoted, Record, Shown, Step, Usage
+from memshare_broker.wire.messages import Quoted, Record, Shown, Step, Usage, derived_id
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
+NEXT: Mapping[State, str] = {"asked": SCORE.name, "answered": SCORE.name, "graded": SETTLE.name}
+"""The hop that is to come, in which a journey of that state is."""
 
 
 class Journey(BaseModel):
@@ -133,8 +135,14 @@ def read_journeys(ledger: Ledger, task_ids: Sequence[str]) -> list[Journey]:
     ]
     journeys = [_put_together(one, records) for one, records in known]
     messages = {one: str((records.get("task") or {}).get("id", one)) for one, records in known}
-    parked = ledger.parked.of([messages[one.task_id] for one in journeys if one.state == "queued"])
-    return [one.model_copy(update={"waits": parked.get(messages[one.task_id])}) for one in journeys]
+    # What comes after the answer may wait, too, such as for the model that grades.
+    open_ = {
+        one.task_id: messages[one.task_id] if one.state == "queued" else str(derived_id(one.task_id, NEXT[one.state]))
+        for one in journeys
+        if one.state == "queued" or (one.state in NEXT and not one.ended)
+    }
+    parked = ledger.parked.of(list(open_.values()))
+    return [one.model_copy(update={"waits": parked.get(open_.get(one.task_id, ""))}) for one in journeys]
 
 
 def _put_together(task_id: str, records: Record) -> Journey:

@@ -20,6 +20,7 @@ from memshare_broker.delivery.keys import FAILED, PARKED, QUEUES, open_key, sinc
 from memshare_broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
 from memshare_broker.presence import present
 from memshare_llm.limits.budget import Budget
+from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.pool.encoder_names import ENCODER
 from memshare_memory.recall.adapter import PublishedAdapter
@@ -47,7 +48,7 @@ class SharedMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("memshare_up", "Whether Redis answers.")
         unreadable = UnreadableMetrics()
-        parts = (self._memory, self._counted, self._queues, self._pools, self._retrievers, self._caps)
+        parts = (self._memory, self._counted, self._queues, self._models, self._pools, self._retrievers, self._caps)
         found: list[Metric] = []
         try:
             for part in parts:
@@ -104,6 +105,10 @@ class SharedMetrics(Collector):
         )
         for name, about, values in gauges:
             yield _gauge(name, about, ["queue"], _one(values))
+
+    def _models(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
+        about = f"Replies in a row that were of no use; from {MISFITS} on the model is asked for no more of these."
+        yield _gauge("memshare_model_misfits", about, ["model", "lane", "kind"], misfits_in_a_row(self._client))
 
     def _pools(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         pools: dict[str, dict[str, int]] = json.loads(self._client.get(POOLS) or "{}")

@@ -25,6 +25,7 @@ NOT_COUNTED = {
     "memshare_retriever_accuracy": {"pool"},
     "memshare_credibility": {"pool", "quantile"},
     "memshare_cap_used_ratio": {"holder", "name", "unit"},
+    "memshare_model_misfits": {"model", "lane", "kind"},
     "memshare_worker_running_tasks": set(),
     "memshare_worker_concurrency": set(),
 }

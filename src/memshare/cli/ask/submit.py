@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +23,7 @@ from memshare_broker.connection import reaching
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.wire.messages import Quoted
 
-NO_WORKER_AFTER = 3.0  # seconds without an answer, after which we look whether anybody works
+LOOK_EVERY = 3.0  # seconds without an answer, after which we look why
 
 
 def submit(
@@ -122,28 +124,30 @@ def submit(
 
 
 def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> dict[str, Any]:
+    deadline, said = time.monotonic() + timeout, set[str]()
     try:
-        try:
-            return submitted.get(timeout=min(timeout, NO_WORKER_AFTER))
-        except CeleryTimeoutError:
-            _say_what_it_waits_for(client, agent, submitted.id)
-            return submitted.get(timeout=max(0.0, timeout - NO_WORKER_AFTER))
-    except CeleryTimeoutError as error:
-        raise Unreachable(
-            f"No answer after {timeout:.0f} s. The task stays in its queue: "
-            f"`memshare result {submitted.id}` reads it later."
-        ) from error
+        while True:
+            try:
+                return submitted.get(timeout=max(0.0, min(deadline - time.monotonic(), LOOK_EVERY)))
+            except CeleryTimeoutError as error:
+                if time.monotonic() >= deadline:
+                    raise Unreachable(
+                        f"No answer after {timeout:.0f} s. The task stays in its queue: "
+                        f"`memshare result {submitted.id}` reads it later."
+                    ) from error
+                for line in set(_what_it_waits_for(client, agent, submitted.id)) - said:
+                    errors.print(line, style="yellow")
+                    said.add(line)
     except Unreachable:
         raise
     except MemshareError as error:
         raise MemshareError(f"The task was given up: {error} See `memshare dead show {submitted.id}`.") from error
 
 
-def _say_what_it_waits_for(client: Client, agent: str, task_id: str) -> None:
+def _what_it_waits_for(client: Client, agent: str, task_id: str) -> Iterator[str]:
     if not any(agent in worker.queues for worker in client.workers()):
-        line = f"No worker serves the queue {agent!r} yet. Start `memshare up`, or `memshare worker {agent}`."
-        errors.print(line, style="yellow")
+        yield f"No worker serves the queue {agent!r} yet. Start `memshare up`, or `memshare worker {agent}`."
     with reaching(client.settings.redis):
         waits = client.ledger.parked.why(task_id)
     if waits is not None:
-        errors.print(f"It waits: {waits.why}", style="yellow")
+        yield f"It waits: {waits.why}"

@@ -31,6 +31,7 @@ from memshare_broker.steady_thread import repeat, steady_thread
 from memshare_llm.no_model import HOW_TO_SET
 
 REFRESH = 1.0  # seconds
+LASTS = 60.0  # seconds without it, after which a trouble is another one
 COUNT_MEMORIES_EVERY = 5.0  # seconds
 
 WITHOUT_MODEL = f"""\
@@ -149,9 +150,33 @@ def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event,
                 console.print(styled((f"{child.name} had ended and was started again.", "yellow"), f" See {child.log}"))
 
     with Live(console=console, refresh_per_second=4, transient=True) as live:
-        if not as_json:  # by a thread of its own: what revives Redis must not wait for Redis
-            steady_thread("memshare-status", _Status(client, live).show, told_to_end, every=REFRESH)
+        # By a thread of its own: what revives Redis must not wait for Redis.
+        show = _Troubles(client, as_json=as_json).tell if as_json else _Status(client, live).show
+        steady_thread("memshare-status", show, told_to_end, every=REFRESH)
         repeat("memshare-up", revive, told_to_end, every=REFRESH, delay=REFRESH)
+
+
+class _Troubles:
+    """Says what is wrong with a model, once for as long as it lasts: it is away, or what it says is of no use."""
+
+    def __init__(self, client: Client, *, as_json: bool = False) -> None:
+        self._client, self._as_json = client, as_json
+        self._said: dict[str, float] = {}
+
+    def tell(self) -> Counter[str]:
+        """Say what is new; returns how many messages of each queue wait beside it."""
+        parked = self._client.ledger.parked.all()
+        reasons = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
+        for why, number in reasons.items():
+            if why in self._said:
+                continue
+            if self._as_json:
+                print_json({"waiting": number, "why": why})
+            else:
+                console.print(styled(("Tasks wait", "yellow"), f" ({number} now): {why}"))
+        now = time.monotonic()
+        self._said = {why: at for why, at in self._said.items() if now - at < LASTS} | dict.fromkeys(reasons, now)
+        return Counter(one.queue for one in parked)
 
 
 class _Status:
@@ -159,6 +184,7 @@ class _Status:
 
     def __init__(self, client: Client, live: Live) -> None:
         self._client, self._live = client, live
+        self._troubles = _Troubles(client)
         self._memories: int | None = None
         self._counted = 0.0
         self._done_then: dict[str, int] | None = None
@@ -170,8 +196,7 @@ class _Status:
             if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
                 self._memories = self._client.memories.stats(timeout=5).total
                 self._counted, self._done_then = time.monotonic(), done
-            parked = Counter(one.queue for one in ledger.parked.all())
-            self._live.update(_line(ledger.open_messages(), parked, done, self._memories))
+            self._live.update(_line(ledger.open_messages(), self._troubles.tell(), done, self._memories))
         except (MemshareError, redis.RedisError, OSError) as error:
             self._live.update(styled((str(error), "yellow")))
 
