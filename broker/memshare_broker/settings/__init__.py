@@ -1,6 +1,7 @@
 """The settings: what a user may set, by what it is about, and where it is read from."""
 
 from memshare_broker.settings.models import DEFAULT_MODELS, MODELS_OF_ROLES, OFFLINE, Role
+from memshare_broker.settings.reading import PROMPT_LIMIT
 from memshare_broker.settings.settings import Settings, load_settings
 
-__all__ = ["DEFAULT_MODELS", "MODELS_OF_ROLES", "OFFLINE", "Role", "Settings", "load_settings"]
+__all__ = ["DEFAULT_MODELS", "MODELS_OF_ROLES", "OFFLINE", "PROMPT_LIMIT", "Role", "Settings", "load_settings"]
