@@ -21,6 +21,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count, observe
+from memshare_broker.wire.checking import refuse_too_long
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Turn
 from memshare_broker.wire.questions import Question, QuestionTask
@@ -63,8 +64,7 @@ class AnswerStage:
         started = time.monotonic()
         kind = self.agent.kind(task.kind)
         text = task.text
-        if len(text) > self.prompt_limit:
-            raise BadInput(f"The prompt has {len(text):,} characters; at most {self.prompt_limit:,} are taken.")
+        refuse_too_long(self.prompt_limit, prompt=text)
         if task.documents and self.reasoner is None:
             raise BadInput(f"Agent {self.agent.name!r} reads no documents; submit the task to one with an engine.")
         if self.reasoner is not None and self.reasoner.sources.library is not None:
@@ -151,8 +151,7 @@ class AnswerStage:
         if not has_model(self.chat):
             raise NoModelSet(needs_model("A question to a standard answer"))
         kind = self.agent.kind(task.kind)
-        if len(task.answer) > self.prompt_limit:
-            raise BadInput(f"The answer has {len(task.answer):,} characters; at most {self.prompt_limit:,} are taken.")
+        refuse_too_long(self.prompt_limit, answer=task.answer)
         self.check_caps(self.agent.name, task.submitter)
 
         with self.metering(self.chat, Payer(journey, self.agent.name, task.submitter)) as chat:

@@ -12,8 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 from memshare_broker.errors import TryAgain
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import Usage
+from memshare_broker.wire.same_text import is_blank
 from memshare_llm.chat import RefusedReply, Reply, UselessReply
-from memshare_llm.reasoning_text import is_blank, split_reasoning, whole_characters
+from memshare_llm.reasoning_text import split_reasoning, whole_characters
 
 MAX_TEXT = 200_000
 MOST_CHOICES, MOST_PARTS = 128, 1_000

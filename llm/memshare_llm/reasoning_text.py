@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 # How models write their reasoning where the server does not take it off: Qwen and DeepSeek, Magistral, Seed, Kimi,
 # gpt-oss.
@@ -20,8 +19,6 @@ _BEGINS = re.compile("|".join(re.escape(opening) for opening, _ in _TAGS), re.IG
 _END_OF = {opening: re.compile(re.escape(closing), re.IGNORECASE) for opening, closing in _TAGS}
 # Between quotation marks it is spoken of.
 _ENDS = re.compile(f"(?<![`'\"])(?:{'|'.join(re.escape(closing) for _, closing in _TAGS)})(?![`'\"])", re.IGNORECASE)
-_INVISIBLE = {"Cc", "Cf", "Zl", "Zp", "Zs"}
-_FILLERS = set("\u115f\u1160\u2800\u3164\uffa0")  # letters and signs that show nothing
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
@@ -52,8 +49,3 @@ def whole_characters(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def is_blank(text: str) -> bool:
-    """Whether nothing of a text can be seen."""
-    return all(one in _FILLERS or unicodedata.category(one) in _INVISIBLE for one in text)

@@ -13,6 +13,7 @@ from memshare_broker.wire.extractions import Concepts
 from memshare_broker.wire.forms import Label, Moment, Percent
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.messages import Message, derived_id
+from memshare_broker.wire.same_text import normal
 
 Status = Literal["active", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
@@ -122,15 +123,15 @@ class Memory(Message):
 
 
 def folded(text: str) -> str:
-    """A text without the differences of case and white space."""
-    return " ".join(text.casefold().split())
+    """A text without the differences of case, white space and spelling."""
+    return " ".join(normal(text).casefold().split())
 
 
 def saying(answer: str) -> str:
-    """The same for answers that are the same but for case and white space: what a store finds them by."""
+    """The same for answers that are the same when `folded`: what a store finds them by."""
     return blake2b(folded(answer).encode(), digest_size=12).hexdigest()
 
 
 def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:
-    """The same pair in the same pool is the same memory."""
-    return derived_id("memory", pool, prompt or "", answer)
+    """The same pair in the same pool is the same memory, whichever way it is spelled (`normal`)."""
+    return derived_id("memory", pool, normal(prompt or ""), normal(answer))

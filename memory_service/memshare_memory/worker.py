@@ -58,7 +58,7 @@ def open_door(settings: Settings) -> DoorServer:
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
     send = functools.partial(_send, app, open_stage_services(settings))
-    curate = Curate(pool, client, send, concepts=settings.concepts)
+    curate = Curate(pool, client, send, concepts=settings.concepts, text_limit=settings.prompt_limit)
     service = Service(pool, curate, Forgetting(pool, client, send, concepts=settings.concepts), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
@@ -80,6 +80,7 @@ def _register(app: Celery, settings: Settings) -> None:
                 # At least for as long as a settlement may be tried again, or it would credit twice.
                 keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
                 concepts=settings.concepts,
+                text_limit=settings.prompt_limit,
             )
         ),
         pool=lambda: open_pool(settings),

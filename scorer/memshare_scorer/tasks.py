@@ -22,6 +22,8 @@ from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp, NotYet
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
+from memshare_broker.settings import PROMPT_LIMIT
+from memshare_broker.wire.checking import refuse_too_long
 from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
@@ -74,7 +76,7 @@ class ScoreStage:
     metering: Metering = unmetered
     check_caps: Callable[[str, str], None] = uncapped
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
-    text_limit: int = 20_000
+    text_limit: int = PROMPT_LIMIT
     """The longest prompt or answer that is taken from outside, in characters."""
     agents: KnownAgents = field(default_factory=KnownAgents)
     """Of which each pair from outside stands as the answer of one."""
@@ -82,9 +84,7 @@ class ScoreStage:
 
     def offer(self, journey: str, pair: OfferedPair) -> Outcome:
         """Grade a pair that no agent of memshare answered; its submitter pays for it."""
-        for name, text in (("prompt", pair.prompt), ("answer", pair.answer)):
-            if len(text) > self.text_limit:
-                raise BadInput(f"The {name} has {len(text):,} characters; at most {self.text_limit:,} are taken.")
+        refuse_too_long(self.text_limit, prompt=pair.prompt, answer=pair.answer)
         self.agents.require(pair)
         self.check_caps(pair.agent, pair.submitter)
         task = pair.answered(journey)

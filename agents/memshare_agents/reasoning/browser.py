@@ -11,6 +11,7 @@ from memshare_agents.reasoning.quote import conversation
 from memshare_agents.reasoning.short_term import ShortTermItem, cut, tokens_of
 from memshare_agents.reasoning.sources.cutting import pieces
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.wire.same_text import is_blank, normal
 from memshare_llm.structured import ReplyForm, ask
 
 UNQUOTED = "(The page was not quoted.)"
@@ -85,7 +86,7 @@ def run(arguments: BrowserArguments, context: Context) -> OperatorResult:
         ),
         PageReading,
     ).value
-    if not reading.found or not reading.answer:
+    if not reading.found or is_blank(reading.answer):
         said = f"The page does not tell: {arguments.looking_for}{note}"
         # It is held, so that the page is not opened for it again.
         return OperatorResult(said=said, read=(source,), items=(ShortTermItem("not there", said, source, page.title),))
@@ -113,8 +114,8 @@ def _shortened(text: str, looking_for: str, context: Context) -> tuple[str, str]
 
 
 def _stands_in(quote: str, text: str) -> bool:
-    wanted = " ".join(quote.split())
-    return bool(wanted) and wanted in " ".join(text.split())
+    wanted = " ".join(normal(quote).split())
+    return bool(wanted) and wanted in " ".join(normal(text).split())
 
 
 browser = Operator(

@@ -6,6 +6,8 @@ from pydantic import BaseModel, Field
 
 from memshare_broker.settings.forms import Networks, Place, WebAddress
 
+PROMPT_LIMIT = 20_000  # characters
+
 
 class ReadingSettings(BaseModel):
     """A part of the settings: *Agents, and what they read*."""
@@ -13,7 +15,9 @@ class ReadingSettings(BaseModel):
     agents_dir: Place | None = Field(
         default=None, description="Folder of your own agents: NAME.toml and NAME.rubric.toml."
     )
-    prompt_limit: int = Field(default=20_000, ge=1, description="Longest prompt that is taken, in characters.")
+    prompt_limit: int = Field(
+        default=PROMPT_LIMIT, ge=1, description="Longest prompt, and longest answer of a memory, in characters."
+    )
     withhold: float = Field(
         default=0.05,
         ge=0,

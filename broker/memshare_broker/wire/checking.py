@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -36,3 +37,20 @@ def one_line(text: str) -> str:
     """A text that others may have had a hand in, as one line that can be stored, logged and shown."""
     shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[: LONGEST_LINE + 1])
     return shown if len(shown) <= LONGEST_LINE else shown[: LONGEST_LINE - 1] + "…"
+
+
+def refuse_too_long(limit: int, error: type[BadInput] = BadInput, /, **texts: str | None) -> None:
+    """Raises the error for a text of more than `limit` characters: it could not be shown with a task."""
+    for what, text in texts.items():
+        if text is not None and len(text) > limit:
+            found = f"The {what} has {len(text):,} characters; at most {limit:,} are taken."
+            raise error(f"{found} Split it, or raise MEMSHARE_PROMPT_LIMIT.")
+
+
+def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, as the `object_pairs_hook` of `json.loads`; raises `BadInput` for two keys of one name."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(key, times)] = Counter(key for key, _ in pairs).most_common(1)
+        raise BadInput(one_line(f"the key {key!r} stands {times} times in one object: leave all but one out"))
+    return found

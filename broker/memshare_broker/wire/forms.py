@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from memshare_broker.wire.same_text import is_blank
+
 LONGEST_LABEL = 200  # characters
 LATEST = 253_402_300_799.0  # the last second of the year 9999, after which there is no date
 
@@ -26,13 +28,13 @@ Label = Annotated[str, AfterValidator(_label)]
 
 
 def _written(text: str) -> str:
-    if not text.strip():
+    if is_blank(text):
         raise ValueError("it is empty")
     return text
 
 
 Written = Annotated[str, AfterValidator(_written)]
-"""A text with something in it."""
+"""A text with something to be seen in it."""
 
 Moment = Annotated[float, Field(ge=0, le=LATEST)]
 """Unix time in seconds, such that it is a date."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from memshare_broker.names import NAME
 from memshare_broker.wire.conversation import written
 from memshare_broker.wire.forms import Label, Moment, Share
+from memshare_broker.wire.same_text import is_blank
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +96,7 @@ class AgentTask(Message):
                 raise ValueError("'messages' must end with a turn of role 'user': the task")
             if any(turn.role == "system" for turn in self.messages):
                 raise ValueError("'messages' takes the roles 'user' and 'assistant'; the agent gives the system turn")
-        if any(not turn.content.strip() for turn in self.turns):
+        if any(is_blank(turn.content) for turn in self.turns):
             raise ValueError("the prompt is empty")
         return self
 

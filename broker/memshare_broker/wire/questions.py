@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from memshare_broker.wire.forms import Label
+from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import Message, Usage
 
 
@@ -14,7 +14,7 @@ class QuestionTask(Message):
     `round` counts the questions that were wanted for this answer, this one included; `earlier` are those that it got.
     """
 
-    answer: str = Field(min_length=1)
+    answer: Written
     kind: Label | None = None
     submitter: Label = "anonymous"
     round: int = Field(default=1, ge=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.observe.logs import ids
+from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.messages import AnsweredTask, Learnt, derived_id
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
@@ -16,6 +19,8 @@ from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.pages import by_ids
 from memshare_memory.stores.store import Store, Where, search_one
+
+log = logging.getLogger(__name__)
 
 SAME_STATEMENT = 0.95  # cosine of two statements from one source that say the same in other words
 LOOKED_AT = 5  # statements of the pool, the nearest ones
@@ -28,12 +33,19 @@ class StoredStatements(NamedTuple):
     following: tuple[NextMessage, ...]
 
 
-def keep_learnt(recall: Recall, client: redis.Redis, task: AnsweredTask, *, concepts: bool = False) -> StoredStatements:
+def keep_learnt(
+    recall: Recall, client: redis.Redis, task: AnsweredTask, *, concepts: bool = False, text_limit: int = PROMPT_LIMIT
+) -> StoredStatements:
     """Store what a task's sources taught; what the pool knows from the same source already is that memory.
 
-    With `concepts`, those of the new ones are asked for. What follows has a journey of its own for each.
+    With `concepts`, those of the new ones are asked for. What follows has a journey of its own for each. Statements of
+    more than `text_limit` characters are left out.
     """
-    new = [_memory(task, learnt) for learnt in task.learnt]
+    new = [_memory(task, learnt) for learnt in task.learnt if len(learnt.statement) <= text_limit]
+    if left_out := len(task.learnt) - len(new):
+        log.warning(
+            "Left out %d statements of over %d characters.", left_out, text_limit, extra=ids(task_id=task.journey)
+        )
     vectors = recall.vectors(new) if new else []
     known = by_ids(recall.store, [memory.id for memory in new])
     memories, following = list[Memory](), list[NextMessage]()

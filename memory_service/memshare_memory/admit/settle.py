@@ -13,6 +13,7 @@ import redis
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
+from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AnsweredTask
 from memshare_memory.admit.admission import Admission
@@ -44,8 +45,9 @@ class SettleStage:
         *,
         keep_days: float = KEEP_MARKER_DAYS,
         concepts: bool = False,
+        text_limit: int = PROMPT_LIMIT,
     ) -> None:
-        """With `concepts`, those of what is stored are asked for."""
+        """With `concepts`, those of what is stored are asked for. No longer text than `text_limit` is stored."""
         self._pool = pool
         self._client = client
         self._crediting = Crediting(client, keep_days, learn=lessons.learn)
@@ -53,6 +55,7 @@ class SettleStage:
         self._admission = Admission(client, after_admission(client, lessons, concepts=concepts))
         self._ranking = CredibilityRanking(client)
         self._concepts = concepts
+        self._text_limit = text_limit
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
@@ -105,7 +108,7 @@ class SettleStage:
         if not task.learnt:
             return StoredStatements((), ())
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as recall:
-            return keep_learnt(recall, self._client, task, concepts=self._concepts)
+            return keep_learnt(recall, self._client, task, concepts=self._concepts, text_limit=self._text_limit)
 
     def _admit(
         self, recall: Recall, graded: GradedTask, learnt: Sequence[UUID]
@@ -114,6 +117,9 @@ class SettleStage:
         if not score.accepted:
             reason = f"its score {score.total:.1f} is below the threshold {score.threshold:.1f}"
             return Settlement(memory_id=None, outcome="rejected", reason=reason, learnt=tuple(learnt)), ()
+        if (longest := max(len(task.prompt), len(task.answer))) > self._text_limit:
+            reason = f"it has a text of {longest:,} characters, and a memory at most {self._text_limit:,}"
+            return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
         # The threads of a process wait for each other without polling Redis.
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:

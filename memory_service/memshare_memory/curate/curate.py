@@ -10,6 +10,8 @@ import redis
 
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import PROMPT_LIMIT
+from memshare_broker.wire.checking import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.comparing import ComparisonRequests, Send
@@ -32,10 +34,21 @@ def _send_nothing(_messages: Sequence[NextMessage]) -> None:
 class Curate:
     """The pool as people see it."""
 
-    def __init__(self, pool: Pool, client: redis.Redis, send: Send = _send_nothing, *, concepts: bool = False) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        client: redis.Redis,
+        send: Send = _send_nothing,
+        *,
+        concepts: bool = False,
+        text_limit: int = PROMPT_LIMIT,
+    ) -> None:
         """With `send`, what is brought in or changed is compared with what it may contradict.
 
-        With `concepts` as well, its concepts are asked for."""
+        With `concepts` as well, its concepts are asked for. No text that somebody brings in or changes is longer than
+        `text_limit` characters.
+        """
+        self._text_limit = text_limit
         self._comparing = ComparisonRequests(client, send)
         self._send = send
         self._concepts = concepts
@@ -50,6 +63,8 @@ class Curate:
 
     def add(self, new: Sequence[NewMemory]) -> list[UUID]:
         """Bring memories in; the same again is the same memory, and keeps its history."""
+        for one in new:
+            refuse_too_long(self._text_limit, prompt=one.prompt, answer=one.answer)
         memories = [
             Memory(
                 id=memory_id(one.pool, one.prompt, one.answer),
@@ -62,7 +77,7 @@ class Curate:
         return [memory.id for memory in memories]
 
     def restore(self, memories: Sequence[Memory]) -> list[UUID]:
-        """Write memories as they are, such as exported ones."""
+        """Write memories as they are, such as exported ones, however long they are."""
         self._follow(memories, write(self._pool, self._client, memories))
         return [memory.id for memory in memories]
 
@@ -72,6 +87,7 @@ class Curate:
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
         written from a statement before is stale then.
         """
+        refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         wanted = edit.model_dump(exclude={"id", "by", "only_if"})
         changes = {name: value for name, value in wanted.items() if value is not None}
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:

@@ -99,7 +99,7 @@ class Recall:
         adapters = self._retriever.adapters({one.pool for one in wanted})
         turned = [adapters[one.pool](one.vector) for one in wanted]
         words = [query(one.text) if one.mode == "hybrid" else None for one in wanted]
-        steps = [search_steps(one, self._share) for one in wanted]
+        steps = [search_steps(one, self._share, self._cosine) for one in wanted]
         chosen: dict[int, list[Hit]] = {}
         asked: dict[int, Search] = {}
 
@@ -156,6 +156,11 @@ class Recall:
             self._at_hand.clear()
         self._at_hand.update({hit.memory.key: fetched[hit.memory.id] for hit in hits if hit.memory.id in fetched})
         return {one: vector for one, vector in (known | fetched).items() if vector is not None}
+
+    def _cosine(self, one: Hit, other: Hit) -> float:
+        """That of two prompts; 1 where a memory has gone meanwhile."""
+        vectors = list(self._vectors_of([one, other]).values())
+        return float(vectors[0] @ vectors[-1]) if vectors else 1.0
 
     def _ranked(self, wanted: Sequence[RecallQuery], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
         if self._ranking is None:

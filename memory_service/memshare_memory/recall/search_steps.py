@@ -6,19 +6,26 @@ Of what is found, never two with the same prompt are shown, and not too many of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare_broker.wire.same_text import letters
 from memshare_memory.memory import Memory, Mode, folded
 from memshare_memory.stores.store import Hit, Where
 
 CANDIDATES_RANKED = 50  # memories of a search: a good one that is less like the task, or a proven one, is among them
 LOOKED_AT = 4  # of them for each memory that is shown: some have the same prompt
 UNPROVEN = 1  # of the memories shown, at most so many where there are proven ones
+LOOK_ALIKE = 0.98  # cosine of two prompts with the same letters, from which the unproven one counts as the same
+
+Cosine = Callable[[Hit, Hit], float]
+# Texts may be long, and the same hits are looked at several times.
+_folded, _letters = lru_cache(maxsize=256)(folded), lru_cache(maxsize=256)(letters)
 
 
 @dataclass(frozen=True)
@@ -63,11 +70,13 @@ class Ranked(NamedTuple):
     is_all: bool
 
 
-def search_steps(wanted: RecallQuery, submitter_share: float) -> Generator[Search, Ranked | None, list[Hit]]:
+def search_steps(
+    wanted: RecallQuery, submitter_share: float, cosine: Cosine
+) -> Generator[Search, Ranked | None, list[Hit]]:
     """Gives a search, is sent what it found, and so on; returns the memories to show, best first.
 
     Mostly one search is enough. At most `submitter_share` of the memories come from one submitter where there are
-    others.
+    others; `cosine` is that of two hits.
     """
     k = wanted.k
     if k == 0:
@@ -79,7 +88,7 @@ def search_steps(wanted: RecallQuery, submitter_share: float) -> Generator[Searc
     for each in (max(1, int(k * submitter_share)), k):
         left_out: list[str] = []
         # No unproven memory is a reason to look for others.
-        while len(together := choose([*shown, *seen], k, each, unproven=k)) < k:
+        while len(together := choose([*shown, *seen], k, each, k, cosine)) < k:
             before, left_out = left_out, used_up(together, each)
             if seen and left_out == before:
                 limit *= 2  # the same search again would find the same
@@ -89,28 +98,38 @@ def search_steps(wanted: RecallQuery, submitter_share: float) -> Generator[Searc
             seen += found.hits
             if found.is_all:
                 break
-        shown = choose([*shown, *seen], k, each)
+        shown = choose([*shown, *seen], k, each, UNPROVEN, cosine)
         if not left_out:
             break  # all there is has been seen, or enough
-    return choose([*shown, *seen], k, k)
+    return choose([*shown, *seen], k, k, UNPROVEN, cosine)
 
 
-def choose(ranked: Sequence[Hit], k: int, each: int, unproven: int = UNPROVEN) -> list[Hit]:
+def choose(
+    ranked: Sequence[Hit], k: int, each: int, unproven: int = UNPROVEN, cosine: Cosine = lambda *_: 1.0
+) -> list[Hit]:
     """The first `k` hits that may stand together: one for each prompt, and `each` of a submitter.
 
-    Where any hit is proven, so many of them are `unproven` at most, and none has the prompt of a proven one.
+    Where any hit is proven, so many of them are `unproven` at most, and none has the prompt of a proven one, or one
+    that looks like it: the same letters, and a `cosine` of .98.
     """
-    proven = {folded(hit.memory.key) for hit in ranked if hit.proven}
+    proven_hits = [hit for hit in ranked if hit.proven]
+    proven = {_folded(hit.memory.key) for hit in proven_hits}
     left = unproven if proven else k
+
+    def looks_proven(hit: Hit) -> bool:
+        said = _letters(hit.memory.key)
+        alike = [one for one in proven_hits if said and said == _letters(one.memory.key)]
+        return any(cosine(hit, one) >= LOOK_ALIKE for one in alike)
+
     chosen: list[Hit] = []
     prompts: set[str] = set()
     submitters: Counter[str] = Counter()
     for hit in ranked:
-        prompt, submitter = folded(hit.memory.key), hit.memory.submitter
+        prompt, submitter = _folded(hit.memory.key), hit.memory.submitter
         if prompt in prompts or submitters[submitter] >= each:
             continue
         if not hit.proven:
-            if left == 0 or prompt in proven:
+            if left == 0 or prompt in proven or looks_proven(hit):
                 continue
             left -= 1
         chosen.append(hit)

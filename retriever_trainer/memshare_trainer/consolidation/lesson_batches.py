@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
+from memshare_memory.memory import folded
+
 QUESTIONS = 24  # of one batch
 
 
@@ -47,7 +49,7 @@ def batches(lessons: Sequence[TextLesson], count: int, seed: int) -> Iterator[Ba
         negatives = [drawn.choice(_documents(lesson, positive=False)) for lesson in batch if not all(lesson.positive)]
         documents = [*positives, *negatives]
         other_positives = [
-            [place != own and text in helps[question] for place, text in enumerate(documents)]
+            [place != own and folded(text) in helps[folded(question)] for place, text in enumerate(documents)]
             for own, question in enumerate(questions)
         ]
         yield Batch(questions, documents, other_positives)
@@ -61,8 +63,9 @@ def _known_positives(lessons: Sequence[TextLesson]) -> dict[str, set[str]]:
     """What is no negative of a question: itself, what helped it, and what it helped."""
     helps: defaultdict[str, set[str]] = defaultdict(set)
     for lesson in lessons:
-        helps[lesson.query].add(lesson.query)
-        for text in _documents(lesson, positive=True):
-            helps[lesson.query].add(text)
-            helps[text].add(lesson.query)
+        asked = folded(lesson.query)
+        helps[asked].add(asked)
+        for text in map(folded, _documents(lesson, positive=True)):
+            helps[asked].add(text)
+            helps[text].add(asked)
     return helps

@@ -16,6 +16,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.presence import present
 from memshare_broker.settings import OFFLINE, Settings
+from memshare_broker.wire.same_text import is_blank
 from memshare_concepts.answering import AnswerFromMemories, answer
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
@@ -39,7 +40,7 @@ def answer_from(
     Without a model it is the nearest memory's. Raises `BadInput` for a question that is blank or too long.
     """
     limit = settings.prompt_limit
-    if not question.strip() or len(question) > limit:
+    if is_blank(question) or len(question) > limit:
         raise BadInput(f"A question has 1 to {limit:,} characters that are not all blank; this has {len(question):,}.")
     with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:
         recalled = memory.recall(RecallRequest(pool=pool, text=question, k=memories, mode="hybrid", new_pool=True))

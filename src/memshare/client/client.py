@@ -24,7 +24,7 @@ from memshare_broker.delivery.publish import outgoing, tell_sent
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.checking import readable, refuse_too_long
 from memshare_broker.wire.messages import AgentTask
 from memshare_broker.wire.secret import open_signer
 from memshare_broker.wire.whole_characters import refuse_half_characters
@@ -158,9 +158,7 @@ class Client:
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
         card.require_kind(task.kind)
-        if len(task.text) > self.settings.prompt_limit:
-            limit = self.settings.prompt_limit
-            raise BadInput(f"The prompt has {len(task.text):,} characters; at most {limit:,} are taken.")
+        refuse_too_long(self.settings.prompt_limit, prompt=task.text)
         return task
 
     def result(self, task_id: str) -> Submission:

@@ -25,6 +25,7 @@ from memshare_broker.connection import connect, reaching
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
+from memshare_broker.wire.checking import refuse_too_long
 from memshare_broker.wire.secret import open_signer
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
@@ -107,9 +108,7 @@ class Backend:
 
     def checked_text(self, text: str, what: str = "prompt") -> str:
         """The text, if it is no longer than is taken; raises `TooLarge`."""
-        limit = self.settings.prompt_limit
-        if len(text) > limit:
-            raise TooLarge(f"The {what} has {len(text):,} characters; at most {limit:,} are taken.")
+        refuse_too_long(self.settings.prompt_limit, TooLarge, **{what: text})
         return text
 
     def check_caps(self, agent: str, submitter: str) -> None:

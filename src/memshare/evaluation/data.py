@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from memshare.evaluation.published import CLOSED, as_item
+from memshare.files.conversations import as_pair
 from memshare.files.json_lines import read_objects, refuse
-from memshare.files.pairs import as_pair
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.messages import Message, derived_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.checking import readable, refuse_repeated_keys
 from memshare_broker.wire.whole_characters import refuse_half_characters
 
 T = TypeVar("T")
@@ -24,6 +25,7 @@ _MARKS = {
     b"\xfe\xff": "UTF-16",
 }
 """What a file begins with (a byte order mark), and the encoding that it tells of."""
+_BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 
 def decode(raw: bytes, name: str) -> str:
@@ -55,15 +57,26 @@ def numbered(text: str) -> Iterator[tuple[int, str]]:
     """The lines of a text that are not empty, with their numbers: of one list of JSON objects, a line for each."""
     if text.lstrip().startswith("["):
         with contextlib.suppress(ValueError, RecursionError):  # then it is no such list
-            return ((number, json.dumps(one)) for number, one in enumerate(json.loads(text), 1))
+            return enumerate(_elements(text), 1)
     # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
     return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _elements(text: str) -> list[str]:
+    """The texts of the elements of a JSON list; raises `ValueError` and `RecursionError` for what is none."""
+    json.loads(text)
+    found, at = list[str](), _BETWEEN.match(text, text.index("[") + 1)
+    while at is not None and text[at.end()] != "]":
+        _, end = json.JSONDecoder().raw_decode(text, at.end())
+        found.append(text[at.end() : end])
+        at = _BETWEEN.match(text, end)
+    return found
 
 
 def read_object(line: str) -> dict[str, Any]:
     """A line as a JSON object; raises `BadInput`."""
     try:
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=refuse_repeated_keys)
     except json.JSONDecodeError as error:
         raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
     except RecursionError as error:

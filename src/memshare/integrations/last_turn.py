@@ -18,7 +18,8 @@ from memshare.client.replies import Accepted
 from memshare.client.rest.memory import Memory
 from memshare_broker.errors import TryAgain, Unreachable
 from memshare_broker.wire.conversation import EARLIER, FITS, written
-from memshare_llm.reasoning_text import is_blank, split_reasoning, whole_characters
+from memshare_broker.wire.same_text import is_blank
+from memshare_llm.reasoning_text import split_reasoning, whole_characters
 from memshare_memory.memory import folded
 
 Reply = TypeVar("Reply")

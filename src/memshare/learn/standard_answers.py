@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from memshare.client.client import Client
+from memshare.files.conversations import as_pair
 from memshare.files.json_lines import read_objects, refuse
-from memshare.files.pairs import as_pair
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
+from memshare_broker.wire.checking import refuse_too_long
 from memshare_broker.wire.forms import Written
 from memshare_broker.wire.messages import Message
 
@@ -62,7 +63,5 @@ def _checked(line: StandardAnswer, cards: dict[str, AgentCard], limit: int, with
         raise BadInput("no prompt: `memshare learn` takes answers without their questions")
     if not with_prompts and line.prompt is not None:
         raise BadInput("it has its prompt: `memshare seed` takes pairs")
-    for name, text in (("prompt", line.prompt or ""), ("answer", line.answer)):
-        if len(text) > limit:
-            raise BadInput(f"the {name} has {len(text):,} characters; at most {limit:,} are taken")
+    refuse_too_long(limit, prompt=line.prompt, answer=line.answer)
     return line

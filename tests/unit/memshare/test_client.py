@@ -57,10 +57,13 @@ def test_a_task_can_be_checked_while_redis_is_down(alone: Client) -> None:
         ),
         ({"prompt": " "}, "The task: the prompt is empty."),
         ({}, "The task: give a 'prompt', or a conversation as 'messages': one of the two."),
-        ({"prompt": "x" * 101}, "The prompt has 101 characters; at most 100 are taken."),
+        (
+            {"prompt": "x" * 101},
+            "The prompt has 101 characters; at most 100 are taken. Split it, or raise MEMSHARE_PROMPT_LIMIT.",
+        ),
         (
             {"messages": [{"role": "user", "content": "x" * 101}]},
-            "The prompt has 101 characters; at most 100 are taken.",
+            "The prompt has 101 characters; at most 100 are taken. Split it, or raise MEMSHARE_PROMPT_LIMIT.",
         ),
         ({"prompt": "A lamp", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),
         ({"prompt": "A \ud83d"}, "The task holds half a character, \\ud83d (a surrogate alone), which is no text."),

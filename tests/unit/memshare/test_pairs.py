@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memshare.files.json_lines import SHOWN_FAULTS
-from memshare.files.pairs import read_pairs
+from memshare.files.pairs import read_pairs, read_statements
 from memshare_broker.errors import BadInput
 from tests.support.memories import remembered
 
@@ -29,12 +29,12 @@ def pair(**more: object) -> dict[str, Any]:
 def test_exported_memories_and_new_pairs_are_told_apart(tmp_path: Path) -> None:
     exported = remembered("red lamp", score=90, task_id="t1")[0]
 
-    whole, pairs, _ = read_pairs(
-        write(tmp_path, exported.model_dump(mode="json"), pair(pool="poem", score=80)), None, POOLS
-    )
+    found = read_pairs(write(tmp_path, exported.model_dump(mode="json"), pair(pool="poem", score=80)), None, POOLS)
 
-    assert whole == [exported]
-    assert [(one.pool, one.prompt, one.answer, one.score) for one in pairs] == [("poem", "A lamp", "There was", 80)]
+    assert found.whole == [exported]
+    assert [(one.pool, one.prompt, one.answer, one.score) for one in found.pairs] == [
+        ("poem", "A lamp", "There was", 80)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_exported_memories_and_new_pairs_are_told_apart(tmp_path: Path) -> None:
 def test_the_pool_is_the_lines_own_else_its_agents_else_the_one_asked_for(
     tmp_path: Path, line: dict[str, Any], pool: str
 ) -> None:
-    _, pairs, _ = read_pairs(write(tmp_path, line), "asked", POOLS)
+    pairs = read_pairs(write(tmp_path, line), "asked", POOLS).pairs
 
     assert [one.pool for one in pairs] == [pool]
 
@@ -92,7 +92,7 @@ def test_of_many_wrong_lines_the_first_are_shown_and_the_others_counted(tmp_path
 def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path) -> None:
     answer = "one\u2028two\u2029three\x85four\x1cfive\nsix"
 
-    _, pairs, _ = read_pairs(write(tmp_path, pair(pool="poem", answer=answer), pair(pool="poem")), None, POOLS)
+    pairs = read_pairs(write(tmp_path, pair(pool="poem", answer=answer), pair(pool="poem")), None, POOLS).pairs
 
     assert [one.answer for one in pairs] == [answer, "There was"]
 
@@ -101,7 +101,7 @@ def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_bytes(b'{"pool": "poem", "answer": "one"}\r\n\r\n{"pool": "poem", "answer": "two"}\r\n')
 
-    _, pairs, _ = read_pairs(file, None, POOLS)
+    pairs = read_pairs(file, None, POOLS).pairs
 
     assert [one.answer for one in pairs] == ["one", "two"]
 
@@ -140,8 +140,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_with_a_number_or_a_name_that_cannot_be_is_refused(tmp_path: Path, field: str, wrong: str) -> None:
-    text = remembered("red lamp", score=90)[0].model_dump_json()
-    line = text[:-1] + f', "{field}": {wrong}}}'  # the last one of a name counts
+    known = remembered("red lamp", score=90)[0].model_dump(mode="json", exclude={field})
+    line = json.dumps(known)[:-1] + f', "{field}": {wrong}}}'
 
     with pytest.raises(BadInput, match=rf"pairs\.jsonl:1: the memory: {field}"):
         read_pairs(write(tmp_path, line), None, POOLS)
@@ -150,7 +150,7 @@ def test_a_line_with_a_number_or_a_name_that_cannot_be_is_refused(tmp_path: Path
 def test_a_name_in_any_script_and_with_marks_is_a_name(tmp_path: Path) -> None:
     text = remembered("red lamp", pool="詩 [/] (1)", submitter="Zoë O’Neill")[0].model_dump_json()
 
-    [whole], _, _ = read_pairs(write(tmp_path, text), None, POOLS)
+    [whole] = read_pairs(write(tmp_path, text), None, POOLS).whole
 
     assert (whole.pool, whole.submitter) == ("詩 [/] (1)", "Zoë O’Neill")
 
@@ -167,7 +167,7 @@ def test_a_conversation_is_a_pair_whose_last_turn_is_the_answer(tmp_path: Path) 
         {"messages": said("A lamp", "Which?", "A red one", "There was a red lamp"), "pool": "poem"},
     )
 
-    _, pairs, _ = read_pairs(file, None, POOLS)
+    pairs = read_pairs(file, None, POOLS).pairs
 
     assert [(one.prompt, one.answer) for one in pairs] == [
         ("A lamp", "There was"),
@@ -181,7 +181,6 @@ def test_a_conversation_is_a_pair_whose_last_turn_is_the_answer(tmp_path: Path) 
         ({"messages": said("A lamp")}, "ends with the assistant's answer"),
         ({"messages": "A lamp"}, "ends with the assistant's answer"),
         ({"messages": said("A lamp", "There was"), "answer": "x"}, "not both"),
-        ({"messages": [{"role": "system", "content": "Rhyme"}, *said("A lamp", "There was")]}, "the system turn"),
         ({"messages": [*said("A lamp", "So?"), {"role": "assistant", "content": "There was"}]}, "of role 'user'"),
     ],
 )
@@ -214,3 +213,69 @@ def test_merges_of_concepts_are_read_beside_memories(tmp_path: Path) -> None:
 def test_a_merge_that_is_none_is_a_wrong_line(tmp_path: Path, line: dict[str, Any], why: str) -> None:
     with pytest.raises(BadInput, match=f"pairs.jsonl:1: {why}"):
         read_pairs(write(tmp_path, line), None, POOLS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"prompt": "q", "answer": "first", "answer": "second"}',
+        '{"answer": "x", "pool": "poem", "pool": "plan"}',
+        '{"messages": [{"role": "user", "content": "q", "content": "p"}, {"role": "assistant", "content": "a"}]}',
+    ],
+)
+def test_two_keys_of_one_name_are_refused_with_the_key_and_the_line(tmp_path: Path, line: str) -> None:
+    key = next(name for name in ("answer", "pool", "content") if line.count(f'"{name}"') > 1)
+
+    with pytest.raises(BadInput, match=rf"pairs\.jsonl:2: the key '{key}' stands 2 times"):
+        read_pairs(write(tmp_path, pair(), line), "poem", POOLS)
+    with pytest.raises(BadInput, match=rf"pairs\.jsonl:2: the key '{key}' stands 2 times"):
+        read_pairs(write(tmp_path, f"[{json.dumps(pair())} ,\n{line}]"), "poem", POOLS)
+
+
+@pytest.mark.parametrize("text", ["[]", "[ ]", '[{"answer": "a"}]', '[\n {"answer": "a"} ,\n\t{"answer": "]["}\n]\n'])
+def test_a_list_of_objects_has_a_line_for_each(tmp_path: Path, text: str) -> None:
+    pairs = read_pairs(write(tmp_path, text), "poem", POOLS).pairs
+
+    assert [one.answer for one in pairs] == [one["answer"] for one in json.loads(text)]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("field", ["prompt", "answer"])
+def test_a_text_that_is_too_long_to_be_shown_is_refused_with_what_to_do(
+    tmp_path: Path, field: str, whole: bool
+) -> None:
+    line = remembered("red lamp")[0].model_dump(mode="json") if whole else pair(pool="poem")
+    file = write(tmp_path, line | {field: "x" * 21})
+
+    with pytest.raises(BadInput, match=rf"pairs\.jsonl:1: The {field} has 21 characters; at most 20 .*PROMPT_LIMIT"):
+        read_pairs(file, None, POOLS, limit=20)
+    assert len(read_pairs(write(tmp_path, line | {field: "x" * 20}), None, POOLS, limit=20).ids) == 1
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("field", ["prompt", "answer"])
+@pytest.mark.parametrize("text", ["\u200b", "\u3164\u2800", "\ufeff \u00a0"])
+def test_a_text_that_shows_nothing_is_empty(tmp_path: Path, field: str, text: str, whole: bool) -> None:
+    line = remembered("red lamp")[0].model_dump(mode="json") if whole else pair(pool="poem")
+
+    with pytest.raises(BadInput, match=r"pairs\.jsonl:1: the memory: .*empty"):
+        read_pairs(write(tmp_path, line | {field: text}), None, POOLS)
+
+
+def test_several_spellings_of_one_pair_are_one_memory(tmp_path: Path) -> None:
+    prompt = "Where is N\u00eemes?"
+    forms = [prompt, "Where is Ni\u0302mes?", prompt.replace(" ", "\u00a0"), prompt + "\u200b", "\ufeff" + prompt]
+
+    found = read_pairs(write(tmp_path, *(pair(prompt=form) for form in forms)), "poem", POOLS)
+
+    assert len(set(found.ids)) == 1
+    assert [one.prompt for one in found.pairs] == forms, "each text is as it was given"
+
+
+def test_a_paragraph_is_cut_where_no_longer_text_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("One sentence. " * 20 + "\n\n\u200b\n\nThe end.", encoding="utf-8")
+
+    pairs = read_statements(tmp_path / "long.txt", "poem", "ada", 50).pairs
+
+    assert max(len(one.answer) for one in pairs) <= 50
+    assert pairs[-1].answer == "The end."

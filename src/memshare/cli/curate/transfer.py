@@ -52,7 +52,7 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write memories to a file: one that `import` reads, or with --format one to train a model with.
+    """Write memories to a file: as they are, or with --format as data to train a model with. `import` reads both.
 
     Training data has pairs alone, no statements; of them the trusted ones, unless --status says otherwise.
     `preference` sets them against rejected answers to prompts that say the same, which are known for as long as traces
@@ -138,8 +138,8 @@ def import_memories(
     file: Annotated[
         Path,
         typer.Argument(
-            help="JSON lines: exported memories, or {pool, prompt, answer, …}. Or a document: each paragraph of text, "
-            "Markdown, HTML or PDF becomes a statement."
+            help="JSON lines: exported memories, {pool, prompt, answer, …}, or conversations as {messages: […]}. Or a "
+            "document: each paragraph of text, Markdown, HTML or PDF becomes a statement."
         ),
     ],
     pool: Annotated[str | None, typer.Option(help="The pool of a document, and of lines that name none.")] = None,
@@ -162,12 +162,14 @@ def import_memories(
     Example: memshare memories import handbook.pdf --pool reasoning --facts
     """
     client = Client()
+    limit = client.settings.prompt_limit
     if is_document(file):
-        found = read_statements(file, the_pool(client, pool), submitter)
+        found = read_statements(file, the_pool(client, pool), submitter, limit)
     elif facts:
         raise BadInput(f"--facts takes a document: text, Markdown, HTML or PDF. {str(file)!r} is none.")
     else:
-        found = read_pairs(file, pool, {card.name: card.pool for card in client.agents().values()}, submitter)
+        pool_of_agent = {card.name: card.pool for card in client.agents().values()}
+        found = read_pairs(file, pool, pool_of_agent, submitter, limit)
     if not new_pool and (unknown := unknown_pools(client, found)):
         raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
     if facts:
@@ -175,15 +177,17 @@ def import_memories(
 
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
-    ids, new = found.ids, len(new_ids(client, found.ids))
+    ids, new, left_out = found.ids, len(new_ids(client, found.ids)), len(found.left_out)
     _bring_in(client, found)
     with connected(client.settings) as redis_client:
         adopted = adopt(redis_client, found.merges, names_of(found.whole), login_name()) if found.merges else None
     if as_json:
-        more = {} if adopted is None else {"merges": adopted}
+        more = ({} if adopted is None else {"merges": adopted}) | ({"left_out": left_out} if left_out else {})
         print_json({"imported": len(ids), "new": new, "there": len(ids) - new} | more)
         return
     console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
+    if left_out:
+        console.print(f"{counted(left_out, 'line', 'lines')} left out: an answer with the weight 0 is no example.")
     if adopted is not None:
         _print_adopted(adopted)
 

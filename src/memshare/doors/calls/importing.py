@@ -26,7 +26,8 @@ def import_memories(backend: BackendNow, caller: CallerNow, form: ImportForm) ->
     """Bring in the memories of a file, or say what would be; raises `BadInput` that names the wrong lines."""
     caller.require_all()  # exported memories come with their scores and submitters, whoever says so
     pool_of_agent = {name: card.pool for name, card in backend.cards().items()}
-    found, faults = pairs_of(numbered(form.lines.lstrip("\ufeff")), form.pool, pool_of_agent, caller.name)
+    lines, limit = numbered(form.lines.lstrip("\ufeff")), backend.settings.prompt_limit
+    found, faults = pairs_of(lines, form.pool, pool_of_agent, caller.name, limit)
     refused = [RefusedLine(line=number, why=why) for number, why in faults]
     if not form.new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
@@ -43,6 +44,7 @@ def import_memories(backend: BackendNow, caller: CallerNow, form: ImportForm) ->
         new=len(new),
         there=len(set(found.ids) - new),
         merges=merges,
+        left_out=len(found.left_out),
         examples=tuple(_new(found, new)),
         refused=tuple(refused),
     )

@@ -50,7 +50,7 @@ OUTCOMES: Mapping[SettlementOutcome, str] = {
     "replaced": "yes, in the place of a poorer one",
     "duplicate": "no: one that is as good was there",
     "rejected": "no: not good enough",
-    "not kept": "no: it was only tried",
+    "not kept": "no: it was not kept",
     "not graded": "no: it was not graded",
 }
 """What became of an answer → whether it is remembered."""

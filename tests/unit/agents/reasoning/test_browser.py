@@ -46,6 +46,16 @@ def test_a_quote_that_is_not_on_the_page_is_not_kept(make_engine: MakeEngine) ->
     assert found.items[0].text == "Bob built it.\n(The page was not quoted.)"
 
 
+def test_a_quote_of_a_page_that_is_spelled_in_another_way_is_kept(make_engine: MakeEngine) -> None:
+    page = "The mill of Ni\u0302mes\u00a0was built by Ada\u00ad Korn."
+
+    found, _ = read(
+        make_engine, sources({"mill.html": page}), told("Ada.", "The mill of N\u00eemes was built by Ada Korn.")
+    )
+
+    assert found.items[0].text.startswith("Ada.\nOn the page: ")
+
+
 def test_a_quote_that_is_the_answer_is_kept_once(make_engine: MakeEngine) -> None:
     found, _ = read(make_engine, sources({"mill.html": PAGE}), told("It was built by Ada Korn.", "built by Ada Korn"))
 

@@ -99,3 +99,17 @@ def test_what_is_not_to_be_remembered_teaches_nothing(recall: Recall, settle: Se
     settle.run("one", taught(recall, BORN, remember=False))
 
     assert knowledge(recall) == []
+
+
+def test_a_statement_that_is_too_long_to_be_shown_is_left_out_and_logged(
+    pool: Pool, redis_client: redis.Redis, recall: Recall, caplog: pytest.LogCaptureFixture
+) -> None:
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False), text_limit=50)
+    long = BORN.model_copy(update={"statement": BORN.statement * 3})
+
+    with caplog.at_level("WARNING"):
+        done = settlement(settle.run("one", taught(recall, BORN, long)))
+
+    assert done.learnt == tuple(memory.id for memory in knowledge(recall))
+    assert [memory.answer for memory in knowledge(recall)] == [BORN.statement]
+    assert "Left out 1 statements of over 50 characters." in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tests.support.memories import remembered
 
 PROMPT, ANSWER = "A lamp", "There was a lamp"
 VERBATIM, LIKE_IT = (PROMPT, ANSWER), ("a  Lamp", "there was  a LAMP ")
+UNSEEN = ("A la\u00admp", "There\u00a0was a lamp\u200b")
 CURATED: dict[str, Any] = {"task_id": None, "score": None}
 SEED: dict[str, Any] = {"task_id": None, "score": 82.0}
 ANSWERED: dict[str, Any] = {"task_id": "task", "score": 82.0}
@@ -53,7 +55,7 @@ def memories(recall: Recall) -> list[Memory]:
     return recall.store.page(Where(), 100).memories
 
 
-@pytest.mark.parametrize("said", [VERBATIM, LIKE_IT])
+@pytest.mark.parametrize("said", [VERBATIM, LIKE_IT, UNSEEN])
 @pytest.mark.parametrize(
     "fields",
     [CURATED, SEED, ANSWERED, ANSWERED | {"status": "hidden"}, ANSWERED | {"status": "stale"}],
@@ -120,6 +122,17 @@ def test_a_submitters_own_better_one_takes_the_place_and_the_old_one_can_be_rest
     forgetting.restore(RestoreForgotten(ids=(memory.id,)))
     assert memory in memories(recall)
     assert Arms(redis_client).of("poem", [memory.id])[0].credits == 1
+
+
+def test_a_pair_in_another_spelling_is_the_memory_that_there_is(recall: Recall, settle: SettleStage) -> None:
+    said = ("N\u00eemes \u00e0 caf\u00e9", "Au sud, \u00e0 c\u00f4t\u00e9.")
+    first = offer(settle, recall, said, by="eve", score=90)
+    apart = [unicodedata.normalize("NFD", text) for text in said]
+    again = settle.run("later", graded(recall, *apart, journey="later", submitter="ben", score=99)).record
+
+    assert isinstance(again, Settlement)
+    assert (again.outcome, again.memory_id) == ("duplicate", first.memory_id)
+    assert len(memories(recall)) == 1
 
 
 def test_another_answer_of_another_stands_beside_it_with_whatever_score(recall: Recall, settle: SettleStage) -> None:

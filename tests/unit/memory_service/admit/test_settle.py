@@ -395,3 +395,16 @@ def test_a_pair_that_comes_without_its_vector_is_found_by_its_prompt(recall: Rec
 
     (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "dense").hits
     assert hit.similarity == pytest.approx(1)
+
+
+def test_a_good_answer_that_is_too_long_to_be_shown_is_not_kept(
+    pool: Pool, redis_client: redis.Redis, recall: Recall
+) -> None:
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 1), text_limit=20)
+
+    outcome = settle.run("journey-1", graded(recall, "A lamp", "x" * 21))
+
+    assert isinstance(outcome.record, Settlement)
+    assert (outcome.record.outcome, outcome.record.memory_id) == ("not kept", None)
+    assert "21 characters" in (outcome.record.reason or "")
+    assert recall.store.count(Where()) == {}

@@ -289,3 +289,27 @@ def test_seeds_of_an_import_that_was_killed_are_noted_when_it_is_done_again(
     curate.restore(others)
 
     assert seeds_mean(redis_client, "poem") == 60
+
+
+@pytest.mark.parametrize("field", ["prompt", "answer"])
+def test_what_is_too_long_to_be_shown_is_neither_added_nor_edited_in(
+    pool: Pool, redis_client: redis.Redis, store: Store, field: str
+) -> None:
+    curate = Curate(pool, redis_client, text_limit=20)
+    [there] = curate.add([pair("red lamp")])
+
+    with pytest.raises(BadInput, match=f"The {field} has 21 characters; at most 20 .*MEMSHARE_PROMPT_LIMIT"):
+        curate.add([pair("old shoe"), NewMemory.model_validate(pair("hat").model_dump() | {field: "x" * 21})])
+    with pytest.raises(BadInput, match=f"The {field} has 21 characters"):
+        curate.edit(Edit.model_validate({"id": there, field: "x" * 21}))
+
+    assert store.count(Where()) == {"poem": 1}
+    assert curate.get(there).key == "red lamp"
+
+
+def test_a_memory_that_is_too_long_already_can_be_restored_and_hidden(pool: Pool, redis_client: redis.Redis) -> None:
+    curate, long = Curate(pool, redis_client, text_limit=20), memory("x" * 30)
+
+    curate.restore([long])
+
+    assert curate.edit(Edit(id=long.id, status="hidden")).status == "hidden"

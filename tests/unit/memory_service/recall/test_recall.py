@@ -13,7 +13,7 @@ from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.recall import Mode, Recall
 from memshare_memory.recall.retriever import adapter_key, version_key
-from memshare_memory.recall.search_steps import CANDIDATES_RANKED
+from memshare_memory.recall.search_steps import CANDIDATES_RANKED, RecallQuery
 from memshare_memory.recall.standings import Standing, Standings, standings_key
 from memshare_memory.stores.store import Hit, Query
 from tests.support.memories import prompts, remembered
@@ -268,6 +268,41 @@ def test_no_unproven_memory_has_the_place_of_a_proven_one_with_the_same_prompt(r
     remember(recall, memory("red lamp", "Wrong.", submitter="eve", task_id="task"), memory("Red  lamp", "Right."))
 
     assert [hit.memory.answer for hit in nearest(recall, "red lamp")] == ["Right."]
+
+
+NFC, NFD = "Where is N\u00eemes \u00e0 caf\u00e9?", "Where is Ni\u0302mes a\u0300 cafe\u0301?"
+
+
+@pytest.mark.parametrize("asked", [NFC, NFD, NFC + "\u200b", "\ufeff" + NFC, NFC.replace(" ", "\u00a0"), NFC.upper()])
+def test_ones_own_answer_to_the_same_task_in_another_spelling_is_no_example_for_it(recall: Recall, asked: str) -> None:
+    own = [memory(NFC, "South.", submitter="ada", task_id="1"), memory(NFD, "By Arles.", submitter="ada", task_id="2")]
+    remember(recall, *own, memory("Where is Arles?", submitter="ada", task_id="3"))
+
+    def shown(submitter: str) -> list[str | None]:
+        wanted = RecallQuery("poem", asked, recall.embed(asked).unpack(), 3, submitter=submitter)
+        return prompts(recall.nearest_each([wanted])[0].hits)
+
+    assert shown("ada") == ["Where is Arles?"]
+    assert len(shown("ben")) == 2, "others are shown one of them"
+
+
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+@pytest.mark.parametrize("learnt", [False, True])
+def test_no_unproven_look_alike_has_the_place_of_a_proven_memory(
+    recall: Recall, publish: Publish, mode: Mode, learnt: bool
+) -> None:
+    if learnt:
+        publish({})
+    remember(recall, memory("red lamp!", "Wrong.", submitter="eve", task_id="1"), memory("red lamp", "Right."))
+    remember(recall, memory("lamp red", "Also.", submitter="eve", task_id="2"))
+
+    assert {hit.memory.answer for hit in nearest(recall, "red lamp", mode=mode)} == {"Right.", "Also."}
+
+
+def test_prompts_with_the_same_letters_that_mean_something_else_are_no_look_alikes(recall: Recall) -> None:
+    remember(recall, memory("now here lamp"), memory("no where lamp", "No.", submitter="eve", task_id="1"))
+
+    assert len(nearest(recall, "lamp")) == 2
 
 
 def test_a_pool_whose_submitters_are_not_proven_yet_takes_nothing_from_another(

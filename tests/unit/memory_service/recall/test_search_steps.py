@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from memshare_memory.recall.search_steps import choose, used_up
 from memshare_memory.stores.store import Hit
 from tests.support.memories import prompts, remembered
@@ -39,6 +41,28 @@ def test_no_unproven_one_is_chosen_in_place_of_a_proven_one_with_the_same_prompt
 
     assert prompts(choose(hits, 1, each=1)) == ["A shoe"]
     assert prompts(choose(hits, 3, each=3)) == ["A shoe", "a  LAMP"]
+
+
+@pytest.mark.parametrize("prompt", ["A lamp?", "Ａ lamp", "a-lamp…", "A la\u00admp", "A la\u115fmp"])
+def test_an_unproven_look_alike_of_a_proven_prompt_counts_as_the_same_prompt(prompt: str) -> None:
+    hits = [hit(prompt, answer="No.", proven=False), hit("A shoe"), hit("A lamp")]
+    near = choose(hits, 3, each=3, cosine=lambda *_: 0.98)
+    far = choose(hits, 3, each=3, cosine=lambda *_: 0.97)
+
+    assert prompts(near) == ["A shoe", "A lamp"]
+    same = prompt == "A la\u00admp"  # this one is no look-alike: it is the prompt
+    assert prompts(far) == (["A shoe", "A lamp"] if same else [prompt, "A shoe", "A lamp"])
+
+
+def test_look_alikes_that_are_all_proven_or_all_unproven_are_told_apart() -> None:
+    for proven in (True, False):
+        assert len(choose([hit("A lamp?", proven=proven), hit("A lamp", proven=proven)], 3, each=3)) == 2
+
+
+def test_prompts_without_a_letter_are_no_look_alikes() -> None:
+    hits = [hit("🦊", proven=False), hit("🐰"), hit("🐻")]
+
+    assert len(choose(hits, 3, each=3)) == 3
 
 
 def test_no_more_than_each_of_a_submitter_are_chosen() -> None:

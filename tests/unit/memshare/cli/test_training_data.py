@@ -18,6 +18,7 @@ from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.standings import Standing, Standings, standings_key
+from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 
@@ -121,6 +122,39 @@ def test_prompts_that_say_the_same_in_other_words_make_preferences_too(
     _, lines = exported(terminal, tmp_path / "train.jsonl", "preference")
 
     assert [(one["chosen"][0]["content"], one["rejected"][0]["content"]) for one in lines] == [("Glow.", "Dim.")]
+
+
+@pytest.mark.parametrize("form", ["messages", "sharegpt", "preference"])
+def test_what_was_exported_is_brought_in_again_as_the_memories_that_it_was(
+    terminal: Terminal, tmp_path: Path, memory: MemoryClient, redis_client: redis.Redis, form: str
+) -> None:
+    file, said = tmp_path / "train.jsonl", [("A lamp", "Red."), (TALK, "Bright.")]
+    for at, (prompt, _) in enumerate(said):
+        answered(redis_client, f"t{at}", prompt, "Blue, I guess.", 40)
+    terminal.run("memories", "export", str(file), "--format", form)
+
+    there = terminal.json("memories", "import", str(file), "--pool", "poem")
+    new = terminal.json("memories", "import", str(file), "--pool", "other", "--new-pool")
+
+    assert there == {"imported": 2, "new": 0, "there": 2}
+    assert new == {"imported": 2, "new": 2, "there": 0}
+    assert memory.stats().by_pool == {"poem": 4, "other": 2}
+    others = list(memory.every(Where(pool="other")))
+    assert sorted((one.prompt, one.answer) for one in others) == sorted(said)
+    assert {one.score for one in others} == ({90, 95} if form == "preference" else {None})
+
+
+def test_an_import_says_how_many_lines_are_no_examples(
+    terminal: Terminal, tmp_path: Path, memory: MemoryClient
+) -> None:
+    turns = [{"role": "user", "content": "A bell"}, {"role": "assistant", "content": "Loud.", "weight": 0}]
+    file = tmp_path / "train.jsonl"
+    file.write_text(json.dumps({"messages": turns}) + "\n")
+    words = ("memories", "import", str(file), "--pool", "poem")
+
+    assert terminal.json(*words) == {"imported": 0, "new": 0, "there": 0, "left_out": 1}
+    assert "1 line left out: an answer with the weight 0" in " ".join(terminal.run(*words).stdout.split())
+    assert memory.stats().total == 4
 
 
 def test_training_data_are_chosen_by_status_score_and_worth(

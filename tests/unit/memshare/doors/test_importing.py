@@ -67,3 +67,34 @@ def test_a_line_without_a_submitter_is_of_who_brings_it_in(tokened: Tokened, mem
     ask(tokened("owner", "admin", pools=None), PAIR)
 
     assert in_pool(memory) == [("What has hands?", "owner")]
+
+
+def test_lines_are_read_as_the_command_line_reads_them(here: TestClient, memory: MemoryClient) -> None:
+    turns = [{"role": "user", "content": "What has keys?"}, {"role": "assistant", "content": "A piano."}]
+    poor = [turns[0], turns[1] | {"weight": 0}]
+
+    told = ask(here, {"messages": turns, "memory_id": "1c6f"}, {"messages": poor}, {**PAIR, "answer": "A clock.\u200b"})
+
+    assert (told["new"], told["left_out"]) == (2, 1)
+    assert ask(here, PAIR)["there"] == 1, "the same in another spelling"
+    assert in_pool(memory) == [("What has hands?", "anonymous"), ("What has keys?", "anonymous")]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"answer": "one", "answer": "two"}', "the key 'answer' stands 2 times"),
+        ({"messages": [], "tools": [{}]}, "tool calls are not taken"),
+        ({**PAIR, "answer": "x" * 20_001}, "20,001 characters; at most 20,000"),
+        ({**PAIR, "prompt": "\u200b"}, "prompt: it is empty"),
+    ],
+)
+def test_a_line_is_refused_with_its_number_and_the_true_reason(
+    here: TestClient, memory: MemoryClient, line: object, why: str
+) -> None:
+    [refused] = ask(here, PAIR, line, dry_run=True)["refused"]
+
+    assert refused["line"] == 2
+    assert why in refused["why"]
+    assert why in ask(here, PAIR, line)["detail"]
+    assert in_pool(memory) == []

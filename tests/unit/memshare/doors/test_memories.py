@@ -5,11 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
+import pytest
 import redis
 from fastapi.testclient import TestClient
 
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import LiftSums
+from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
 
 
@@ -171,3 +173,35 @@ def test_who_was_shown_a_memory_is_told_with_what_came_of_it(
     assert tokened("viewer", "recall").get(place).json()["total"] == 0
     assert tokened("curator", "recall", "curate").get(place).json()["total"] == 1
     assert tokened("other", "recall", pools=("poem",)).get(place).status_code == 404
+
+
+UNSEEN = "\u200b\u3164"
+
+
+@pytest.mark.parametrize("field", ["prompt", "answer"])
+def test_a_text_that_shows_nothing_or_is_too_long_comes_in_by_no_door(
+    here: TestClient, memory: MemoryClient, field: str
+) -> None:
+    kept = added(here, "A pier has piles.", prompt="What is a pier?", new_pool=True)
+    version = {"If-Match": here.get(f"/v1/memories/{kept['id']}").headers["etag"]}
+    pair = {"prompt": "What is a quay?", "answer": "A wall."}
+
+    for text, status, why in ((UNSEEN, 422, "empty"), ("x" * 20_001, 413, "20,001 characters; at most 20,000")):
+        told = [
+            here.post("/v1/memories", json={"pool": "logic", **pair, field: text}),
+            here.patch(f"/v1/memories/{kept['id']}", json={field: text}, headers=version),
+            here.post("/v1/pairs", json={"agent": "logic", **pair, field: text}),
+        ]
+        if field == "prompt":
+            told.append(here.post("/v1/tasks", json={"agent": "logic", "prompt": text}))
+        assert [one.status_code for one in told] == [status] * len(told), [one.text for one in told]
+        assert all(why in one.text for one in told)
+    assert [one.answer for one in memory.every(Where())] == ["A pier has piles."]
+
+
+def test_a_memory_in_another_spelling_is_the_one_that_there_is(here: TestClient) -> None:
+    first = added(here, "Au sud de N\u00eemes.", prompt="O\u00f9?", new_pool=True)
+
+    again = added(here, "Au sud de Ni\u0302mes.\u200b", prompt="Ou\u0300?")
+
+    assert again == first

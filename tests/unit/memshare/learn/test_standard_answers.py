@@ -52,7 +52,7 @@ def test_a_line_says_its_agent_and_kind_or_the_options_do_and_each_line_counts_o
         ({"answer": "x", "agent": "poem", "kind": "haiku"}, "agent 'poem' has no kind 'haiku'; it has limerick"),
         ({"answer": " ", "agent": "poem"}, "the line: answer: it is empty"),
         ({"agent": "poem"}, "the line: 'answer' is missing"),
-        ({"answer": "x" * 21, "agent": "poem"}, "the answer has 21 characters; at most 20 are taken"),
+        ({"answer": "x" * 21, "agent": "poem"}, "The answer has 21 characters; at most 20 are taken"),
         ({"answer": "x", "agent": "poem", "colour": 1}, "the line: colour: Extra inputs are not permitted"),
         ({"answer": "x", "agent": "poem", "prompt": "y"}, "it has its prompt: `memshare seed` takes pairs"),
         ("{", "no JSON"),

@@ -36,6 +36,14 @@ def test_what_helps_a_question_is_no_negative_of_it_whichever_of_the_two_was_ask
     assert masked == {("tea", "fog"), ("fog", "fog"), ("tea", "tea")}
 
 
+def test_what_helps_a_question_is_no_negative_of_it_in_another_spelling_either() -> None:
+    other = TextLesson("th\u00e9", ("MOSS\u200b",), (True,))
+
+    (batch,) = batches([TextLesson("the\u0301", ("moss",), (True,)), other], 1, seed=1)
+
+    assert [sum(marks) for marks in batch.other_positives] == [1, 1]
+
+
 def test_all_lessons_come_once_before_one_comes_again() -> None:
     lessons = many(3 * QUESTIONS)
 

@@ -18,6 +18,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 def test_an_answer_earns_the_share_of_the_texts_that_it_contains() -> None:
     assert contains("", "The Tide is high.", texts=["tide", "HIGH", "moon", "sun"]) == 0.5
     assert contains("", "The tide.", texts=["tide"]) == 1
+    assert contains("", "N\u00ee\u00admes.", texts=["Ni\u0302mes"]) == 1, "in whatever spelling"
 
 
 @pytest.mark.parametrize(("answer", "fits"), [(" 2026-11-23\n", True), ("On 2026-11-23", False), ("", False)])
