@@ -51,6 +51,14 @@ class Bands(TomlForm):
         return Bands(**{name: f"{ranges[name]}: {text}"[:LONGEST] for name, text in self})
 
 
+PLAIN_BANDS = Bands(
+    full="all that the description asks for",
+    most="most of it, with small faults",
+    part="a part of it, with great faults",
+    none="nothing of it, or another thing",
+)
+
+
 def band_points(points: int) -> dict[str, str]:
     """The points of each band of a criterion: 25 points are 25, 15–24, 5–14 and 0–4 (INMS, arXiv 2404.09982).
 
@@ -123,6 +131,10 @@ class Criterion(TomlForm):
             return self.description
         bands = " ".join(f"{name.capitalize()}: {text}" for name, text in self.bands)
         return f"{self.description} {bands}"
+
+    def banded(self) -> Bands:
+        """The bands with the points that each is worth; plain ones where there are none."""
+        return (self.bands or PLAIN_BANDS).with_points(self.points)
 
     @property
     def graded_by(self) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+from memshare_broker.errors import MemshareError
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm import quoting
@@ -34,6 +35,12 @@ words that were written.
 
 Reply with the ranges alone, as JSON."""
 
+AGAIN = """\
+A grader was unsure of this pair. So choose for each criterion the band that fits the answer best, and give the range \
+of marks within that band, no wider."""
+
+UNSURE = 0.5  # share of the points from which on ranges that are wider say nothing
+
 PROGRAM = "program"  # in place of the model's name, where checks alone have graded
 
 
@@ -43,6 +50,16 @@ class PairToGrade(NamedTuple):
     kind: str | None
     prompt: str
     answer: str
+
+
+class UnsureGrade(MemshareError):
+    """A model gave ranges that say nothing, twice."""
+
+    def __init__(self, model: str, low: float, high: float, points: float) -> None:
+        super().__init__(
+            f"{model} gave {low:g} to {high:g} of {points:g} points, also with the bands spelled out: it is unsure, "
+            "and the middle would be chance"
+        )
 
 
 class Marks(ReplyForm):
@@ -60,16 +77,24 @@ class Marks(ReplyForm):
         return self
 
 
-def grade(chat: Chat, rubric: Rubric, threshold: float, pair: PairToGrade, votes: int) -> Score:
+def grade(
+    chat: Chat,
+    rubric: Rubric,
+    threshold: float,
+    pair: PairToGrade,
+    votes: int,
+    noted: Callable[[bool], None] = lambda _: None,
+) -> Score:
     """The score of a pair, by the criteria that apply to its kind; the mean of `votes` gradings.
 
-    The model is not asked where each of these criteria has a check. Raises `GiveUp` when a check gives no share,
-    `TryAgain` when the model's ranges do not fit twice in a row, and whatever the model raises.
+    The model is not asked where each of these criteria has a check. A model that is unsure, which `noted` is told of
+    each grading, is asked once more with bands. Raises `UnsureGrade` where it is so again, `GiveUp` when a check gives
+    no share, `DoesNotFit` when the model's ranges do not fit twice in a row, and whatever the model raises.
     """
     criteria = rubric.for_kind(pair.kind)
     checked = {one.name: _checked(rubric, one, pair) for one in criteria if one.check is not None}
     judged = tuple(one for one in criteria if one.check is None)
-    replies = _votes(chat, rubric, judged, pair, votes) if judged else []
+    replies = _votes(chat, rubric, judged, pair, votes, noted) if judged else []
 
     gradings = [_ranges(reply.value) for reply in replies] or [{}]
     scores = mean([scale(criteria, checked | ranges) for ranges in gradings])
@@ -97,12 +122,25 @@ def _checked(rubric: Rubric, criterion: Criterion, pair: PairToGrade) -> Range:
 
 
 def _votes(
-    chat: Chat, rubric: Rubric, criteria: tuple[Criterion, ...], pair: PairToGrade, votes: int
+    chat: Chat,
+    rubric: Rubric,
+    criteria: tuple[Criterion, ...],
+    pair: PairToGrade,
+    votes: int,
+    noted: Callable[[bool], None],
 ) -> list[Structured[BaseModel]]:
-    turns, schema = conversation(rubric, criteria, pair), ranges_schema(criteria)
+    schema, points = ranges_schema(criteria), sum(one.points for one in criteria)
 
     def vote(_: int) -> Structured[BaseModel]:
-        return ask(chat, turns, schema)
+        first = ask(chat, conversation(rubric, criteria, pair), schema)
+        is_unsure = _is_unsure(first.value, points)
+        noted(is_unsure)
+        if not is_unsure:
+            return first
+        again = ask(chat, conversation(rubric, criteria, pair, banded=True), schema)
+        if _is_unsure(again.value, points):
+            raise UnsureGrade(again.model, *_sums(again.value), points)
+        return Structured(again.value, again.model, first.usage + again.usage)
 
     if votes == 1:
         return [vote(0)]
@@ -110,13 +148,31 @@ def _votes(
         return list(threads.map(vote, range(votes)))
 
 
-def conversation(rubric: Rubric, criteria: Sequence[Criterion], pair: PairToGrade) -> tuple[Turn, Turn]:
-    """The instructions, and the pair with its criteria as one JSON document, where it is quoted."""
-    document = {
-        "criteria": {one.name: [one.points, one.explanation] for one in criteria},
-        **pair._asdict(),
-    }
-    return quoting.conversation(INSTRUCTIONS.format(domain=rubric.domain), document)
+def _is_unsure(value: BaseModel, points: float) -> bool:
+    """Whether ranges are so wide, all together, that they say nothing."""
+    low, high = _sums(value)
+    return high - low > UNSURE * points
+
+
+def _sums(value: BaseModel) -> tuple[float, float]:
+    """The lowest and the highest mark that ranges leave open."""
+    ranges = _ranges(value).values()
+    return sum(one.low for one in ranges), sum(one.high for one in ranges)
+
+
+def conversation(
+    rubric: Rubric, criteria: Sequence[Criterion], pair: PairToGrade, *, banded: bool = False
+) -> tuple[Turn, Turn]:
+    """The instructions, and the pair with its criteria as one JSON document, where it is quoted.
+
+    With `banded`, each criterion has its bands with the points that they are worth.
+    """
+    explained = {one.name: [one.points, one.explanation] for one in criteria}
+    if banded:
+        explained = {one.name: [one.points, one.description, one.banded().model_dump()] for one in criteria}
+    instructions = INSTRUCTIONS.format(domain=rubric.domain)
+    again = f"{instructions}\n\n{AGAIN}" if banded else instructions
+    return quoting.conversation(again, {"criteria": explained, **pair._asdict()})
 
 
 @lru_cache(maxsize=128)

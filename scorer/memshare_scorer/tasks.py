@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import random
 import threading
@@ -33,7 +34,7 @@ from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
 from memshare_scorer.contradiction import compare
-from memshare_scorer.grading import PairToGrade, grade, is_checked
+from memshare_scorer.grading import PairToGrade, UnsureGrade, grade, is_checked
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
 
@@ -81,6 +82,8 @@ class ScoreStage:
     agents: KnownAgents = field(default_factory=KnownAgents)
     """Of which each pair from outside stands as the answer of one."""
     places: Places = field(default_factory=lambda: Places(32))
+    note_unsure: Callable[[str, str, bool], None] = lambda _model, _rubric, _unsure: None
+    """Is told of each grading by a model whether it was unsure, with the model and the rubric."""
 
     def offer(self, journey: str, pair: OfferedPair) -> Outcome:
         """Grade a pair that no agent of memshare answered; its submitter pays for it."""
@@ -100,7 +103,10 @@ class ScoreStage:
             )
         if not has_model(self.chat) and not is_checked(rubric, task.kind):
             return _not_graded(rubric, task)
-        return Outcome(self._grade(journey, task, rubric), ended="tried")
+        try:
+            return Outcome(self._grade(journey, task, rubric), ended="tried")
+        except UnsureGrade as error:
+            return _ungraded(task, str(error))
 
     def run(self, journey: str, task: AnsweredTask, *, letter: str | None = None) -> Outcome:
         """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved.
@@ -119,7 +125,10 @@ class ScoreStage:
             )
         if not has_model(self.chat) and not is_checked(rubric, task.kind):
             return _not_graded(rubric, task)
-        score = self._grade(journey, task, rubric)
+        try:
+            score = self._grade(journey, task, rubric)
+        except UnsureGrade as error:
+            return _ungraded(task, str(error))
         graded = GradedTask(task=task, score=score)
         of = {"agent": task.agent, "kind": task.kind or ""}
         counted = (
@@ -133,7 +142,8 @@ class ScoreStage:
         pair = PairToGrade(task.kind, task.prompt, task.answer)
         place = nullcontext() if is_checked(rubric, task.kind) else self.places.take()
         with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
-            score = grade(chat, rubric, threshold, pair, votes=self.votes)
+            noted = functools.partial(self.note_unsure, self.chat.name, rubric.name)
+            score = grade(chat, rubric, threshold, pair, self.votes, noted)
         verdict = "accepted" if score.accepted else "not accepted"
         about = ids(task_id=journey, agent=task.agent, kind=task.kind)
         log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)
@@ -144,7 +154,12 @@ def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:
     reason = f"no model, and rubric {rubric.name!r} has criteria that no program checks. {NONE_SET}"
     if task.seed:
         raise NoModelSet(f"Not graded: {reason}")
-    log.info("Not graded: there is no model.", extra=ids(task_id=task.journey, agent=task.agent, kind=task.kind))
+    return _ungraded(task, reason)
+
+
+def _ungraded(task: AnsweredTask, reason: str) -> Outcome:
+    """The end of a pair that nobody can grade."""
+    log.info("Not graded: %s", reason, extra=ids(task_id=task.journey, agent=task.agent, kind=task.kind))
     settlement = Settlement(memory_id=None, outcome="not graded", reason=reason)
     return Outcome(settlement, ended="not graded", kept={"outcome": settlement.outcome})
 

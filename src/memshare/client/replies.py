@@ -119,6 +119,7 @@ class RubricReply(Message):
     approved: bool
     threshold: float | Literal["mean-of-seeds"]
     criteria: tuple[CriterionReply, ...]
+    doubts: tuple[str, ...] = Field(default=(), description="why a model cannot grade by it, where it is often unsure")
 
 
 class StatsReply(Message):
@@ -168,4 +169,5 @@ class StatusReply(Message):
     queues: tuple[QueueReply, ...]
     workers: tuple[WorkerReply, ...]
     failed_tries: dict[str, int] = Field(description="how many tries failed, ever, by reason")
+    doubts: tuple[str, ...] = Field(default=(), description="models that are often unsure when they grade")
     dead_letters: int

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.wire.messages import Usage
 from memshare_llm.providers.strict_schema import strict_schema
-from memshare_scorer.grading import PairToGrade, grade, ranges_schema
+from memshare_scorer.grading import PairToGrade, UnsureGrade, grade, ranges_schema
 from memshare_scorer.rubric import Rubric, find_rubric
 from tests.support.scripted_chat import ScriptedChat
 
@@ -129,6 +130,38 @@ def test_ranges_that_do_not_fit_twice_for_the_same_reason_are_given_up() -> None
 def test_ranges_that_do_not_fit_for_two_reasons_are_tried_again_later() -> None:
     with pytest.raises(TryAgain, match="Invalid JSON"):
         grade(ScriptedChat(ranges((48, 40), (16, 20)), "40 of 60"), RUBRIC, 81, SALAD, votes=1)
+
+
+def test_a_grade_that_says_nothing_is_asked_for_once_more_with_the_bands() -> None:
+    chat = ScriptedChat(ranges((0, 60), (0, 20)), ranges((40, 48), (16, 20)))
+    noted: list[bool] = []
+
+    score = grade(chat, RUBRIC, 81, SALAD, votes=1, noted=noted.append)
+
+    assert score.criteria["taste"].low == 40 * 100 / 80
+    assert score.usage == Usage(prompt_tokens=20, completion_tokens=10)
+    assert noted == [True]
+    first, second = (json.loads(turns[-1].content)["criteria"]["taste"] for turns in chat.conversations)
+    assert len(first) == 2
+    assert second[2]["full"].startswith("60: ")
+    assert second[2]["most"].startswith("36–59: ")
+    assert "within that band" in chat.conversations[1][0].content
+
+
+def test_a_model_that_is_unsure_twice_gives_no_grade() -> None:
+    with pytest.raises(UnsureGrade, match="gave 10 to 70 of 80 points"):
+        grade(ScriptedChat(*[ranges((10, 60), (0, 10))] * 2), RUBRIC, 81, SALAD, votes=1)
+
+
+@pytest.mark.parametrize(("taste", "unsure"), [((0, 20), False), ((0, 20.5), True)])
+def test_ranges_are_too_wide_by_more_than_half_of_all_points(taste: tuple[float, float], unsure: bool) -> None:
+    noted: list[bool] = []
+    marks = ranges(taste, (0, 20))
+
+    with suppress(UnsureGrade):
+        grade(ScriptedChat(marks, marks), RUBRIC, 81, SALAD, votes=1, noted=noted.append)
+
+    assert noted == [unsure]
 
 
 def test_several_votes_give_their_mean_and_the_tokens_of_all() -> None:

@@ -28,7 +28,7 @@ def pair(**more: Any) -> OfferedPair:
 
 
 def scoring(agents: KnownAgents) -> ScoreStage:
-    marks = {one.name: {"low": 0, "high": one.points} for one in find_rubric("plan", None).for_kind("travel")}
+    marks = {one.name: {"low": 0, "high": one.points / 2} for one in find_rubric("plan", None).for_kind("travel")}
     return ScoreStage(ScriptedChat(marks), None, 1, lambda _: None, agents=agents)
 
 

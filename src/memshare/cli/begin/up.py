@@ -25,10 +25,12 @@ from memshare.operate.preflight import check, unapproved
 from memshare.operate.served_models import try_models
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, print_json, styled
+from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
 from memshare_broker.settings import OFFLINE, load_settings
 from memshare_broker.steady_thread import repeat, steady_thread
 from memshare_llm.no_model import HOW_TO_SET
+from memshare_scorer.unsure_grades import UnsureGrades
 
 REFRESH = 1.0  # seconds
 LASTS = 60.0  # seconds without it, after which a trouble is another one
@@ -161,19 +163,21 @@ class _Troubles:
 
     def __init__(self, client: Client, *, as_json: bool = False) -> None:
         self._client, self._as_json = client, as_json
+        self._redis = connect(client.settings.redis)
         self._said: dict[str, float] = {}
 
     def tell(self) -> Counter[str]:
         """Say what is new; returns how many messages of each queue wait beside it."""
         parked = self._client.ledger.parked.all()
         reasons = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
+        reasons |= dict.fromkeys(map(str, UnsureGrades(self._redis).doubts()), 0)
         for why, number in reasons.items():
             if why in self._said:
                 continue
             if self._as_json:
                 print_json({"waiting": number, "why": why})
             else:
-                console.print(styled(("Tasks wait", "yellow"), f" ({number} now): {why}"))
+                console.print(styled((f"{number} wait: " if number else "", "yellow"), why))
         now = time.monotonic()
         self._said = {why: at for why, at in self._said.items() if now - at < LASTS} | dict.fromkeys(reasons, now)
         return Counter(one.queue for one in parked)

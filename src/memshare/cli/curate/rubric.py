@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
 import typer
+from redis.exceptions import RedisError
 from rich.console import Console
 
 from memshare.cli.options import ANONYMOUS, By, Json, Yes, login_name
 from memshare.terminal.consent import require_consent
 from memshare.terminal.console import console, errors, print_json, table
 from memshare.terminal.progress import progress_bar
+from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import load_settings
+from memshare_broker.settings import Settings, load_settings
 from memshare_llm.models import open_chat
 from memshare_llm.no_model import require_model
 from memshare_scorer import draft as drafting
 from memshare_scorer import rubric_file
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
+from memshare_scorer.unsure_grades import UnsureGrades
 
 app = typer.Typer(
     help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False
@@ -36,11 +40,15 @@ def show(
 
     Example: memshare rubric show poem
     """
-    rubric = find_rubric(name, load_settings().agents_dir)
+    settings = load_settings()
+    rubric = find_rubric(name, settings.agents_dir)
+    doubts = _doubts(settings, name)
     if as_json:
-        print_json(_plain(rubric))
-    else:
-        _print(rubric)
+        print_json(_plain(rubric) | {"doubts": doubts})
+        return
+    _print(rubric)
+    for one in doubts:
+        console.print(one, style="yellow")
 
 
 @app.command()
@@ -125,6 +133,15 @@ def withdraw(
         f"Nothing is graded by {file} any more. Answers that come to be graded are given up. To go on: "
         f"memshare rubric approve {quote(str(file))}, then memshare dead retry --reason rubric"
     )
+
+
+def _doubts(settings: Settings, name: str) -> list[str]:
+    """Models that cannot grade by a rubric, as far as this deployment knows; none where it does not run."""
+    try:
+        with closing(connect(settings.redis, tries=1)) as client:
+            return [str(one) for one in UnsureGrades(client).doubts(name)]
+    except RedisError:
+        return []
 
 
 def _plain(rubric: Rubric) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Path
@@ -31,6 +32,7 @@ from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_memory.recall.lift import lifts
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
+from memshare_scorer.unsure_grades import Doubt, UnsureGrades
 
 RubricName = Annotated[str, Path(min_length=1, max_length=200)]
 AgentName = Annotated[str, Path(min_length=1, max_length=200)]
@@ -84,7 +86,9 @@ def rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
     """The rubrics by which the answers of these agents are graded, by name; for who sees all pools, every rubric."""
     seen = {card.rubric for card in backend.cards().values() if caller.sees(card.pool)}
     found = all_rubrics(backend.settings.agents_dir)
-    return [_rubric(one) for name, one in sorted(found.items()) if caller.pools is None or name in seen]
+    with backend.reaching():
+        doubts = UnsureGrades(backend.redis).doubts()
+    return [_rubric(one, doubts) for name, one in sorted(found.items()) if caller.pools is None or name in seen]
 
 
 @serves(Sharing.rubric)
@@ -157,7 +161,7 @@ def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
     return StatsReply(memories=sum(by_pool.values()), by_pool=by_pool, lift=lift, open=seen)
 
 
-def _rubric(rubric: Rubric) -> RubricReply:
+def _rubric(rubric: Rubric, doubts: Sequence[Doubt] = ()) -> RubricReply:
     criteria = tuple(
         CriterionReply(
             name=one.name,
@@ -170,4 +174,5 @@ def _rubric(rubric: Rubric) -> RubricReply:
     return RubricReply(
         name=rubric.name, domain=rubric.domain, version=rubric.version, approved=rubric.approved,
         threshold=rubric.threshold, criteria=criteria,
+        doubts=tuple(str(one) for one in doubts if one.rubric == rubric.name),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from memshare_broker.delivery.entry import Parked
 from memshare_broker.delivery.keys import PACE, open_key, since_key
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
+from memshare_scorer.unsure_grades import UnsureGrades
 
 
 @serves(Sharing.status)
@@ -32,6 +33,7 @@ def status(backend: BackendNow, caller: CallerNow) -> StatusReply:
         graded, accepted = _graded(backend, set(cards))
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
+        doubts = tuple(map(str, UnsureGrades(backend.redis).doubts())) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
         scorer_models=tuple(sorted({one.scorer_model for one in workers if one.scorer_model})),
@@ -41,6 +43,7 @@ def status(backend: BackendNow, caller: CallerNow) -> StatusReply:
         queues=tuple(queues),
         workers=tuple(_worker(one) for one in workers) if caller.pools is None else (),
         failed_tries=failed,
+        doubts=doubts,
         dead_letters=letters,
     )
 
