@@ -13,10 +13,11 @@ from celery import Celery
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.extractions import Extracted, ExtractTask
 from memshare_concepts.extraction import EXAMPLES, extract, fit_together, stored
-from memshare_llm.batches import Batches, shares
+from memshare_llm.batches import TOO_MUCH, Batches, shares
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer
 from memshare_llm.no_model import has_model
@@ -45,7 +46,8 @@ class Extracting:
     def run(self, journey: str, task: ExtractTask) -> Outcome:
         """Ask for the concepts of a memory as it is now, with those that wait for theirs; or wait itself.
 
-        One that is gone, or has some, is not asked about, and without a model none is.
+        One that is gone, or has some, is not asked about, and without a model none is. What is too much for the model
+        is left out.
         """
         nothing = Extracted(journey=journey, pool=task.pool, memory_id=task.memory_id)
         if not has_model(self.chat):
@@ -57,7 +59,14 @@ class Extracting:
         extracted = self.batches.said(journey)
         if extracted is None:
             self.check_caps(task.agent, task.submitter)
-            extracted = self.batches.ask(task, partial(self._ask, found[0]))
+            try:
+                extracted = self.batches.ask(task, partial(self._ask, found[0]))
+            except (TryAgain, GiveUp) as error:
+                if error.reason not in TOO_MUCH:
+                    raise
+                about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
+                log.warning("Its concepts were not named: %s", error, extra=about)
+                return Outcome(nothing, ended="not named")
         log.info("Named its concepts.", extra=ids(task_id=journey, memory_id=task.memory_id, pool=task.pool))
         return Outcome(extracted, NOTE_CONCEPTS.next(extracted), "named")
 

@@ -23,7 +23,8 @@ HOLD = "batch "  # begins what holds back a message that waits for others
 KEPT_SECONDS = 3_600  # longer than a message takes to come back
 LOOK_AGAIN = 2.0  # seconds
 DAY = 86_400  # seconds
-TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})  # reasons why fewer may do
+TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
+"""Reasons why fewer in a call may do. A call for one alone that fails so is not made again: nobody waits for it."""
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
 _ASKING, _ALONE = "asking ", "alone"
 """What stands in place of what was said: with the message that asks, and since when the task waits; and where each has
@@ -109,8 +110,8 @@ class Batches(Generic[T, R]):
                 raise
             half = self._halve(len(tasks))
             if error.reason == "time-out":
-                raise
-            return call(tasks[:half])
+                raise NotYet(f"So many in one call are too much: from now on {half}.", 1.0, HOLD) from error
+            return self._ask(waited[:half], call)
 
     def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""

@@ -10,13 +10,14 @@ import redis
 
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, NextMessage
 from memshare_broker.delivery.stage import Outcome
+from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
 from memshare_broker.wire.comparisons import ComparedPairs, CompareTask, Said
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_broker.wire.messages import PaidTask
+from memshare_llm.batches import TOO_MUCH
 from memshare_llm.no_model import NoModelSet
-from memshare_llm.structured import DoesNotFit
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learning.learner import Learner, Taught
 from memshare_trainer.lessons.lesson_log import LessonLog
@@ -55,7 +56,9 @@ class LearnStage:
             return Taught(journey, task, Lesson(outcome="no update", reason="it brings evidence alone"))
         try:
             labels = self._labeller.label(task)
-        except (DoesNotFit, NoModelSet) as error:
+        except (TryAgain, GiveUp) as error:
+            if error.reason not in TOO_MUCH and not isinstance(error, NoModelSet):
+                raise
             return Taught(journey, task, Lesson(outcome="no update", reason=f"there are no labels: {error}"))
         helping = sum(label < UNDECIDED for label in labels.values)
         misleading = sum(label > UNDECIDED for label in labels.values)

@@ -20,7 +20,7 @@ from celery import Celery
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
-from memshare_broker.errors import BadInput, GiveUp, NotYet
+from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
 from memshare_broker.settings import PROMPT_LIMIT
@@ -29,7 +29,7 @@ from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTas
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
 from memshare_broker.wire.offers import OfferedPair
-from memshare_llm.batches import Batches
+from memshare_llm.batches import TOO_MUCH, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
@@ -176,15 +176,19 @@ class CompareStage:
     def run(self, journey: str, task: CompareTask) -> Outcome:
         """Ask which memories contradict the one, with those that wait for the same; or wait.
 
-        Without a model nothing is asked.
+        Without a model nothing is asked, and what is too much for the model is left out.
         """
-        if not has_model(self.chat):
-            nothing = Compared(
-                memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage()
-            )
-            return Outcome(nothing, ended="no model")
-        compared = self.batches.said(journey) or self.batches.ask(task, self._ask)
+        nothing = Compared(memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage())
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
+        if not has_model(self.chat):
+            return Outcome(nothing, ended="no model")
+        try:
+            compared = self.batches.said(journey) or self.batches.ask(task, self._ask)
+        except (TryAgain, GiveUp) as error:
+            if error.reason not in TOO_MUCH:
+                raise
+            log.warning("Not compared: %s", error, extra=about)
+            return Outcome(nothing, ended="not compared")
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
         others = tuple(other.id for other in task.others)

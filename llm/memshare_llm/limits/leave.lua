@@ -12,11 +12,12 @@ local now = time[1] + time[2] / 1e6
 local beside = math.max(before, redis.call('ZCARD', calls))
 redis.call('ZREM', calls, rank .. '\30' .. kind .. '\30' .. id)
 
+-- What nobody waits for, and takes too long even alone, is of no use either.
 local known = redis.call('HGET', fitted, kind) or '0 0 0'
 local misfits, retry_at, has_fitted = string.match(known, '(%S+) (%S+) (%S+)')
 if outcome == 'fit' and known ~= '0 0 1' then
   redis.call('HSET', fitted, kind, '0 0 1')
-elseif outcome == 'misfit' then
+elseif outcome == 'misfit' or (outcome == 'slow' and rank == '2' and beside == 1) then
   misfits = misfits + 1
   redis.call('HSET', fitted, kind, misfits .. ' ' .. (misfits >= most and now + again or 0) .. ' ' .. has_fitted)
 end

@@ -100,10 +100,6 @@ def named(worker: Extracting, task: ExtractTask) -> Extracted:
     return outcome.record
 
 
-def task_letter(tasks: Sequence[ExtractTask], task: ExtractTask) -> int:
-    return ord("a") + tasks.index(task)
-
-
 def wait(worker: Extracting, tasks: Sequence[ExtractTask]) -> list[float]:
     """For how many seconds each is told to wait."""
     seconds = []
@@ -202,19 +198,29 @@ def test_a_call_that_is_too_much_for_the_model_is_shared_by_half_as_many_from_th
     chat.most, chat.reason = 3, reason
     wait(make(), some[:-1])
 
-    tries = 0
-    for task in reversed(some):
-        done = False
-        while not done:
-            with suppress(TryAgain, GiveUp, NotYet):
-                tries += 1
-                done = named(make(wait=0), task).concepts["0"] == (f"Word{chr(task_letter(some, task))}",)
-            assert tries < 30
+    tries, left = 0, [*reversed(some)]
+    while left:
+        with suppress(NotYet):
+            tries += 1
+            assert named(make(wait=0), left[0]).concepts["0"] == (f"Word{'abcdefghij'[len(left) - 1]}",)
+            left.pop(0)
+        assert tries < 30
 
     sizes = [len(json.loads(turns[-1].content)["memories"]) for turns in chat.conversations]
-    assert sizes[:2] == [10, 5]
-    assert max(sizes[3:]) <= 2
-    assert len(sizes) <= 3 + 5, "ten, five, then two at a time"
+    assert sizes == [10, 5, *[2] * 5]
+
+
+@pytest.mark.parametrize("reason", ["time-out", "invalid reply", "too long"])
+def test_one_that_is_too_much_by_itself_is_left_out_and_not_asked_about_again(
+    reason: Reason, make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    (task,) = tasks("Owl")
+    chat.most, chat.reason = 0, reason
+
+    outcome = make(wait=0).run(task.journey, task)
+
+    assert (outcome.ended, outcome.following) == ("not named", None)
+    assert len(chat.conversations) == 1
 
 
 def test_another_model_is_asked_about_as_many_as_before(redis_client: redis.Redis, ledger: Ledger) -> None:

@@ -15,7 +15,7 @@ from memshare_broker.observe.metrics import read_field
 from memshare_broker.wire.comparisons import ComparedPairs, CompareTask
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_llm.no_model import NoModel
-from memshare_llm.structured import DoesNotFit
+from memshare_llm.structured import NeverFits
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.recall.standings import retriever_key
@@ -143,7 +143,7 @@ def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again
         def label(self, task: LessonTask) -> Labels:  # noqa: ARG002
             raise self.error
 
-    record = teach(trainer(redis_client, Broken(DoesNotFit("It did not fit."))), lesson(1))
+    record = teach(trainer(redis_client, Broken(NeverFits("It did not fit.", "invalid reply"))), lesson(1))
     assert (record.outcome, record.reason) == ("no update", "there are no labels: It did not fit.")
 
     with pytest.raises(TryAgain, match="busy"):

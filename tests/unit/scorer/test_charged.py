@@ -14,7 +14,7 @@ from tests.support.scripted_chat import ScriptedChat
 
 
 def test_every_vote_is_charged_to_the_agent_and_the_submitter_of_the_answer(redis_client: redis.Redis) -> None:
-    marks = {one.name: {"low": 0, "high": one.points} for one in find_rubric("plan", None).for_kind("travel")}
+    marks = {one.name: {"low": 0, "high": one.points / 2} for one in find_rubric("plan", None).for_kind("travel")}
     usage = UsageLog(redis_client)
 
     ScoreStage(
