@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick check format lint types contract bench evaluate faults soak deploy-test pictures docs clean
+.PHONY: help install demo test quick check format lint types contract bench real evaluate faults soak deploy-test pictures docs clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -59,8 +59,8 @@ contract: .venv/.installed-dev
 DATA ?= ../shared/data
 PEOPLE = $(wildcard $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl))
 
-# Every module with an option --json, but for those that need a Qdrant server, or texts of others.
-APART := cluster scale credibility knowledge
+# Every module with an option --json, but for those that need a Qdrant server, a model, or texts of others.
+APART := cluster scale credibility knowledge real
 WITH_JSON = $(shell grep -l Option..--json benchmarks/*.py benchmarks/*/__main__.py)
 BENCHMARKS = $(filter-out $(APART),$(notdir $(basename $(patsubst %/__main__.py,%,$(WITH_JSON)))))
 
@@ -72,6 +72,9 @@ bench: .venv/.installed-bench  ## Run every benchmark
 	  file=$(DATA)/$${one#*:}.jsonl; name=$${one%:*}; \
 	  if [ -f "$$file" ]; then $(BIN)/python -m benchmarks.$$name --data "$$file" || exit 1; \
 	  else echo "Left out: benchmarks.$$name, for there is no $$file. DATA=FOLDER names another folder."; fi; done
+
+real: .venv/.installed-bench  ## Use a real model for all that one is used for: MODEL_URL=http://HOST:PORT/v1 MODEL=NAME
+	$(BIN)/python -m benchmarks.real --url "$(MODEL_URL)" --model "$(MODEL)"
 
 OUT ?= evaluation
 ITEMS ?= 100

@@ -1,0 +1,315 @@
+"""All that a model is used for, with a real one: `python -m benchmarks.real --url http://HOST:PORT/v1 --model NAME`.
+
+`memshare up` with default settings has questions to the bundled library answered from an empty pool, which a program
+grades; then come poem, logic and plan, `learn`, `seed`, `rubric draft`, `answer`, `concepts ask`, and the reasoning
+agent on twenty questions. Grades, labels, comparisons and concepts come by themselves. It says by kind of call how many
+there were, what they took, and how many were of no use.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from benchmarks.report import print_figures
+from benchmarks.support.deployment import MEMSHARE
+from memshare.client.client import Client
+from memshare.client.journey import Journey
+from memshare.demo.play import read
+from memshare.demo.text_to_sql import LIBRARY, SqlQuestion, read_questions
+from memshare.terminal.console import errors
+from memshare_broker.errors import MemshareError
+from memshare_broker.observe.metrics import METRICS, read_field
+from memshare_broker.settings import Settings
+
+TOWN = Path(__file__).parents[2] / "src" / "memshare" / "evaluation" / "town"
+HABITS = """\
+Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first. Of \
+the first or the most, give the year or the number, too."""
+EACH = 3  # tasks of each of the agents that a model grades
+STALLED_AFTER = 1_800.0  # seconds in which nothing ends
+LOOK_EVERY = 2.0  # seconds
+
+Parts = ("library", "agents", "learn", "seed", "rubric", "questions", "answer", "reasoning")
+
+
+class Deployed(NamedTuple):
+    """A deployment that runs, and what its commands need."""
+
+    client: Client
+    environment: dict[str, str]
+    folder: Path
+
+    def command(self, *words: str, within: float = STALLED_AFTER) -> tuple[int, str]:
+        """Run a command of memshare; its exit status, and what it said."""
+        done = subprocess.run(
+            [MEMSHARE, *words], env=self.environment, capture_output=True, text=True, timeout=within, check=False
+        )
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def main(
+    url: Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, which ends with /v1.")],
+    model: Annotated[str, typer.Option(help="The model's name there.")],
+    tasks: Annotated[int, typer.Option(min=1, max=800, help="Questions to the library.")] = 150,
+    part: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(Parts)}. [default: all]")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to which each answer is added as it comes.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
+) -> None:
+    """Run the parts one after the other, and print what the calls of each kind took."""
+    parts = part or list(Parts)
+    figures: dict[str, Any] = {"model": model}
+    with _deployed(url, model) as deployed, _saving(out) as save:
+        for name in parts:
+            began = time.monotonic()
+            errors.print(f"{name} …")
+            for key, value in PARTS[name](deployed, tasks, save).items():
+                figures[f"{name}: {key}"] = value
+            figures[f"{name}: seconds"] = round(time.monotonic() - began)
+        errors.print("what nobody waits for …")
+        figures["idle after, s"] = _until_idle(deployed.client)
+        letters = Counter(letter.reason for letter in deployed.client.dead_letters.all())
+        figures["dead letters"] = sum(letters.values())
+        figures |= {f"dead letters, {reason}": number for reason, number in letters.items()}
+        figures |= by_lane(_metrics(deployed.client))
+        figures |= {"ended without their purpose": _left_out(_metrics(deployed.client))}
+    print_figures(f"All that a model is used for: {model}", figures, as_json=as_json)
+
+
+def _library(deployed: Deployed, tasks: int, save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    """Questions to the library from an empty pool, one after the other as they come from a queue."""
+    asked = library_questions(tasks)
+    submitted = {deployed.client.submit("sql", one.text, submitter="ada").id: one for one in asked}
+    ended = _ended(deployed.client, list(submitted), save)
+    right = [one.score is not None and one.score.accepted for one in ended]
+    half = len(right) // 2
+    return {
+        "asked": len(ended),
+        "graded": sum(one.score is not None for one in ended),
+        "right, first half": sum(right[:half]) / max(half, 1),
+        "right, second half": sum(right[half:]) / max(len(right) - half, 1),
+        "seconds an answer, median": median([one.seconds or 0.0 for one in ended] or [0.0]),
+    }
+
+
+def _agents(deployed: Deployed, _tasks: int, save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    """Bundled tasks of three agents, which the model grades itself."""
+    tasks = [one for one in read("tasks.jsonl") if one["agent"] in ("poem", "logic", "plan")]
+    chosen = [one for name in ("poem", "logic", "plan") for one in [t for t in tasks if t["agent"] == name][:EACH]]
+    ids = [deployed.client.submit(one["agent"], one["prompt"], kind=one["kind"]).id for one in chosen]
+    ended = _ended(deployed.client, ids, save)
+    return {
+        "asked": len(ended),
+        "graded": sum(one.score is not None for one in ended),
+        "accepted": sum(one.score is not None and one.score.accepted for one in ended),
+        "not graded": sum(one.outcome == "not graded" for one in ended),
+    }
+
+
+def _learn(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    return _bring_in(deployed, "learn", lambda one: {"answer": one["answer"]})
+
+
+def _seed(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    return _bring_in(deployed, "seed", lambda one: {"prompt": one["prompt"], "answer": one["answer"]})
+
+
+def _bring_in(deployed: Deployed, how: str, line: Callable[[Mapping[str, Any]], object]) -> dict[str, Any]:
+    seeds = [one for one in read("seeds.jsonl") if one["agent"] == "logic"][:EACH]
+    file = deployed.folder / f"{how}.jsonl"
+    file.write_text("".join(json.dumps(line(one)) + "\n" for one in seeds), "utf-8")
+    code, said = deployed.command(how, str(file), "--agent", "logic", "--kind", "riddle")
+    return {"exit status": code} | ({"said": said[-300:]} if code else {})
+
+
+def _rubric(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    file = deployed.folder / "agents" / "recipe.rubric.toml"
+    code, said = deployed.command("rubric", "draft", "Short recipes for two", "--sets", "1", "--out", str(file))
+    return {"exit status": code} | ({"said": said[-300:]} if code else {})
+
+
+def _questions(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    code, said = deployed.command("concepts", "ask", "--pool", "library", "--topic", "books", "--count", "3")
+    return {"exit status": code} | ({"said": said[-300:]} if code else {})
+
+
+def _answer(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    code, said = deployed.command("answer", "Which table has the books' titles?", "--pool", "library")
+    return {"exit status": code} | ({"said": said[-300:]} if code else {})
+
+
+def _reasoning(deployed: Deployed, _tasks: int, save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    """Twenty questions on the documents of a fictional town, in steps."""
+    lines = [json.loads(line) for line in (TOWN / "questions.jsonl").read_text("utf-8").splitlines()]
+    wanted = {deployed.client.submit("reasoning", one["prompt"]).id: one["answer"] for one in lines}
+    ended = _ended(deployed.client, list(wanted), save)
+    return {
+        "asked": len(ended),
+        "right": sum(wanted[one.task_id].casefold() in (one.answer or "").casefold() for one in ended),
+        "verified": sum(one.verified is True for one in ended),
+        "steps, mean": sum(len(one.steps) for one in ended) / max(len(ended), 1),
+    }
+
+
+PARTS: Mapping[str, Callable[[Deployed, int, Callable[[Mapping[str, Any]], None]], dict[str, Any]]] = {
+    "library": _library,
+    "agents": _agents,
+    "learn": _learn,
+    "seed": _seed,
+    "rubric": _rubric,
+    "questions": _questions,
+    "answer": _answer,
+    "reasoning": _reasoning,
+}
+
+
+def library_questions(count: int) -> list[SqlQuestion]:
+    """Questions of the library, in an order that is always the same and mixes them."""
+    import random
+
+    every = read_questions().of("train")
+    random.Random(1).shuffle(every)
+    return every[:count]
+
+
+def library_agent(folder: Path) -> None:
+    """Write the agent of the library with the schema in its instructions, its rubric, and what that needs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = (LIBRARY / "library.sql").read_text("utf-8")
+    tables = "\n".join(part.strip() + ";" for part in script.split(";") if "CREATE TABLE" in part)
+    agent = (LIBRARY / "sql.toml").read_text("utf-8")
+    told = agent.replace('from their queries."""', f'from their queries.\n{HABITS}\n\n{tables}"""')
+    assert told != agent
+    (folder / "sql.toml").write_text(told, "utf-8")
+    (folder / "sql.rubric.toml").write_text((LIBRARY / "sql.rubric.toml").read_text("utf-8"), "utf-8")
+    (folder / "library.sql").write_text(script, "utf-8")
+    lines = [json.dumps({"prompt": one.text, "answer": one.sql}) for one in read_questions().every]
+    (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+@contextmanager
+def _deployed(url: str, model: str) -> Iterator[Deployed]:
+    with tempfile.TemporaryDirectory(prefix="memshare-real-") as temporary:
+        folder = Path(temporary)
+        library_agent(folder / "agents")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
+            "MEMSHARE_DATA": str(folder / "data"),
+            "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
+            "MEMSHARE_DOCUMENTS": str(TOWN / "documents"),
+            "MEMSHARE_MODEL": f"openai:{model}",
+            "OPENAI_BASE_URL": url,
+            "OPENAI_API_KEY": os.environ.get("OPENAI_API_KEY", "none"),
+        }
+        with (folder / "up.log").open("w+") as log:
+            command = [MEMSHARE, "up", "--flower-port", "0", "--port", "0", "--json"]
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+            assert process.stdout is not None
+            try:
+                if not process.stdout.readline():
+                    raise SystemExit(f"memshare up did not start: {(folder / 'up.log').read_text()[-2000:]}")
+                settings = Settings(data=folder / "data", agents_dir=folder / "agents", model=f"openai:{model}")
+                with Client(settings) as client:
+                    yield Deployed(client, environment, folder)
+            finally:
+                process.terminate()
+                process.wait(180)
+                process.stdout.close()
+
+
+@contextmanager
+def _saving(out: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    if out is None:
+        yield lambda _: None
+        return
+    with out.open("a", encoding="utf-8") as file:
+
+        def save(line: Mapping[str, Any]) -> None:
+            file.write(json.dumps(line, default=str) + "\n")
+            file.flush()
+
+        yield save
+
+
+def _ended(client: Client, ids: Sequence[str], save: Callable[[Mapping[str, Any]], None]) -> list[Journey]:
+    """The journeys in their order, each once it was settled, given up or could not be graded."""
+    found: dict[str, Journey] = {}
+    last = time.monotonic()
+    while len(found) < len(ids):
+        for one in ids:
+            if one not in found and _is_over(journey := client.journey(one)):
+                found[one], last = journey, time.monotonic()
+                save(journey.model_dump(mode="json", exclude={"prompt"}))
+        if time.monotonic() - last > STALLED_AFTER:
+            raise MemshareError(f"Nothing has ended for {STALLED_AFTER:.0f} s: {client.ledger.open_messages()}")
+        time.sleep(LOOK_EVERY)
+    return [found[one] for one in ids]
+
+
+def _is_over(journey: Journey) -> bool:
+    return journey.ended or journey.outcome is not None
+
+
+def _until_idle(client: Client) -> int | str:
+    """Seconds until no message is open any more."""
+    began = time.monotonic()
+    while opened := {queue: number for queue, number in client.ledger.open_messages().items() if number}:
+        if time.monotonic() - began > STALLED_AFTER:
+            return f"not within {STALLED_AFTER:.0f} s: {opened}"
+        time.sleep(LOOK_EVERY)
+    return round(time.monotonic() - began)
+
+
+def _metrics(client: Client) -> dict[tuple[str, ...], float]:
+    """All metrics by name and labels."""
+    from memshare_broker.connection import connect
+
+    with connect(client.settings.redis) as redis:
+        fields = redis.hgetall(METRICS)
+    found = {}
+    for field, value in fields.items():
+        name, labels = read_field(str(field))
+        found[(name, *(str(label) for pair in sorted(labels.items()) for label in pair))] = float(value)
+    return found
+
+
+def by_lane(metrics: Mapping[tuple[str, ...], float]) -> dict[str, dict[str, float]]:
+    """For each kind of call how many there were, their tokens and seconds, and how many were of no use or too slow."""
+    rows: dict[str, dict[str, float]] = {}
+    columns = {"memshare_calls_total": "calls", "memshare_call_tokens_total": "tokens"}
+    for (name, *labels), value in metrics.items():
+        of = dict(zip(labels[::2], labels[1::2], strict=True))
+        if "lane" not in of:
+            continue
+        row = rows.setdefault(
+            of["lane"], {"calls": 0, "tokens": 0, "seconds each": 0.0, "misfits": 0, "timed out": 0, "other": 0}
+        )
+        if name in columns:
+            row[columns[name]] += round(value)
+        if name == "memshare_calls_total" and of["outcome"] != "fit":
+            row[{"misfit": "misfits", "slow": "timed out"}.get(of["outcome"], "other")] += round(value)
+        if name == "memshare_call_seconds_total":
+            row["seconds each"] += value
+    for row in rows.values():
+        row["seconds each"] /= max(row["calls"], 1)
+    return rows
+
+
+def _left_out(metrics: Mapping[tuple[str, ...], float]) -> int:
+    """How many messages ended without what they were for: not named, not compared, without labels."""
+    ended = ("not named", "not compared")
+    return round(sum(value for key, value in metrics.items() if key[0] == "memshare_tasks_total" and key[2] in ended))
+
+
+if __name__ == "__main__":
+    typer.run(main)
