@@ -73,7 +73,7 @@ bench: .venv/.installed-bench  ## Run every benchmark
 	  if [ -f "$$file" ]; then $(BIN)/python -m benchmarks.$$name --data "$$file" || exit 1; \
 	  else echo "Left out: benchmarks.$$name, for there is no $$file. DATA=FOLDER names another folder."; fi; done
 
-real: .venv/.installed-bench  ## Use a real model for all that one is used for: MODEL_URL=http://HOST:PORT/v1 MODEL=NAME
+real: .venv/.installed-local  ## Use a real model for all that one is used for: MODEL_URL=http://HOST:PORT/v1 MODEL=NAME
 	$(BIN)/python -m benchmarks.real --url "$(MODEL_URL)" --model "$(MODEL)"
 
 OUT ?= evaluation

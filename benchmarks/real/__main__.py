@@ -35,8 +35,8 @@ from memshare_broker.settings import Settings
 
 TOWN = Path(__file__).parents[2] / "src" / "memshare" / "evaluation" / "town"
 HABITS = """\
-Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first. Of \
-the first or the most, give the year or the number, too."""
+Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first. \
+Of the first or the most, give the year or the number, too."""
 EACH = 3  # tasks of each of the agents that a model grades
 STALLED_AFTER = 1_800.0  # seconds in which nothing ends
 LOOK_EVERY = 2.0  # seconds
