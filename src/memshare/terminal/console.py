@@ -105,5 +105,5 @@ def one_line(text: str) -> Text:
 
 
 def moment(seconds: float) -> str:
-    """A Unix time in seconds as people read it, in local time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    """A Unix time in seconds as people read it, in UTC: so are the days that `--since` and `--until` name."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -43,7 +43,7 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         (short_id(one.entry.id), one.entry.queue, one.reason, one.tries, moment(one.died)[5:16], short(one.error))
         for one in letters
     ]
-    console.print(table("id", "queue", "reason", "tries", "died", "error", rows=rows))
+    console.print(table("id", "queue", "reason", "tries", "died (UTC)", "error", rows=rows))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_a_memory_is_shown_on_one_line_with_its_first_words_and_how_it_helped(
     widths = [len(line.rstrip()) for line in said.splitlines()]
     assert width - 2 <= max(widths) <= width
     assert str(lamp.id) not in said
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
+def test_moments_are_in_utc_as_the_days_of_filters_are(
+    terminal: Terminal, redis_client: redis.Redis, memories: list[Memory], zone: str
+) -> None:
+    answered(redis_client, [], withheld=Shown(id=memories[0].id, similarity=0.6))
+    submitted = terminal.json("trace", TASK)["submitted"]
+    terminal.environment["TZ"] = zone
+
+    said = terminal.run("trace", TASK).stdout
+    shown = terminal.run("memories", "show", str(memories[0].id)).stdout
+
+    assert f"{datetime.fromtimestamp(submitted, UTC):%Y-%m-%d %H:%M:%S} UTC" in said
+    assert f"{datetime.fromtimestamp(memories[0].created, UTC):%Y-%m-%d %H:%M:%S} UTC" in shown
 
 
 def test_a_trace_is_shown_without_the_pool(

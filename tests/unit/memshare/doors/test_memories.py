@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import LiftSums
 from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS
 
 
 def added(client: TestClient, answer: str, **more: object) -> dict:
@@ -171,3 +172,17 @@ def test_who_was_shown_a_memory_is_told_with_what_came_of_it(
     assert tokened("viewer", "recall").get(place).json()["total"] == 0
     assert tokened("curator", "recall", "curate").get(place).json()["total"] == 1
     assert tokened("other", "recall", pools=("poem",)).get(place).status_code == 404
+
+
+def test_what_is_no_day_is_refused_with_a_day_as_it_is_expected_wherever_one_is_taken(here: TestClient) -> None:
+    day = {"since": "2026-11-24T10:00:00"}
+    takes = {path: DESCRIPTION["paths"][path].get("get", {}).get("parameters", ()) for _, path in OPERATIONS}
+    by_query = [path for path, parameters in takes.items() if "since" in [one["name"] for one in parameters]]
+    answers = [here.get(path, params=day) for path in by_query]
+    answers.append(here.post("/v1/memories/search", json={"text": "lamp", **day}))
+    answers.append(here.post("/v1/recall", json={"prompt": "lamp", "pool": "logic", "filters": day}))
+
+    assert {"/v1/memories", "/v1/memories/counts"} <= set(by_query)
+    for answer in answers:
+        assert answer.status_code == 422
+        assert "since: expected a day such as 2026-11-24 (UTC)" in answer.json()["detail"]
