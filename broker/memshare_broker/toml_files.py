@@ -32,7 +32,7 @@ class TomlForm(BaseModel):
 def load(path: Path, model: type[T]) -> T:
     """Read a file into a model; raises `BadInput` when it cannot be read, is no TOML or does not fit."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}:1: cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

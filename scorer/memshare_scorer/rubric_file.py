@@ -78,7 +78,7 @@ def approve(file: Path, by: str, version: str) -> Rubric:
         raise BadInput(f"{file} has changed to version {rubric.version} while {version} was read: look again.")
     if not by.strip() or not by.isprintable():
         raise BadInput(f"Somebody must approve the rubric, not {by!r}: give a name.")
-    document = tomlkit.parse(file.read_text(encoding="utf-8"))
+    document = tomlkit.parse(file.read_text(encoding="utf-8-sig"))
     approval = document.setdefault("approval", tomlkit.table())
     approval.update({"by": by.strip(), "on": datetime.now(UTC).date(), "version": version})
     _replace(file, tomlkit.dumps(document))
@@ -88,7 +88,7 @@ def approve(file: Path, by: str, version: str) -> Rubric:
 def withdraw(file: Path) -> Rubric:
     """Take the approval out of the file, so that nothing is graded by it; what else is in it stays."""
     read_rubric(file)
-    document = tomlkit.parse(file.read_text(encoding="utf-8"))
+    document = tomlkit.parse(file.read_text(encoding="utf-8-sig"))
     document.pop("approval", None)
     _replace(file, tomlkit.dumps(document))
     return read_rubric(file)

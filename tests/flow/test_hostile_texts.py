@@ -15,7 +15,7 @@ from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from tests.support.terminal import Terminal
 
-HOSTILE = "[/] [red]lamp[/red] \x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe\u200b\x00\x7f"
+HOSTILE = "[/] [red]lamp[/red] \x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe\u200b\x00\x7f café → 🍸"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\u202egpj.exe\u200b\x00\x7f"
 NAME = "[/] [red]ada"  # names hold nothing that is not printable, and markup is
 
@@ -87,6 +87,27 @@ def test_a_command_shows_a_hostile_text_and_sends_none_of_it(
     assert hostile == set()
 
 
+WITH_JSON = ("memories list", "memories search", "memories show", "trace", "result", "dead list", "dead show", "agents",
+             "budget show", "retriever status")  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_command_shows_what_an_encoding_has_and_its_json_is_exact(
+    terminal: Terminal, ids: dict[str, str], encoding: str
+) -> None:
+    shown = {}
+    for name, (words, _) in COMMANDS.items():
+        named = [re.sub(r"^\{(\w+)\}$", lambda found: ids[found[1]], word) for word in words]
+        shown[name] = terminal.encoded(encoding, *named).stdout
+        if name in WITH_JSON and encoding == "cp1252":
+            text = terminal.encoded(encoding, *named, "--json").stdout
+            assert text.isascii(), name
+            assert json.loads(text), name
+
+    assert ("caf? > ?" if encoding == "ascii" else "café > ?") in shown["memories show"]
+    assert {one for text in shown.values() for one in text if not one.isprintable()} - set("\n\t") == set()
+
+
 ERRORS = (
     ["trace", "[/]\x1b[2J"],
     ["memories", "show", "[/]\x1b[2J"],
@@ -122,5 +143,5 @@ def test_tables_can_be_read_on_a_terminal_of_eighty_columns(terminal: Terminal, 
         lines = narrow.see(*words).splitlines()
         assert max(map(len, lines)) <= 80
     [heads, first, *_] = narrow.see("dead", "list").splitlines()
-    assert heads.split() == ["id", "queue", "reason", "tries", "died", "error"]
+    assert heads.split() == ["id", "queue", "reason", "tries", "died", "(UTC)", "error"]
     assert first.startswith(ids["dead"])

@@ -60,6 +60,17 @@ class Terminal:
         assert "Traceback" not in done.stderr
         return done
 
+    def encoded(self, encoding: str, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """What a command said on outputs of another encoding, which all of it must be in."""
+        done = subprocess.run(
+            [sys.executable, "-m", "memshare", *words],
+            cwd=ROOT, env=self.environment | {"PYTHONIOENCODING": encoding}, stdin=subprocess.DEVNULL,
+            capture_output=True, encoding=encoding, timeout=patient(WITHIN), check=False,
+        )  # fmt: skip
+        assert done.returncode == code, f"{words}: {done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
     def see(self, *words: str, code: int = 0) -> str:
         """What a command sends to a real terminal, on both of its outputs, without rich's own colours and moves."""
         ours, theirs = pty.openpty()

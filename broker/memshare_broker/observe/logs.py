@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from celery import signals
 from celery.utils.log import ColorFormatter
 
 from memshare_broker.observe.masking import masked
-from memshare_broker.observe.plain_text import plain, plain_json, plain_line
+from memshare_broker.observe.plain_text import has_all_characters, plain, plain_json, plain_line
 
 
 def ids(**values: object) -> dict[str, dict[str, str]]:
@@ -46,7 +47,7 @@ class Json(logging.Formatter):
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["traceback"] = masked(self.formatException(record.exc_info))
-        return plain_json(json.dumps(line, ensure_ascii=False))
+        return plain_json(json.dumps(line, ensure_ascii=not has_all_characters(sys.__stderr__)))
 
 
 def set_up(form: Literal["text", "json"]) -> None:

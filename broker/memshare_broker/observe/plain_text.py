@@ -1,8 +1,12 @@
-"""Text of others as a terminal may be sent it: what would command it, or could not be seen, is written out."""
+"""Text as a terminal can be sent it: what would command it, or could not be seen, is written out, and what its
+encoding has no byte for is replaced."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
+from typing import TextIO
 
 # Control characters but line feed and tab, characters that turn the direction of writing or have no width, and halves
 # of a character (lone surrogates).
@@ -13,6 +17,18 @@ _UNSEEN = (
 # A joiner (U+200C, U+200D) belongs between two signs of a script that needs it, as Persian does, and of an emoji.
 _JOINED = "\u0590-\u10ff\u1780-\u18af\u2190-\u2bff\ua800-\uabff\ufb1d-\ufdff\ufe0f\ufe70-\ufefc\U0001f000-\U0001faff"
 _WRITTEN_OUT = re.compile(f"[{_UNSEEN}]|(?<![{_JOINED}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])")
+
+_SIMILAR = {
+    **dict.fromkeys("‐‑‒–—―−·", "-"),
+    **dict.fromkeys("‘’‚′", "'"),
+    **dict.fromkeys("“”„″", '"'),
+    "→": ">",
+    "←": "<",
+    "…": "...",
+    "×": "x",
+    "•": "*",
+    "\xa0": " ",
+}
 
 
 def plain(text: str) -> str:
@@ -37,3 +53,22 @@ def plain_json(text: str) -> str:
 def _escaped(sign: str) -> str:
     pairs = sign.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))
+
+
+def has_all_characters(file: TextIO | None) -> bool:
+    """Whether the encoding of a file has every character; no file lacks none."""
+    return (getattr(file, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
+def replace_what_is_missing(*files: TextIO) -> None:
+    """Let each file take a similar character, or `?`, for one that its encoding lacks."""
+    codecs.register_error("similar", _similar)
+    for file in files:
+        if isinstance(file, io.TextIOWrapper) and not has_all_characters(file):
+            file.reconfigure(errors="similar")
+
+
+def _similar(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    missing = error.object[error.start : error.end]
+    return "".join(_SIMILAR.get(sign, "?") for sign in missing), error.end

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import logging
+import os
+import re
+from difflib import get_close_matches
+from functools import cache, cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,6 +22,12 @@ from memshare_broker.settings.places import PlaceSettings
 from memshare_broker.settings.reading import ReadingSettings
 from memshare_broker.settings.work import WatchingSettings, WorkSettings
 
+log = logging.getLogger(__name__)
+
+PREFIX = "MEMSHARE_"
+OF_OTHERS = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_[0-9]+_(TCP|UDP|SCTP).*|IMAGE)|TEST_.+")
+"""Names after the prefix that Kubernetes has for a service memshare-…, or compose, or tests."""
+NEAR = 0.7  # how alike a name is to the one that was meant
 SHORT_TIMEOUT = 120  # seconds of a model: a run in steps takes as long as two calls of them
 SERVER_WAIT = 45.0  # seconds for which a call waits until its model's server can take it
 BESIDE_CALLS = 25  # seconds
@@ -29,7 +39,7 @@ class Settings(
 ):
     """The settings of one process; each field's description is its line in docs/settings.md."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMSHARE_", env_ignore_empty=True, frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
     @classmethod
     def settings_customise_sources(
@@ -76,6 +86,31 @@ class Settings(
 def load_settings(data: Path | None = None) -> Settings:
     """The settings of this process, or of another data folder; raises `BadInput` naming what cannot be used."""
     try:
-        return Settings() if data is None else Settings(data=data)
+        settings = Settings() if data is None else Settings(data=data)
     except ValidationError as error:
         raise unusable(error) from error
+    if settings.log_format == "text" or logging.getLogger().handlers:  # without a handler it would be no JSON
+        _warn_of(tuple(sorted(filter(_is_unknown, os.environ))))
+    return settings
+
+
+def _is_unknown(variable: str) -> bool:
+    """Whether a variable looks like a setting that there is not; one that is empty sets nothing."""
+    name = variable.upper().removeprefix(PREFIX)
+    value = os.environ[variable]
+    if name == variable.upper() or name.lower() in Settings.model_fields or not value or OF_OTHERS.fullmatch(name):
+        return False
+    is_of_service = name.split("_")[-1] == "PORT" and ("://" in value or _nearest(name) is None)
+    return not is_of_service
+
+
+def _nearest(name: str) -> str | None:
+    return next(iter(get_close_matches(name, map(str.upper, Settings.model_fields), 1, NEAR)), None)
+
+
+@cache  # so that a process says it once
+def _warn_of(variables: tuple[str, ...]) -> None:
+    for one in variables:
+        near = _nearest(one.upper().removeprefix(PREFIX))
+        advice = f"Did you mean {PREFIX}{near}?" if near else "docs/settings.md lists those that there are."
+        log.warning("%s is no setting of memshare, and does nothing. %s", one, advice)

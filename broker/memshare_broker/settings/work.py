@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from memshare_broker.settings.forms import Login, Place
 
@@ -61,6 +61,13 @@ class WatchingSettings(BaseModel):
         description="Port on which a worker serves metrics of its own. With `memshare up` it is that of the first "
         "worker, and each other one has the next. Unset: none.",
     )
+
+    @field_validator("metrics_port", mode="before")
+    @classmethod
+    def _no_service(cls, given: object) -> object:
+        """Kubernetes calls the address of a service memshare-metrics so, as tcp://HOST:PORT."""
+        return None if isinstance(given, str) and "://" in given else given
+
     heartbeat: Place | None = Field(
         default=None,
         description="File that a worker touches every 5 seconds while it takes tasks and Redis answers; one that is 30 "

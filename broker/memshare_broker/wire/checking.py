@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -45,12 +44,3 @@ def refuse_too_long(limit: int, error: type[BadInput] = BadInput, /, **texts: st
         if text is not None and len(text) > limit:
             found = f"The {what} has {len(text):,} characters; at most {limit:,} are taken."
             raise error(f"{found} Split it, or raise MEMSHARE_PROMPT_LIMIT.")
-
-
-def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, as the `object_pairs_hook` of `json.loads`; raises `BadInput` for two keys of one name."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        [(key, times)] = Counter(key for key, _ in pairs).most_common(1)
-        raise BadInput(one_line(f"the key {key!r} stands {times} times in one object: leave all but one out"))
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
@@ -28,6 +28,14 @@ class Conditions(Message):
     score_to: float | None = Field(default=None, description="maximum score")
     credibility_from: float | None = Field(default=None, description="minimum credibility (untested: 1)")
     credibility_to: float | None = Field(default=None, description="maximum credibility")
+
+    @field_validator("since", "until", mode="wrap")
+    @classmethod
+    def _day(cls, given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return read(given)
+        except ValidationError as error:
+            raise ValueError("expected a day such as 2026-11-24 (UTC)") from error
 
     @field_validator("words", mode="before")
     @classmethod

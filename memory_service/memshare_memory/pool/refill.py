@@ -102,7 +102,7 @@ def main() -> None:
         done = Refilled(error=str(error))
     except ValidationError as error:
         done = Refilled(error=readable(error, "A memory of the backup"))
-    print(done.model_dump_json())
+    print(done.model_dump_json(ensure_ascii=True))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main() -> None:
     layout = layout_in_use(settings)
     repair = "repair" in sys.argv
     found = salvage(in_use(settings.data), layout, repair=repair) if layout else Salvaged(memories=0)
-    print(found.model_dump_json())
+    print(found.model_dump_json(ensure_ascii=True))
 
 
 if __name__ == "__main__":

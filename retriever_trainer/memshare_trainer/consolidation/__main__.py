@@ -117,7 +117,7 @@ def _progress(what: str, done: int, total: int | None) -> None:
 
 
 def _say(report: Report) -> None:
-    print(report.model_dump_json(exclude_defaults=True), flush=True)
+    print(report.model_dump_json(exclude_defaults=True, ensure_ascii=True), flush=True)
 
 
 if __name__ == "__main__":

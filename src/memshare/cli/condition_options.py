@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -14,17 +13,17 @@ from memshare_broker.wire.checking import checked
 from memshare_memory.door.conditions import Conditions
 
 SCORE = {"min": 0, "max": 100}
-DAY = {"formats": ["%Y-%m-%d"]}
+DAY = {"metavar": "YYYY-MM-DD"}
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "since": (datetime, DAY),
-    "until": (datetime, DAY),
+    "since": (str, DAY),
+    "until": (str, DAY),
     "words": (list[str], {}),
     "score_from": (float, SCORE),
     "score_to": (float, SCORE),
     "credibility_from": (float, {}),
     "credibility_to": (float, {}),
 }
-"""The type and the bounds of an option that is no text."""
+"""The type of an option, and its bounds or what stands for it in the help, where it is not any text."""
 
 ScoreFrom = Annotated[float | None, typer.Option(**SCORE, help="Minimum score.")]
 

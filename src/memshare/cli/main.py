@@ -14,6 +14,7 @@ import typer
 from memshare.cli.lazy_commands import LazyCommands
 from memshare.extras import needs_extra
 from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.observe.plain_text import replace_what_is_missing
 from memshare_broker.private_files import PRIVATE
 from memshare_broker.wire.whole_characters import refuse_half_characters
 
@@ -58,6 +59,7 @@ def main() -> None:
     """Run a command; what a person can mend is one line on stderr: exit code 2 for bad input, else 1."""
     os.umask(PRIVATE)  # prompts and answers are private, also those that are exported
     _open_what_is_closed()
+    replace_what_is_missing(sys.stdout, sys.stderr)
     try:
         for number, word in enumerate(sys.argv[1:], 1):
             refuse_half_characters(word, f"Argument {number}")

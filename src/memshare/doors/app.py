@@ -33,6 +33,7 @@ def rest_app(backend: Backend) -> FastAPI:
         description=DESCRIPTION,
         docs_url=None,  # its own page loads scripts from a public network
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=mcp.lifespan,
     )
     app.state.backend, app.state.is_same_user = backend, is_same_user

@@ -1,8 +1,7 @@
-"""The body of a request: no larger than is taken, in UTF-8, and of whole characters."""
+"""The body of a request: no larger than is taken, in UTF-8, of whole characters, and with each key once."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from starlette.types import Message, Receive
 
 from memshare.client.errors import TooLarge, TooManyRequests
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.strict_json import loads
 
 LARGEST_BODY = 2**20  # bytes
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller
@@ -77,15 +77,19 @@ def with_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _require_text(body: bytes) -> None:
-    """Raise `BadInput` that names the byte, or the field, that is no text. What is no JSON is left to who reads it."""
+    """Raise `BadInput` that names the byte, or the field, that is no text, or the key that an object has twice.
+
+    What is no JSON is left to who reads it.
+    """
     try:
         body.decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.") from error
-    if not _MAY_BE_HALF.search(body):
-        return
     try:
-        wrong = next(_half_characters(json.loads(body), "body"), None)
+        value = loads(body)
+        wrong = next(_half_characters(value, "body"), None) if _MAY_BE_HALF.search(body) else None
+    except BadInput as error:
+        raise BadInput(f"The request cannot be read: {error}.") from error
     except (ValueError, RecursionError):
         return
     if wrong is not None:

@@ -35,6 +35,7 @@ class Entrance:
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = without_slash(scope)
         if scope["type"] != "http" or not (scope["path"].startswith(REST) or scope["path"] == MCP):
             await self._app(scope, receive, send)
             return
@@ -65,6 +66,18 @@ class Entrance:
             request.state.caller = caller
             tracing.note({"memshare.submitter": caller.name})
             await self._app(scope, with_body(body, receive), send)
+
+
+def without_slash(scope: Scope) -> Scope:
+    """The scope of a request for the same path without a slash at its end, so that no redirect has to say so.
+
+    A redirect would name the scheme of this server, where a proxy may speak another one.
+    """
+    raw: bytes = scope.get("raw_path") or b""
+    without = raw.rstrip(b"/")  # a slash that is written %2F is part of a name
+    if without == raw:
+        return scope
+    return {**scope, "path": scope["path"][: len(without) - len(raw)] or "/", "raw_path": without or b"/"}
 
 
 def refusal(path: str, error: Exception) -> Response:

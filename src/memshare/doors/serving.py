@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 from pydantic import Field
 
 from memshare.client.rest.call import Call
+from memshare.doors.caller import Right
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,11 +39,12 @@ KindName = Annotated[str | None, Field(description="one of the agent's kinds of 
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call, with its description."""
+    """A function that a model may call, with its description; `right` is what a token needs for it."""
 
     call: Call[Any]
     name: str
     title: str
+    right: Right
     hints: Hints
     function: Callable[..., Any]
 
@@ -61,11 +63,11 @@ def serves(method: Declared) -> Callable[[F], F]:
     return add
 
 
-def tool(method: Declared, name: str, title: str, hints: Hints) -> Callable[[F], F]:
+def tool(method: Declared, name: str, title: str, right: Right, hints: Hints) -> Callable[[F], F]:
     """Let a function be the tool of a call; its documentation and its parameters describe it to a model."""
 
     def add(function: F) -> F:
-        TOOLS.append(Tool(method.call, name, title, hints, function))
+        TOOLS.append(Tool(method.call, name, title, right, hints, function))
         return function
 
     return add

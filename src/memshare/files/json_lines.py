@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import readable, refuse_repeated_keys
+from memshare_broker.wire import strict_json
+from memshare_broker.wire.checking import readable
 from memshare_broker.wire.whole_characters import refuse_half_characters
 
 T = TypeVar("T")
@@ -76,7 +77,7 @@ def _elements(text: str) -> list[str]:
 def read_object(line: str) -> dict[str, Any]:
     """A line as a JSON object; raises `BadInput`."""
     try:
-        value = json.loads(line, object_pairs_hook=refuse_repeated_keys)
+        value = strict_json.loads(line)
     except json.JSONDecodeError as error:
         raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
     except RecursionError as error:

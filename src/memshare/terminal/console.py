@@ -44,6 +44,8 @@ class TextConsole(Console):
 
     def status(self, status: RenderableType, **options: Any) -> Status:
         """A line with a spinner for as long as something takes."""
+        if self.options.ascii_only:
+            options.setdefault("spinner", "line")
         return super().status(styled(status) if isinstance(status, str) else status, **options)
 
 
@@ -64,12 +66,17 @@ def print_text(text: str) -> None:
 
 def print_json(value: object) -> None:
     """One JSON document on one line, and nothing else. It is exact: what a terminal may not be sent is escaped."""
-    print(in_json(value))
+    print(shown_json(value))
 
 
-def in_json(value: object, indent: int | None = None) -> str:
+def shown_json(value: object, indent: int | None = None) -> str:
+    """A value as JSON for standard output: in ASCII where that lacks a character."""
+    return in_json(value, indent, ascii_only=console.options.ascii_only)
+
+
+def in_json(value: object, indent: int | None = None, *, ascii_only: bool = False) -> str:
     """A value as JSON, with people's letters, and with an escape for each character that a terminal may not be sent."""
-    return plain_json(json.dumps(value, ensure_ascii=False, default=str, indent=indent))
+    return plain_json(json.dumps(value, ensure_ascii=ascii_only, default=str, indent=indent))
 
 
 def panel(text: str | Text, title: str | Text, style: str = "none") -> Panel:
@@ -105,5 +112,5 @@ def one_line(text: str) -> Text:
 
 
 def moment(seconds: float) -> str:
-    """A Unix time in seconds as people read it, in local time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    """A Unix time in seconds as people read it, in UTC: so are the days that `--since` and `--until` name."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

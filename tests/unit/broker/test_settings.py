@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -254,3 +257,120 @@ def test_the_model_of_an_up_that_was_killed_is_not_used(file: Path) -> None:
 @pytest.mark.parametrize(("url", "embedded"), [(None, True), ("", True), ("http://qdrant:6333", False)])
 def test_a_pool_is_embedded_where_no_server_is_named(url: str | None, embedded: bool) -> None:
     assert Settings(qdrant_url=url).pool_is_embedded is embedded
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_a_variable_that_is_nearly_that_of_a_setting_is_named_with_it(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slips = {f"MEMSHARE_{name[:at]}{name[at + 1 :]}".upper() for at in range(1, len(name))}
+    slips |= {f"MEMSHARE_{name}{name[-1]}".upper(), f"MEMSHARE_{name}S".upper()}
+    slips -= {f"MEMSHARE_{one}".upper() for one in Settings.model_fields}
+    for slip in slips:
+        monkeypatch.setenv(slip, "1")
+
+    load_settings()
+
+    said = {line.split()[0]: line for line in caplog.messages}
+    assert said.keys() == slips
+    near = [slip for slip, line in said.items() if f"Did you mean MEMSHARE_{name.upper()}?" in line]
+    assert len(near) > len(slips) * 0.8  # others are as near to the name of another setting
+
+
+@pytest.mark.parametrize("name", ["MEMSHARE_WORKERS", "memshare_workers", "MEMSHARE_", "MEMSHARE_SHOW_ALL"])
+def test_a_variable_that_is_like_no_setting_is_named_too(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(name, "4")
+
+    load_settings()
+
+    [line] = caplog.messages
+    assert line.startswith(f"{name} ")
+    assert "docs/settings.md" in line
+
+
+SERVICES = ("MEMSHARE", "MEMSHARE_SERVE", "MEMSHARE_REDIS", "MEMSHARE_MEMORY", "MEMSHARE_METRICS", "MEMSHARE_METRIC")
+OF_A_SERVICE = {
+    "SERVICE_HOST": "10.96.0.7",
+    "SERVICE_PORT": "6379",
+    "SERVICE_PORT_HTTP": "6379",
+    "PORT": "tcp://10.96.0.7:6379",
+    "PORT_6379_TCP": "tcp://10.96.0.7:6379",
+    "PORT_6379_TCP_PROTO": "tcp",
+    "PORT_6379_TCP_PORT": "6379",
+    "PORT_6379_TCP_ADDR": "10.96.0.7",
+    "PORT_53_UDP": "udp://10.96.0.7:53",
+}
+"""What Kubernetes sets for each service of a namespace, after the service's name."""
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_variables_of_a_service_of_kubernetes_are_passed_over(
+    service: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in OF_A_SERVICE.items():
+        monkeypatch.setenv(f"{service}_{name}", value)
+
+    assert load_settings().metrics_port is None
+    assert caplog.messages == []
+
+
+def test_a_slip_that_looks_like_the_port_of_a_service_is_named_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MEMSHARE_METRIC_PORT", "9100")
+    monkeypatch.setenv("MEMSHARE_SERVE_PORT", "8780")
+
+    load_settings()
+
+    [line] = caplog.messages
+    assert "MEMSHARE_METRICS_PORT" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MEMSHARE_CONCURENCY", ""), ("MEMSHARE_IMAGE", "memshare:1"), ("MEMSHARE_TEST_QDRANT_URL", "http://127.0.0.1:1"),
+     ("MEMSHAREX", "1"), ("XMEMSHARE_TRIES", "1"), ("memshare_tries", "1")],
+)  # fmt: skip
+def test_what_is_empty_or_of_others_is_no_slip(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    load_settings()
+
+    assert caplog.messages == []
+
+
+def test_a_slip_is_said_once_on_standard_error_and_stops_nothing() -> None:
+    program = "from memshare_broker.settings import load_settings; print(load_settings() == load_settings())"
+    environment = os.environ | {"MEMSHARE_CONCURENCY": "9"}
+
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True\n"
+    [line] = done.stderr.splitlines()
+    assert "MEMSHARE_CONCURENCY" in line
+    assert "MEMSHARE_CONCURRENCY?" in line
+
+
+def test_a_slip_is_said_in_json_where_logs_are_json() -> None:
+    load = "from memshare_broker.settings import load_settings; from memshare_broker.observe.logs import set_up; "
+    program = load + "set_up(load_settings().log_format); load_settings(); load_settings()"
+    environment = os.environ | {"MEMSHARE_CONCURENCY": "9", "MEMSHARE_LOG_FORMAT": "json"}
+
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+
+    [line] = done.stderr.splitlines()
+    assert json.loads(line)["level"] == "warning"
+    assert "MEMSHARE_CONCURRENCY?" in json.loads(line)["message"]
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(file: Path) -> None:
+    file.write_text("tries = 3\n", encoding="utf-8-sig")
+
+    assert load_settings().tries == 3
+    file.write_text("tries = 3\ntrys = 2\n", encoding="utf-8-sig")
+    with pytest.raises(BadInput, match=r"memshare\.toml:2: trys"):
+        load_settings()

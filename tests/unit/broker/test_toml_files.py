@@ -132,3 +132,15 @@ def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "none.toml", Menu)
     with pytest.raises(BadInput, match=r"binary\.toml:2: this is not UTF-8 text"):
         load(tmp_path / "binary.toml", Menu)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file_and_lines_are_counted_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "menu.toml").write_text(MENU, encoding="utf-8-sig")
+    (tmp_path / "wrong.toml").write_text(MENU.replace("grams = 80", "grams = 0"), encoding="utf-8-sig")
+    (tmp_path / "binary.toml").write_bytes(b"\xef\xbb\xbftitle = 'a'\nprice = '\xff'")
+
+    assert load(tmp_path / "menu.toml", Menu).price == 3.5
+    with pytest.raises(BadInput, match=r"wrong\.toml:14: dish\.1\.grams"):
+        load(tmp_path / "wrong.toml", Menu)
+    with pytest.raises(BadInput, match=r"binary\.toml:2: this is not UTF-8 text"):
+        load(tmp_path / "binary.toml", Menu)

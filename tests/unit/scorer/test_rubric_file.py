@@ -108,3 +108,16 @@ def test_nobody_cannot_approve(tmp_path: Path, by: str) -> None:
 
     with pytest.raises(BadInput, match="Somebody must approve"):
         approve(file, by, RUBRIC.version)
+
+
+def test_a_rubric_that_begins_with_a_byte_order_mark_is_approved_and_withdrawn(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.rubric.toml"
+    write(RUBRIC, file)
+    file.write_text(file.read_text(encoding="utf-8"), encoding="utf-8-sig")
+
+    approve(file, "Ada", RUBRIC.version)
+    assert find_rubric("recipe", tmp_path).approved
+    file.write_text(file.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    withdraw(file)
+
+    assert not find_rubric("recipe", tmp_path).approved

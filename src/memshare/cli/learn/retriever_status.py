@@ -173,4 +173,4 @@ def _when(update: Update) -> str:
 
 
 def _at(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

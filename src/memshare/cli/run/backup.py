@@ -17,7 +17,7 @@ from memshare.operate.backup import restore as restoring
 from memshare.operate.backup.archive import open_archive
 from memshare.operate.own_redis import connected
 from memshare.terminal.consent import require_consent
-from memshare.terminal.console import moment, print_json
+from memshare.terminal.console import moment, print_json, print_text
 from memshare.terminal.memory_pages import counted
 from memshare.terminal.progress import bars
 from memshare_broker.connection import reaching
@@ -48,7 +48,7 @@ def backup(
         waited = {"redis_waited": round(made.redis_waited, 3), "pool_waited": round(made.pool_waited, 3)}
         print_json({"file": file, **manifest.model_dump(include={"memories", "keys", "encoder", "made"}), **waited})
         return
-    typer.echo(
+    print_text(
         f"{file}: {counted(manifest.memories)} and {manifest.keys:,} keys of Redis. Tasks waited for"
         f" {made.redis_waited:.1f} s, and the pool's writers for {made.pool_waited:.1f} s."
     )
@@ -93,20 +93,20 @@ def restore(
         print_json(done._asdict())
         return
     left_out = f" {done.left_out:,} of the backup could not be read and were left out." if done.left_out else ""
-    typer.echo(f"Restored {counted(done.memories)} and {done.keys:,} keys of Redis.{left_out}")
+    print_text(f"Restored {counted(done.memories)} and {done.keys:,} keys of Redis.{left_out}")
     if done.tokens_left_out:
-        typer.echo(
+        print_text(
             f"Tokens are as they were: {done.tokens_left_out:,} of the backup were left out, for some may have been"
             " revoked since. --tokens restores them."
         )
     if done.agents:
         folder = restoring.agents_folder(settings)
-        typer.echo(
+        print_text(
             f"{len(done.agents)} files of agents and rubrics are in {folder}. Start with MEMSHARE_AGENTS_DIR={folder}. "
             "Programs that check answers are in no backup: copy them there."
         )
     if done.aside:
-        typer.echo(f"The pool from before is in {done.aside}: remove it when you need it no more.")
+        print_text(f"The pool from before is in {done.aside}: remove it when you need it no more.")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import typer
 from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.terminal.consent import require_consent
-from memshare.terminal.console import console, errors, in_json, moment, print_json, short, styled, table
+from memshare.terminal.console import console, errors, moment, print_json, short, shown_json, styled, table
 from memshare.terminal.ids import find_letter, short_id
 from memshare.terminal.memory_pages import counted
 from memshare_broker.connection import reaching
@@ -43,7 +43,7 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         (short_id(one.entry.id), one.entry.queue, one.reason, one.tries, moment(one.died)[5:16], short(one.error))
         for one in letters
     ]
-    console.print(table("id", "queue", "reason", "tries", "died", "error", rows=rows))
+    console.print(table("id", "queue", "reason", "tries", "died (UTC)", "error", rows=rows))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 
@@ -62,7 +62,7 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
     about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
     console.print(styled((letter.entry.task, "bold"), about))
     console.print(letter.error, style="red")
-    console.print(in_json(letter.entry.body, indent=2))
+    console.print(shown_json(letter.entry.body, indent=2))
     console.print(letter.traceback, style="dim")
 
 

@@ -30,8 +30,8 @@ def metrics(
 
     Example: memshare metrics --port 9464
     """
-    settings = load_settings()
-    set_up(settings.log_format)
+    set_up(load_settings().log_format)
+    settings = load_settings()  # again, for what it has to say goes to the log
     registry = CollectorRegistry(auto_describe=False)
     registry.register(SharedMetrics(connect(settings.redis, tries=0, timeout=REPLY_WITHIN)))
     if once:

@@ -32,8 +32,8 @@ def serve(
 
     Example: memshare serve --port 8780
     """
-    settings = load_settings()
-    set_up(settings.log_format)
+    set_up(load_settings().log_format)
+    settings = load_settings()  # again, for what it has to say goes to the log
     with contextlib.ExitStack() as held:
         backends = open_backends(settings, agent)
         for one in backends:

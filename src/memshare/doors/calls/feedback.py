@@ -58,7 +58,7 @@ def give_feedback(backend: BackendNow, caller: CallerNow, form: FeedbackForm) ->
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken))
 
 
-@tool(Sharing.feedback, "feedback", "Feedback", TELLS_ONCE)
+@tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE)
 def feedback_by_model(
     backend: Backend,
     caller: Caller,

@@ -109,7 +109,7 @@ def preview(backend: BackendNow, caller: CallerNow, memory_id: UUID, with_childr
     return found.model_copy(update={"examples": tuple(one for one in found.examples if caller.sees(one.pool))})
 
 
-@tool(Memories.forget, "forget", "Forget a memory", DESTROYS)
+@tool(Memories.forget, "forget", "Forget a memory", "curate", DESTROYS)
 def forget_by_model(
     backend: Backend,
     caller: Caller,

@@ -61,7 +61,7 @@ def offer(backend: BackendNow, caller: CallerNow, form: OfferForm, key: Idempote
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
 
-@tool(Sharing.pairs, "offer", "Offer an answer", ADDS)
+@tool(Sharing.pairs, "offer", "Offer an answer", "offer", ADDS)
 def offer_by_model(
     backend: Backend,
     caller: Caller,

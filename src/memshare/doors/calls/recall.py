@@ -60,7 +60,7 @@ def recall(backend: BackendNow, caller: CallerNow, form: RecallForm) -> Recalled
     )
 
 
-@tool(Sharing.recall, "recall", "Recall", READS)
+@tool(Sharing.recall, "recall", "Recall", "recall", READS)
 def recall_by_model(
     backend: Backend,
     caller: Caller,

@@ -83,7 +83,7 @@ def count(backend: BackendNow, caller: CallerNow, form: Annotated[CountForm, Que
     return CountsReply(total=sum(by["pool"].values()), **by)
 
 
-@tool(Memories.search, "search_memories", "Search memories", READS)
+@tool(Memories.search, "search_memories", "Search memories", "recall", READS)
 def search_by_model(
     backend: Backend,
     caller: Caller,

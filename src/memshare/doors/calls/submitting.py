@@ -56,7 +56,7 @@ def submit(backend: BackendNow, caller: CallerNow, form: TaskForm, key: Idempote
     return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
 
 
-@tool(Sharing.tasks, "ask_agent", "Ask an agent", {**ADDS, "open_world_hint": True})
+@tool(Sharing.tasks, "ask_agent", "Ask an agent", "submit", {**ADDS, "open_world_hint": True})
 async def ask_agent(
     backend: Backend,
     caller: Caller,

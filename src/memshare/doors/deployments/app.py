@@ -26,7 +26,7 @@ from memshare.doors.body import Bodies, Gone, with_body
 from memshare.doors.caller import Caller
 from memshare.doors.deployments.choice import CHOICE, DeploymentChoice, names_by_id
 from memshare.doors.deployments.merged_replies import MERGED, merge
-from memshare.doors.entrance import KNOWN, MCP, REST, refusal
+from memshare.doors.entrance import KNOWN, MCP, REST, refusal, without_slash
 from memshare.doors.health import is_alive
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
@@ -52,6 +52,7 @@ class Deployments:
         self._own_paths = {route.path for route in self._own.routes if isinstance(route, Route)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = without_slash(scope)
         if scope["type"] != "http" or scope["path"] in self._own_paths:
             await self._own(scope, receive, send)
             return

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import os
+import subprocess
 import sys
 
 import pytest
@@ -86,3 +88,15 @@ def test_an_id_or_a_text_from_outside_forges_no_line_and_moves_no_cursor(form: l
     if isinstance(form, Text):
         assert end[0] not in line
         assert line.count("ERROR The pool is gone.") == 2, "what it said is there to be read"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_json_lines_are_exact_on_an_output_that_lacks_a_character(encoding: str) -> None:
+    program = (
+        "import logging; from memshare_broker.observe.logs import set_up; set_up('json'); logging.info('café → 🍸')"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+
+    assert json.loads(done.stderr.decode(encoding))["message"] == "café → 🍸"

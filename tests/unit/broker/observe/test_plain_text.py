@@ -1,10 +1,13 @@
 """What a text of others looks like before it is sent to a terminal."""
 
+import io
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memshare_broker.observe.plain_text import plain, plain_json, plain_line
+from memshare_broker.observe.plain_text import plain, plain_json, plain_line, replace_what_is_missing
 
 HOSTILE = {
     "\x1b]0;owned\x07": r"\x1b]0;owned\x07",
@@ -63,3 +66,42 @@ def test_json_is_exact_and_sends_a_terminal_none_of_it(text: str) -> None:
 
     assert written.isprintable()
     assert json.loads(written) == {"a": text}
+
+
+ENCODINGS = ("ascii", "latin-1", "cp1252", "cp437", "shift_jis", "utf-8", "utf-16")
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"])), encoding=st.sampled_from(ENCODINGS))
+def test_any_text_can_be_written_in_any_encoding_and_what_it_has_stays(text: str, encoding: str) -> None:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="")
+    replace_what_is_missing(file)
+
+    file.write(text)
+    file.flush()
+
+    read = file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    kept = [one for one in text if one.encode(encoding, "ignore").decode(encoding) == one]
+    left = iter(read)
+    assert all(one in left for one in kept), (read, text)
+    if len(kept) == len(text):
+        assert read == text
+    assert len(read) >= len(text)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "shown"),
+    [
+        ("ascii", "poem · limerick → memory – 3 × “good”…", 'poem - limerick > memory - 3 x "good"...'),
+        ("latin-1", "café · ½ → 🍸", "café · ½ > ?"),
+        ("cp1252", "café – “good”… → 🍸", "café – “good”… > ?"),
+        ("utf-8", "café → 🍸", "café → 🍸"),
+    ],
+)
+def test_what_an_encoding_lacks_is_a_similar_character_or_a_question_mark(encoding: str, text: str, shown: str) -> None:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    replace_what_is_missing(file)
+
+    file.write(text)
+    file.seek(0)
+
+    assert file.read() == shown

@@ -81,13 +81,13 @@ def closed(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("closed")
 @pytest.mark.slow
 def test_a_pool_with_damaged_files_is_saved_to_a_new_one_while_nothing_runs(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Terminal(tmp_path.rename(tmp_path.with_name(f"{tmp_path.name}-café")))
     assert terminal.json("memories", "check") == {"memories": 20, "damage": None, "left_out": 0, "kept": None}
-    [file] = (tmp_path / "pool").rglob("mutable_id_tracker.versions")
+    [file] = (terminal.data / "pool").rglob("mutable_id_tracker.versions")
     file.write_bytes(file.read_bytes()[:-8])
 
     said = terminal.run("memories", "check", code=1).stdout
-    repaired = terminal.json("memories", "check", "--repair")
+    repaired = json.loads(terminal.encoded("ascii", "memories", "check", "--repair", "--json").stdout)
 
     assert "mutable_id_tracker.versions is changed" in said
     assert (repaired["memories"] + repaired["left_out"]) >= 19

@@ -250,6 +250,8 @@ def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Ter
     assert listed("--sort", "score") == [july, hidden, may]
     assert listed("--sort", "time", "--ascending", "--limit", "1") == [may]
     assert listed("--since", "2026-06-01", "--status", "stale") == [july]
+    refused = terminal.run("memories", "list", "--until", "2026-06-01T10:00", code=2).stderr
+    assert "until: expected a day such as 2026-11-24 (UTC)" in refused
     assert listed("--score-from", "60", "--score-to", "80") == [hidden]
     assert set(listed("--word", "lamp", "--word", "ABOUT", "--until", "2026-07-01")) == {may, july, hidden}
     assert listed("--credibility-from", "1.1") == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -60,3 +61,64 @@ def test_groups_offer_no_completion_that_would_not_work(run: Callable[..., subpr
     assert {"dead", "memories", "concepts"} <= set(groups)
     for group in groups:
         assert "completion" not in run([*MEMSHARE, group, "--help"], capture_output=True).stdout
+
+
+ENCODINGS = ("ascii", "latin-1", "cp1252")
+EVERY_HELP = """
+import sys
+from memshare.cli.lazy_commands import COMMANDS, load
+from memshare.cli.main import main
+for name in COMMANDS:
+    for words in [[name], *([name, one] for one in getattr(load(name), "commands", ()))]:
+        sys.argv = ["memshare", *words, "--help"]
+        try:
+            main()
+        except SystemExit as end:
+            assert not end.code, words
+"""
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_help_of_every_command_can_be_written_in_any_encoding(
+    run: Callable[..., subprocess.CompletedProcess[str]], encoding: str
+) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "100"}
+
+    said = run([sys.executable, "-c", EVERY_HELP], env=environment, capture_output=True, encoding=encoding)
+
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.count("Usage: ") > 60
+    assert "..." in said.stdout or "…" in said.stdout
+
+
+@pytest.mark.parametrize("encoding", [*ENCODINGS, "utf-8"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--help",), 0),
+        (("--version",), 0),
+        (("nothing",), 2),
+        (("agents",), 1),
+        (("memories", "list", "--pool", "café→"), 1),
+        (("submit", "poem", "–", "--kind"), 2),
+        (("rubric", "show", "poem"), 0),
+        (("rubric", "show", "poem", "--json"), 0),
+        (("rubric", "show", "→🍸"), 2),
+        (("trace", "🍸"), 1),
+        (("retriever", "consolidate"), 2),  # what a process of its own says, which names the folder
+        (("memories", "search", "🍸", "--since", "→"), 2),
+    ],
+)
+def test_a_command_ends_in_any_encoding_as_in_one_of_all_characters(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, words: list[str], code: int, encoding: str
+) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "MEMSHARE_DATA": str(tmp_path / "café→")}
+
+    said = run([*MEMSHARE, *words], env=environment, capture_output=True, encoding=encoding)
+
+    assert said.returncode == code, said.stderr
+    assert "Traceback" not in said.stderr
+    assert said.stdout or said.stderr
+    if "--json" in words:
+        assert json.loads(said.stdout)["criteria"]
+        assert said.stdout.isascii() or encoding == "utf-8"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -35,7 +37,7 @@ def memories(memory: MemoryClient) -> list[Memory]:
     return found
 
 
-def answered(client: redis.Redis, shown: list[Shown], withheld: Shown) -> None:
+def answered(client: redis.Redis, shown: list[Shown], withheld: Shown, said: str = "A lamp.") -> None:
     ledger = Ledger(client, keep_days=1)
     entry = Entry(
         id=TASK, task="agents.poem", queue="poem", journey=TASK, stage="answer", begins=True, has_result=True,
@@ -43,7 +45,7 @@ def answered(client: redis.Redis, shown: list[Shown], withheld: Shown) -> None:
     )  # fmt: skip
     assert ledger.open(entry, 0)
     answer = Answer(
-        task_id=TASK, agent="poem", kind=None, answer="A lamp.", model="scripted", memories=tuple(shown),
+        task_id=TASK, agent="poem", kind=None, answer=said, model="scripted", memories=tuple(shown),
         retriever_version=0, usage=Usage(), seconds=0.1, withheld=withheld,
     )  # fmt: skip
     ledger.commit(entry, answer.model_dump(mode="json"))
@@ -72,6 +74,40 @@ def test_a_memory_is_shown_on_one_line_with_its_first_words_and_how_it_helped(
     widths = [len(line.rstrip()) for line in said.splitlines()]
     assert width - 2 <= max(widths) <= width
     assert str(lamp.id) not in said
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", "caf? ? > ?"), ("latin-1", "café ? > ?"), ("cp1252", "café € > ?")]
+)
+def test_the_text_of_a_model_is_shown_in_any_encoding_and_its_json_is_exact(
+    terminal: Terminal, redis_client: redis.Redis, memories: list[Memory], encoding: str, shown: str
+) -> None:
+    said = "café € → 🍸"
+    answered(redis_client, [], withheld=Shown(id=memories[0].id, similarity=0.6), said=said)
+
+    assert terminal.encoded(encoding, "result", TASK).stdout == f"{shown}\n"
+    assert shown in terminal.encoded(encoding, "trace", TASK).stdout
+    for name in ("result", "trace"):
+        text = terminal.encoded(encoding, name, TASK, "--json").stdout
+        assert text.isascii()
+        assert json.loads(text)["answer"] == said
+    assert json.loads(terminal.run("trace", TASK, "--json").stdout)["answer"] == said
+    assert said in terminal.run("trace", TASK, "--json").stdout
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
+def test_moments_are_in_utc_as_the_days_of_filters_are(
+    terminal: Terminal, redis_client: redis.Redis, memories: list[Memory], zone: str
+) -> None:
+    answered(redis_client, [], withheld=Shown(id=memories[0].id, similarity=0.6))
+    submitted = terminal.json("trace", TASK)["submitted"]
+    terminal.environment["TZ"] = zone
+
+    said = terminal.run("trace", TASK).stdout
+    shown = terminal.run("memories", "show", str(memories[0].id)).stdout
+
+    assert f"{datetime.fromtimestamp(submitted, UTC):%Y-%m-%d %H:%M:%S} UTC" in said
+    assert f"{datetime.fromtimestamp(memories[0].created, UTC):%Y-%m-%d %H:%M:%S} UTC" in shown
 
 
 def test_a_trace_is_shown_without_the_pool(

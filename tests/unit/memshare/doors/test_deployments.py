@@ -113,6 +113,23 @@ def test_a_task_goes_to_its_agents_deployment_and_its_journey_is_found_there(
     assert open_messages(there["puzzles"]) == {"logic": 1, "plan": 0}
 
 
+def test_a_path_with_a_slash_at_its_end_answers_as_the_one_without(file: Callable[..., Path]) -> None:
+    with serving(file()) as asked:
+        for path in ("/health", "/alive", "/v1/pools", "/v1/agents/logic", "/v1/nothing", "/mcp", "/docs", "/inbox"):
+            for asking in (asked.get, asked.post):
+                without, with_slash = asking(path), asking(f"{path}/")
+
+                assert (with_slash.status_code, "location" in with_slash.headers) == (without.status_code, False)
+                assert with_slash.headers.get("memshare-deployment") == without.headers.get("memshare-deployment")
+        tools = asked.post(
+            "/mcp/?deployment=poems", json=TOOLS, headers={"Accept": "application/json, text/event-stream"}
+        )
+        twice = asked.post("/v1/tasks", content=b'{"agent": "poem", "agent": "logic", "prompt": "x"}')
+
+    assert (tools.status_code, "search_memories" in tools.text) == (200, True)
+    assert (twice.status_code, "the key 'agent' stands twice" in twice.json()["detail"]) == (422, True)
+
+
 def test_memories_of_each_pool_are_recalled_found_and_counted(file: Callable[..., Path]) -> None:
     with serving(file()) as asked:
         recalled = {

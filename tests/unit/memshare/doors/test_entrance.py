@@ -213,6 +213,49 @@ def test_half_a_character_is_refused_in_what_fits_otherwise_and_a_whole_one_is_n
         assert here.post("/v1/pairs", content=fits, headers={"Content-Type": "application/json"}).status_code == 202
 
 
+TWICE = ['{"%s": "first", "%s": "second"}', '{"messages": [{"%s": "first", "x": {}, "%s": "second"}]}']
+"""Objects with two keys of one name, at the outside and within."""
+
+
+@pytest.mark.parametrize("body", TWICE)
+@pytest.mark.parametrize("name", ["answer", "ключ", "a\\u001b[2J"])
+def test_two_keys_of_one_name_are_refused_by_every_call_that_takes_a_body(
+    here: TestClient, body: str, name: str
+) -> None:
+    asked, key = 0, json.loads(f'"{name}"')
+    for method, path in OPERATIONS:
+        if "requestBody" not in DESCRIPTION["paths"][path][method.lower()]:
+            continue
+        sent = (body % (name, name)).encode()
+        response = here.request(method, path, content=sent, headers={"Content-Type": "application/json"})
+
+        assert response.status_code == 422, (method, path, response.text)
+        assert f"the key {key!r} stands twice" in response.json()["detail"]
+        asked += 1
+    assert asked > 10
+
+
+def test_two_keys_of_one_name_do_nothing_and_one_in_each_object_is_taken(here: TestClient, backend: Backend) -> None:
+    twice = b'{"agent": "logic", "prompt": "q", "answer": "first", "answer": "second"}'
+    once = b'{"agent": "logic", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}, '
+    once += b'{"role": "user", "content": "{\\"answer\\": 1, \\"answer\\": 2}"}], "answer": "a"}'
+    headers = {"Content-Type": "application/json"}
+
+    assert here.post("/v1/pairs", content=twice, headers=headers).status_code == 422
+    assert backend.client.ledger.open_messages() == {}
+    assert here.post("/v1/pairs", content=once, headers=headers).status_code == 202
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_has_not_is_refused_by_its_name(here: TestClient, number: str) -> None:
+    body = f'{{"recall_id": "00000000-0000-0000-0000-000000000000", "reward": {number}}}'
+
+    response = here.post("/v1/feedback", content=body, headers={"Content-Type": "application/json"})
+
+    assert response.status_code == 422
+    assert number in response.json()["detail"]
+
+
 def test_a_method_that_a_path_has_not_is_told_all_that_it_has(here: TestClient) -> None:
     methods: dict[str, set[str]] = {}
     for method, path in OPERATIONS:

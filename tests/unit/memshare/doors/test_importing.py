@@ -83,7 +83,7 @@ def test_lines_are_read_as_the_command_line_reads_them(here: TestClient, memory:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"answer": "one", "answer": "two"}', "the key 'answer' stands 2 times"),
+        ('{"answer": "one", "answer": "two"}', "the key 'answer' stands twice"),
         ({"messages": [], "tools": [{}]}, "tool calls are not taken"),
         ({**PAIR, "answer": "x" * 20_001}, "20,001 characters; at most 20,000"),
         ({**PAIR, "prompt": "\u200b"}, "prompt: it is empty"),

@@ -13,6 +13,7 @@ from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import LiftSums
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS
 
 
 def added(client: TestClient, answer: str, **more: object) -> dict:
@@ -205,3 +206,17 @@ def test_a_memory_in_another_spelling_is_the_one_that_there_is(here: TestClient)
     again = added(here, "Au sud de Ni\u0302mes.\u200b", prompt="Ou\u0300?")
 
     assert again == first
+
+
+def test_what_is_no_day_is_refused_with_a_day_as_it_is_expected_wherever_one_is_taken(here: TestClient) -> None:
+    day = {"since": "2026-11-24T10:00:00"}
+    takes = {path: DESCRIPTION["paths"][path].get("get", {}).get("parameters", ()) for _, path in OPERATIONS}
+    by_query = [path for path, parameters in takes.items() if "since" in [one["name"] for one in parameters]]
+    answers = [here.get(path, params=day) for path in by_query]
+    answers.append(here.post("/v1/memories/search", json={"text": "lamp", **day}))
+    answers.append(here.post("/v1/recall", json={"prompt": "lamp", "pool": "logic", "filters": day}))
+
+    assert {"/v1/memories", "/v1/memories/counts"} <= set(by_query)
+    for answer in answers:
+        assert answer.status_code == 422
+        assert "since: expected a day such as 2026-11-24 (UTC)" in answer.json()["detail"]

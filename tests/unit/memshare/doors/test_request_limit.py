@@ -115,7 +115,7 @@ def test_a_client_of_mcp_is_told_too(mode: str, backend: Backend) -> None:
             Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
         ):
             for _ in range(20):
-                await client.list_tools()
+                await client.read_resource("memshare://agents")
 
     with limited(backend, 10) as one, served(one) as url:
         with pytest.raises(BaseExceptionGroup) as told:
@@ -133,7 +133,7 @@ def test_a_client_of_mcp_without_a_token_is_told_what_to_do(mode: str, backend: 
 
     async def ask(url: str) -> None:
         async with Client(streamable_http_client(f"{url}/mcp"), mode=mode) as client:
-            await client.list_tools()
+            await client.read_resource("memshare://agents")
 
     with served(backend) as url, pytest.raises(BaseExceptionGroup) as refused:
         asyncio.run(ask(url))
